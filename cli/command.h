@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that a command takes: options, flags, arguments, and commands of its own.
+// A command and its parts: options, flags, arguments and subcommands.
 #pragma once
 
 #include <cstdint>

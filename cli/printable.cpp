@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// A character at the beginning of a text, and how many bytes it has: 0 where they are no UTF-8.
+// The character at the beginning of a text, and its size in bytes: 0 if it is not UTF-8.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 0;

@@ -47,7 +47,7 @@ std::string unknown_word(const CLI::App& app) {
     words.insert(words.begin(), more.begin(), more.end());
   }
   if (words.empty()) return "";
-  // An option is the likelier mistake: the word behind it may be its value.
+  // An option is the likelier mistake: the word after it may be its value.
   const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   if (option != words.end()) {
     const std::string name = option->substr(0, option->find('='));
@@ -58,7 +58,7 @@ std::string unknown_word(const CLI::App& app) {
   return unknown_command(words.front(), commands);
 }
 
-// Of a program that needs a command: the first word is taken for one, whatever it looks like.
+// For a program that needs a command: the first word is taken as one, even if it looks like an option.
 std::string missing_command(const CLI::App& app) {
   if (!app.get_subcommands().empty()) return "";
   const std::vector<std::string> words = app.remaining();
@@ -69,7 +69,7 @@ std::string missing_command(const CLI::App& app) {
 
 Program::Program(const About& about)
     : app_(std::make_unique<CLI::App>(about.does, about.name)), needs_command_(about.needs_command) {
-  app_->require_subcommand(0, 1);  // commands inherit that there is one at most, and the footer
+  app_->require_subcommand(0, 1);  // inherited by commands: at most one of them, and the footer
   app_->set_version_flag("--version", about.version);
   app_->footer(about.footer);
 }

@@ -14,10 +14,10 @@ struct About {
   std::string does;            // above the help
   std::string footer;          // below the help of the program and of every command
   std::string version;         // the line that --version prints
-  bool needs_command = false;  // nothing can be done without a command
+  bool needs_command = false;  // a command is required
 };
 
-// What a command line came to. Where it has a mistake, options may not have their values yet.
+// The result of parsing. After a mistake, options may not have their values yet.
 struct Parsed {
   std::string command;  // the one that was called; empty: none
   std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none

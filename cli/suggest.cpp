@@ -7,7 +7,7 @@
 namespace backplane::cli {
 namespace {
 
-// Row by row: entry j of a row is what the beginning of `a` costs to become the first j letters of `b`.
+// Row by row: entry j is the number of edits from the beginning of `a` to the first j letters of `b`.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});

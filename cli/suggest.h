@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was probably meant.
+// Suggestions for misspelled words.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace backplane::cli {
 
-// The first of `words` that is nearest to `seen`, at most two insertions, deletions, replacements or swaps of
-// neighbours away; empty if none is so near.
+// The first of the `words` nearest to `seen`, at most two insertions, deletions, replacements or swaps of
+// neighbours away; empty if there is none.
 std::string nearest(std::string_view seen, const std::vector<std::string>& words);
 
 // " (did you mean 'explain'?)" with the nearest of `words`; empty if there is none.

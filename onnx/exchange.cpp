@@ -4,7 +4,7 @@
 namespace backplane::onnx {
 namespace {
 
-// A model's types may nest, but not without end.
+// Limits the nesting of a model's types.
 constexpr int kMaxDepth = 16;
 
 const bp_container_api_t& containers() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values into a run of the loader and out of it.
+// Inputs and outputs of runs of the loader.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ using Bound = std::shared_ptr<void>;
 // Binds a value of any kind to an input. Throws Error.
 Bound bind_input(Exec& exec, uint32_t input, std::shared_ptr<Value> value);
 
-// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the loader shows no sound
-// value.
+// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the value is not
+// valid.
 Value read_output(const Environment& env, const Exec& exec, view::Graph graph, uint32_t index);
 
 }  // namespace backplane::onnx

@@ -7,8 +7,8 @@
 namespace backplane::onnx {
 namespace {
 
-// A graph and the names of its values: those of a body differ from those around it, and a value of the graph around
-// has the name that it has there.
+// A graph and the names of its values. Names in a body differ from those of the outer graph, except for values of the
+// outer graph.
 struct Scope {
   const GraphSpec& spec;
   std::string prefix;

@@ -15,7 +15,7 @@ bool is_inexact(bp_dtype_t dtype);
 std::complex<double> number_at(const Tensor& tensor, uint64_t i);
 // Element i of an integer, bool or sub-byte integer tensor; uint64 beyond INT64_MAX wraps.
 int64_t integer_at(const Tensor& tensor, uint64_t i);
-// Element i as people read it: "1.5", "-3", "true", "\"text\"".
+// Element i as text: "1.5", "-3", "true", "\"text\"".
 std::string text_at(const Tensor& tensor, uint64_t i);
 
 }  // namespace backplane::onnx

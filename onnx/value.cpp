@@ -47,7 +47,7 @@ uint64_t element_count(const std::vector<int64_t>& extents) {
   if (extents.size() > BP_MAX_RANK) {
     throw Malformed("rank " + std::to_string(extents.size()) + " is above " + std::to_string(BP_MAX_RANK));
   }
-  // With an extent of 0 the product is 0, but the others must still be sound.
+  // With an extent of 0 the product is 0, but the others must still be valid.
   uint64_t product = 1;
   bool empty = false;
   for (const int64_t extent : extents) {

@@ -28,7 +28,7 @@ struct Tensor {
   std::string_view text(uint64_t i) const;
   // As the ABI sees it; valid as long as this tensor is not changed.
   bp_tensor_t as_abi();
-  // A copy of what the ABI showed. Throws Malformed if it is not a dense tensor in host memory or lies about its size.
+  // A copy of a tensor of the ABI. Throws Malformed if it is not a dense tensor in host memory or lies about its size.
   static Tensor copy(const bp_tensor_t& tensor);
   static Tensor of_texts(std::vector<int64_t> extents, const std::vector<std::string>& texts);
 };

@@ -92,7 +92,7 @@ Tensor from_message(const TensorProto& message) {
     if (needed > 0) std::memcpy(tensor.bytes.data(), raw.data(), needed);
     return tensor;
   }
-  // A lying shape must not cost memory: no list can hold more than the message itself.
+  // A wrong shape must not cost memory: no list can hold more than the message itself.
   if (needed > message.ByteSizeLong() * 8) {
     throw Malformed(describe(tensor) + " needs " + std::to_string(needed) + " bytes, but the whole message has " +
                     std::to_string(message.ByteSizeLong()));

@@ -11,7 +11,7 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"opencl", "OpenCL", "Backplane", "1.0"};
   static constexpr auto& kOpsets = gpu::kNewestOpsets;
-  static constexpr std::string_view kOptions[] = {"binaries", "memory", "queue", "tile", "winograd"};
+  static constexpr std::string_view kOptions[] = {"binaries", "memory", "tile", "winograd"};
   using Device = gpu::Device;
   using Program = gpu::Island;
   using Instance = gpu::Instance;
@@ -20,12 +20,9 @@ class Backend final : public sdk::Backend {
   uint32_t device_count(std::string& why_none) override {
     found_([this] {
       devices_ = find_devices(why_none_);
-      const bool own_memory = chosen("memory", "shared", "own"),
-                 out_of_order = chosen("queue", "in_order", "out_of_order"),
-                 drivers_keep = chosen("binaries", "kept", "driver");
+      const bool own_memory = chosen("memory", "shared", "own"), drivers_keep = chosen("binaries", "kept", "driver");
       for (FoundDevice& device : devices_) {
         device.caps.unified = device.caps.unified && !own_memory;
-        device.caps.out_of_order = device.caps.out_of_order && out_of_order;
         device.caps.binaries = !drivers_keep;
       }
     });
@@ -40,7 +37,7 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  // Whether an option has its other value, not its default.
+  // Whether an option has its other value instead of its default.
   bool chosen(const char* option, std::string_view usual, std::string_view other) const {
     const std::string_view value = host().option(option).value_or(usual);
     if (value == usual || value == other) return value == other;

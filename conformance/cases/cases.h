@@ -20,7 +20,7 @@ inline constexpr std::string_view kExtended = "extended";
 
 class OpCases {
  public:
-  // Adds "Op/type/variant". `core` is for 32-bit floats and what goes with them, `fp16` for the 16-bit ones.
+  // Adds "Op/type/variant": to the profile `fp16` for 16-bit floats, to `core` for all other types.
   void add(const std::string& op, bp_dtype_t dtype, const std::string& variant, std::function<Problem(Random&)> make);
   // Adds it for every floating-point type of the two.
   void add_real(const std::string& op, const std::string& variant,
@@ -28,7 +28,7 @@ class OpCases {
   // Adds it to a profile of another kind.
   void add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
               std::function<Problem(Random&)> make);
-  // The case added last has nothing left to draw.
+  // Marks the case added last as deterministic: one draw is enough.
   void mark_once() { cases_.back().once = true; }
   const std::vector<OpCase>& all() const { return cases_; }
 
@@ -41,7 +41,7 @@ std::span<const bp_dtype_t> real_types();
 
 // All of them, made once.
 const std::vector<OpCase>& op_cases();
-// The first case of an operator: a plain one.
+// The first case of an operator, which is a simple one.
 const OpCase& plain_case(std::string_view op);
 
 }  // namespace backplane::conform

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan: bodies that take values from around them, end early or never begin, and contain each other.
+// If, Loop and Scan: bodies that use outer values, end early or never begin, and contain each other.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 
 namespace backplane::conform {
 namespace {
@@ -15,7 +16,7 @@ onnx::Tensor around_zero(Random& random, Extents extents) {
   return random_tensor(random, kFloat, std::move(extents), Fill::kAroundZero);
 }
 
-// A body that computes `op` of a value from around it.
+// A body that computes `op` of an outer value.
 std::shared_ptr<const GraphSpec> branch(uint32_t opset, const GraphSpecBuilder& around, uint32_t x,
                                         const std::string& op, const Extents& extents) {
   GraphSpecBuilder body(opset);
@@ -33,7 +34,7 @@ Runs if_plain(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{scalar(kBool, yes), around_zero(random, {3, 5})}}};
 }
 
-// The condition is computed, both branches have two outputs, and what follows reads them.
+// The condition is computed, both branches have two outputs, and later nodes read them.
 Runs if_computed(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), x = graph.input(kFloat, {4, 6});
@@ -54,7 +55,7 @@ Runs if_computed(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{scalar(kInt, sign), around_zero(random, {4, 6})}}};
 }
 
-// An If in an If, whose body reads a value from two graphs further out.
+// An If in an If, whose body reads a value two graphs further out.
 Runs if_nested(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t a = graph.input(kBool, {}), b = graph.input(kBool, {}), x = graph.input(kFloat, {2, 7});
@@ -70,7 +71,7 @@ Runs if_nested(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{coin(), coin(), around_zero(random, {2, 7})}}};
 }
 
-// x <- tanh(x·W) with W from around, and every x collected.
+// x <- tanh(x·W) with an outer W, and every x collected.
 Runs loop_recurrence(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(1, 6);
   GraphSpecBuilder graph(opset);
@@ -91,7 +92,7 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {2, 5})}}};
 }
 
-// Ends by its condition long before its limit, or does not begin; the number of steps is a run-time input.
+// Ends by its condition long before its limit, or never begins; the number of steps is a run-time input.
 Runs loop_until(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),
@@ -112,7 +113,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), inputs};
 }
 
-// Nothing is carried: the step's number itself is collected; the body holds an If.
+// No state: the number of the step is collected; the body contains an If.
 Runs loop_collects(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(2, 7);
   GraphSpecBuilder graph(opset);
@@ -134,7 +135,7 @@ Runs loop_collects(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {3})}}};
 }
 
-// A loop in a loop: sums i·j over a triangle, in whole numbers.
+// A loop in a loop: sums i·j over a triangle, in integers.
 Runs loop_nested(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), start = graph.input(kInt, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents that are known at run time only: one program, inputs of several sizes, one of them empty.
+// Extents that are known only at run time: one program, inputs of several sizes, one of them empty.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 
 namespace backplane::conform {
 namespace {
@@ -23,7 +24,7 @@ Extents sizes(Random& random, bool empty) {
   return all;
 }
 
-// Inputs of which axis 0 is `n`; the body adds nodes to the draft and returns the output.
+// Inputs of which axis 0 is `n`; `body` adds nodes to the graph and returns the output.
 template <class F>
 Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F build) {
   GraphSpecBuilder graph(opset);
@@ -63,7 +64,7 @@ Runs gemm(Random& random, uint32_t opset) {
   });
 }
 
-// Height and width, whose results' extents have no name.
+// Height and width: the extents of the results have no name.
 Runs image(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {1, 3, -1, -1});
@@ -93,7 +94,7 @@ Runs image(Random& random, uint32_t opset) {
   return runs;
 }
 
-// The sequence's length decides the shape of a product of two values, and of a transposition.
+// The sequence's length determines the shape of a product of two values, and of a transposition.
 Runs attention(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t q = graph.input(kFloat, {2, -1, 8}), k = graph.input(kFloat, {2, -1, 8});

@@ -23,7 +23,7 @@ class GraphSampler {
   const Array& at(uint32_t value) const { return values_[value].value; }
   const Extents& shape(uint32_t value) const { return values_[value].value.extents; }
 
-  // A value of the recipe's type that suits, later ones with preference; BP_NONE if there is none.
+  // A value of the recipe's type for which `suits` is true, preferring later ones; BP_NONE if there is none.
   uint32_t pick(const std::function<bool(uint32_t value)>& suits);
   uint32_t pick() {
     return pick([](uint32_t) { return true; });
@@ -35,15 +35,16 @@ class GraphSampler {
   uint32_t input(Extents extents);
   uint32_t constant(const onnx::Tensor& tensor);
   uint32_t constant(Extents extents, Fill fill);
-  uint32_t weights(Extents extents, int64_t terms);  // around zero, scaled so that sums of `terms` stay as large
+  uint32_t weights(Extents extents,
+                   int64_t terms);  // around zero, scaled so that sums of `terms` terms keep the magnitude
 
-  // False if a bound would mean nothing.
+  // False if the bounds would be too wide to be useful.
   bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
-  // Before a node's constants and inputs are made, and where there will be no such node.
+  // `start` before a node's constants and inputs are created; `undo` removes them if the node is not added.
   void start();
   void undo();
 
-  // Of the node added last: its only output.
+  // The only output of the node added last.
   uint32_t last_value() const { return static_cast<uint32_t>(values_.size() - 1); }
   uint32_t node_count() const { return static_cast<uint32_t>(network_.spec.nodes.size()); }
   Network finish() &&;
@@ -59,13 +60,5 @@ class GraphSampler {
   std::vector<bool> constants_;
   size_t start_values_ = 0, start_inputs_ = 0;
 };
-
-// Draws one node; false if nothing here suits it.
-struct NodeSampler {
-  bool (*make)(GraphSampler& sampler);
-  uint32_t weight;  // of the draw
-  bool linear;      // in the sense of Recipe
-};
-std::span<const NodeSampler> node_samplers();
 
 }  // namespace backplane::conform

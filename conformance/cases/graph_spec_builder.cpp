@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "judge/control.h"
+
 namespace backplane::conform {
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph written down by hand, node by node.
+// Builds a graph node by node.
 #pragma once
 
 #include "cases/network.h"
@@ -19,16 +19,16 @@ class GraphSpecBuilder {
     spec_.values[index].weight = std::move(tensor);
     return index;
   }
-  // A value of the graph around this one.
+  // A value of the outer graph.
   uint32_t outer(const GraphSpecBuilder& around, uint32_t value_there) {
     const ValueSpec& there = around.spec_.values[value_there];
     const uint32_t index = value(there.dtype, there.extents);
     spec_.values[index].outer = value_there;
     return index;
   }
-  // Names of a value's extents that are not known.
+  // Names for the unknown extents of a value.
   void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
-  // Nodes with one output, or with several: the first of their values, which follow each other.
+  // Nodes with one output, or with several; returns the first of their values, which are numbered consecutively.
   uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,
                 Attributes attributes = {}) {
     return node(op, std::move(inputs), {{dtype, std::move(extents)}}, std::move(attributes));
@@ -37,7 +37,7 @@ class GraphSpecBuilder {
                 Attributes attributes = {});
   void output(uint32_t index) { spec_.outputs.push_back(index); }
 
-  // As the body of a node.
+  // The graph as the body of a node.
   std::shared_ptr<const GraphSpec> body() && { return std::make_shared<const GraphSpec>(std::move(spec_)); }
   GraphSpec graph() && { return std::move(spec_); }
 
@@ -49,18 +49,5 @@ class GraphSpecBuilder {
 
   GraphSpec spec_;
 };
-
-// A graph that is run once or, where extents are not known, on several sets of inputs with one program.
-struct NetworkCase {
-  std::string name;  // "Loop/until"
-  std::string_view profile;
-  struct Runs {
-    GraphSpec spec;
-    std::vector<std::vector<onnx::Tensor>> inputs;
-  };
-  Runs (*make)(Random& random, uint32_t opset);
-};
-std::span<const NetworkCase> control_networks();
-std::span<const NetworkCase> dynamic_networks();
 
 }  // namespace backplane::conform

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "judge/error_propagation.h"
 #include "onnx/wire.h"
 
 namespace backplane::conform {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLargestFile = 512u << 20;   // bytes: every process that runs cuts of a model reads all of it
 constexpr uint64_t kLargestWeight = 1'000'000;  // elements
 
-// Operators whose nodes mean since operator set `since` what they mean in the newest form.
+// Operators whose meaning has not changed since operator set `since`.
 struct Form {
   std::string_view op;
   uint32_t since;
@@ -99,7 +100,7 @@ const Attribute* find(const Attributes& attributes, std::string_view name) {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-// Nothing for attributes of types that no operator here has.
+// nullopt for attributes of types that no operator here uses.
 std::optional<Attribute> attribute_of(const onnx::AttributeProto& from) {
   switch (from.type()) {
     case onnx::AttributeProto::INT:
@@ -128,7 +129,7 @@ void write_out_window(const Model& model, ModelNode& node) {
   const size_t axes = kernel->size();
   const Attribute* automatic = find(node.attributes, "auto_pad");
   const auto* how = automatic == nullptr ? nullptr : std::get_if<std::string>(&automatic->value);
-  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // said before attributes are added and move
+  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // before attributes are added and move
   for (const char* name : {"strides", "dilations"}) {
     if (find(node.attributes, name) == nullptr) node.attributes.push_back({name, Extents(axes, 1)});
   }
@@ -136,7 +137,7 @@ void write_out_window(const Model& model, ModelNode& node) {
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
-// Takes the attributes over; returns why the node cannot be used, or nothing.
+// Converts the attributes; returns why the node cannot be used, or an empty text.
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
@@ -194,7 +195,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
   try {
     model.weights[name] = onnx::from_message(tensor);
   } catch (const onnx::Malformed&) {
-    return;  // nodes that read it stay out, as with one that is too large
+    return;  // nodes that read it are left out, as if it were too large
   }
 }
 

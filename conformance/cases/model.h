@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs cut from the models of others: their nodes, attributes and weights, on inputs small enough for the oracle.
+// Models from which graphs are cut: nodes, attributes and weights, on inputs small enough for the oracle.
 #pragma once
 
 #include <filesystem>
@@ -16,20 +16,20 @@ struct ModelFile {
   std::string name;  // its path below the folder, without .onnx
   std::filesystem::path path;
 };
-// Every *.onnx below the folders, by name. Throws std::runtime_error for a folder that is none, or holds no model.
+// Every *.onnx below the folders, by name. Throws std::runtime_error for a path that is not a folder, or has no model.
 std::vector<ModelFile> find_models(const std::vector<std::string>& folders);
 
 struct ModelNode {
   std::string op;
   std::vector<std::string> inputs, outputs;  // names of values; an omitted one is empty
   Attributes attributes;                     // with all defaults written out
-  bool usable = false;                       // the oracle bounds it, and it means in the newest form what it says here
+  bool usable = false;                       // the oracle has bounds for it, and its meaning is that of the newest form
 };
 
-// What a cut may take of a model.
+// The parts of a model that a cut may use.
 struct Model {
   std::vector<ModelNode> nodes;                 // in the order of the file
-  std::map<std::string, onnx::Tensor> weights;  // that are not too large
+  std::map<std::string, onnx::Tensor> weights;  // except those that are too large
   std::map<std::string, Extents> shapes;        // of FLOAT values that the model declares
   std::map<std::string, bool> is_float;         // of values that the model declares
   std::map<std::string, uint32_t> left_out;     // why nodes are not usable, and how many are not
@@ -37,9 +37,5 @@ struct Model {
 };
 // Throws std::runtime_error.
 Model read_model(const std::filesystem::path& file);
-
-// A convex graph of 2 to 12 nodes; none if the draws of `random` found no place where the oracle's bounds mean
-// something.
-std::optional<Network> cut_from(const Model& model, Random& random, uint32_t opset);
 
 }  // namespace backplane::conform

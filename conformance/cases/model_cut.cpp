@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cut begins at a node whose weights determine the shapes that it takes and follows the model from there.
+// A cut begins at a node whose weights determine its input shapes, and follows the model from there.
+#include "cases/model_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -35,7 +37,7 @@ class Cut {
   Cut(const Model& model, Random& random, const Recipe& recipe, uint32_t opset)
       : model_(model), sampler_(random, recipe, opset) {}
 
-  // From node `first` on at most `nodes` of those that read each other.
+  // At most `nodes` connected nodes, starting with node `first`.
   std::optional<Network> grow(size_t first, uint32_t nodes) {
     for (size_t n = first; n < model_.nodes.size() && sampler_.node_count() < nodes; ++n) {
       const ModelNode& node = model_.nodes[n];
@@ -59,7 +61,7 @@ class Cut {
     const std::map<std::string, uint32_t> before = values_;
     try {
       std::vector<uint32_t> inputs(node.inputs.size(), BP_NONE);
-      for (const bool outside : {false, true}) {  // what is known determines the shape of the rest
+      for (const bool outside : {false, true}) {  // known shapes determine the rest
         for (size_t i = 0; i < inputs.size(); ++i) {
           const std::string& name = node.inputs[i];
           if (name.empty() || inputs[i] != BP_NONE) continue;
@@ -98,7 +100,7 @@ class Cut {
     return values_[name] = sampler_.input(std::move(extents));
   }
 
-  // A shape that `operand` may have with what is known of the others; empty where that does not determine one.
+  // A shape for `operand` that fits the known shapes of the others; empty if they do not determine one.
   Extents what_fits(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
     const auto shape = [&](size_t i) {
       return i < inputs.size() && inputs[i] != BP_NONE ? sampler_.shape(inputs[i]) : Extents();
@@ -136,7 +138,7 @@ class Cut {
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
   }
 
-  // Input extents from the smallest that the kernel covers to what a value may hold.
+  // Input extents from the smallest that the kernel covers to the largest allowed.
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
     const int64_t channels = weight[1] * integer(node, "group");
     Extents extents = {1, channels};
@@ -163,8 +165,8 @@ class Cut {
     return std::all_of(numbers.begin(), numbers.end(), [&](int64_t x) { return x >= low && x <= high; });
   }
 
-  // The oracle trusts what it computes, and a model is untrusted: throws std::invalid_argument where the operands do
-  // not fit. Returns how many products the node takes.
+  // The oracle trusts its inputs, and a model is untrusted: throws std::invalid_argument if the operands do not
+  // fit. Returns the number of multiplications of the node.
   double check(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const Extents& shape = x.extents;
@@ -309,8 +311,8 @@ class Cut {
 
   const Model& model_;
   GraphSampler sampler_;
-  std::map<std::string, uint32_t> values_;  // of the model that the cut has
-  std::set<std::string> beyond_;            // that depend on the cut through nodes it does not have
+  std::map<std::string, uint32_t> values_;  // of the model that are in the cut
+  std::set<std::string> beyond_;            // values that depend on the cut through nodes outside of it
   double work_ = 0;
 };
 

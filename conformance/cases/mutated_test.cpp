@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that no operator defines: the oracle refuses them, however they came about.
+// Invalid calls: the oracle refuses them, whatever their cause.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +10,8 @@
 #include "backplane/graph.hpp"
 #include "cases/cases.h"
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {
@@ -19,7 +21,7 @@ Problem plain(std::string_view op) {
   return plain_case(op).make(random);
 }
 
-// A tensor of any type and shape, with bytes to match where it has numbers.
+// A tensor of any type and shape; numbers have matching bytes.
 onnx::Tensor tensor_of(Random& random, bp_dtype_t dtype, Extents extents) {
   onnx::Tensor tensor{dtype, std::move(extents), {}};
   try {
@@ -122,7 +124,7 @@ bool is_whole(const Array& array) {
   return array.count() == count_of(array.extents);
 }
 
-// As the node of a graph, with inputs that are a little off.
+// As a node of a graph, with inaccurate inputs.
 void expect_whole_estimates(const Problem& problem) {
   std::vector<Estimate> inputs;
   for (const Argument& argument : problem.arguments) {
@@ -141,7 +143,7 @@ void expect_whole_estimates(const Problem& problem) {
   }
 }
 
-// Anything but std::invalid_argument fails; out of bounds is what the address sanitizer sees.
+// Anything but std::invalid_argument fails; the address sanitizer detects accesses out of bounds.
 TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const OpCase& one : op_cases()) {
@@ -231,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.op) + "_" + info.param.attribute + std::to_string(info.index);
     });
 
-// One number of the graph, or of a body in it, becomes another.
+// Changes one number of the graph, or of a body in it.
 void mutate(Random& random, GraphSpec& graph) {
   const auto any = [&](size_t count) {
     return static_cast<size_t>(random.integer(0, static_cast<int64_t>(count) - 1));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cases/graph_sampler.h"
+#include "cases/node_samplers.h"
 
 namespace backplane::conform {
 
@@ -23,7 +24,7 @@ Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
 
 namespace {
 
-// The graph of some nodes, in their order.
+// The graph of the given nodes, in order.
 Network cut(const Network& network, const std::vector<Estimate>& estimates, const std::vector<const NodeSpec*>& nodes) {
   Network part;
   part.spec.opset = network.spec.opset;
@@ -48,7 +49,7 @@ Network cut(const Network& network, const std::vector<Estimate>& estimates, cons
     for (uint32_t& output : copy.outputs) output = output == BP_NONE ? BP_NONE : value_of(output);
     part.spec.nodes.push_back(std::move(copy));
   }
-  // What others read, or the network gives.
+  // Values that other parts read, or that the network outputs.
   for (const NodeSpec* node : nodes) {
     for (const uint32_t output : node->outputs) {
       if (output == BP_NONE) continue;
@@ -69,8 +70,8 @@ Network cut(const Network& network, const std::vector<Estimate>& estimates, cons
 }  // namespace
 
 std::vector<Network> islands(const Network& network, const std::vector<bool>& mask) {
-  // A node's level counts the changes between allowed and not on the worst way to it: a way that leaves a level does
-  // not come back, so the allowed nodes of a level are convex.
+  // A node's level is the largest number of changes between allowed and not allowed on a path to it. A path that leaves
+  // a level does not return to it, so the allowed nodes of a level are convex.
   std::vector<uint32_t> producer(network.spec.values.size(), BP_NONE), level(network.spec.nodes.size());
   std::map<uint32_t, std::vector<const NodeSpec*>> levels;
   for (uint32_t n = 0; n < network.spec.nodes.size(); ++n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs: valid, typed, drawn from a seed, and such that the bounds of their results mean something.
+// Random graphs: valid, typed, drawn from a seed, with useful bounds for their results.
 #pragma once
 
 #include "cases/random.h"
@@ -7,7 +7,7 @@
 
 namespace backplane::conform {
 
-// A graph and what it is run on.
+// A graph and its inputs.
 struct Network {
   GraphSpec spec;
   std::vector<onnx::Tensor> inputs;
@@ -22,8 +22,8 @@ struct Recipe {
 // Each value without a consumer is an output, and a few others.
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
 
-// The nodes that `mask` allows, cut into graphs that can run one after the other: a value that comes from outside is an
-// input, with what the oracle estimates rounded to its type.
+// The nodes that `mask` allows, cut into graphs that can run one after the other. A value from outside becomes an
+// input: the oracle's estimate, rounded to its type.
 std::vector<Network> islands(const Network& network, const std::vector<bool>& mask);
 
 }  // namespace backplane::conform

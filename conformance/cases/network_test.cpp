@@ -9,6 +9,9 @@
 
 #include "cases/cases.h"
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
+#include "judge/control.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {
@@ -20,7 +23,7 @@ Network drawn(const Recipe& recipe, int number) {
   return random_network(random, recipe, kOpset);
 }
 
-// As a device computes that rounds every result to `type` and is exact otherwise.
+// A device that rounds every result to `type` and is exact otherwise.
 std::vector<onnx::Tensor> computed(const Network& network, const FloatType& type) {
   std::vector<Array> values(network.spec.values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -77,7 +80,7 @@ TEST(Network, ADeviceThatRoundsEachNodeIsRight) {
   }
 }
 
-// Behind a 32-bit interface. Graphs that only move data or whole numbers hide it.
+// With 32-bit inputs and outputs. Graphs that only move data or use integers hide it.
 TEST(Network, ADeviceThatComputesWithSixteenBitsIsWrong) {
   int wrong = 0;
   for (int i = 0; i < 100; ++i) {
@@ -122,13 +125,13 @@ TEST(Cases, EveryProfileHasThem) {
   EXPECT_EQ(seen, known);
 }
 
-// What graphs are not made of is said here: operators whose results jump, and those on 8-bit numbers.
+// Operators that graphs do not contain are listed here: those whose results jump, and those on 8-bit numbers.
 TEST(Cases, OtherOperatorsHaveABoundBehindThem) {
   const std::set<std::string_view> without = {
       "Mod",         "ArgMax",        "ArgMin",      "QuantizeLinear",        "MatMulInteger",
       "ConvInteger", "QLinearMatMul", "QLinearConv", "DynamicQuantizeLinear", "DequantizeLinear"};
   for (const Operator* op : all_operators()) {
-    if (plain_case(op->name).profile == kExtended) continue;  // graphs are made of the operators of the other profiles
+    if (plain_case(op->name).profile == kExtended) continue;  // graphs use the operators of the other profiles
     EXPECT_EQ(find_error_propagation(op->name) == nullptr, without.contains(op->name)) << op->name;
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes that random graphs are made of. Attributes are written out in full, as a host does.
+// The nodes of random graphs. All attributes are explicit, as in a canonical graph.
+#include "cases/node_samplers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +18,7 @@ Extents concat(Extents a, const Extents& b) {
   return a;
 }
 
-// Of the arguments of a call at most one draws: compilers evaluate them in orders of their own, and a seed means the
+// At most one argument of a call may draw: the order of evaluation depends on the compiler, and a seed must mean the
 // same graph everywhere.
 
 uint32_t any(GraphSampler& s) {

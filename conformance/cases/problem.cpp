@@ -41,7 +41,7 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
     return argument.tensor && argument.tensor->dtype == BP_DTYPE_BFLOAT16;
   });
   const Operator& op = find_operator(problem.op);
-  // A plugin's newest operator set is of ONNX's own domain; the others have few versions.
+  // A plugin's newest operator set is that of ONNX's own domain; other domains have few versions.
   const std::optional<uint32_t> version = newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain);
   if (!version) return std::nullopt;
 

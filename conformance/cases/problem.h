@@ -39,14 +39,14 @@ struct OpCase {
   std::string name;  // "Conv/float/depthwise"
   std::string op;
   std::string_view profile;  // one of profiles()
-  bool once = false;         // one draw says all
+  bool once = false;         // one draw is enough
   std::function<Problem(Random& random)> make;
 };
 
 std::vector<onnx::Tensor> run_inputs(const Problem& problem);
-// With `flush` as a device does that takes subnormal inputs for zero.
+// `flush`: for a device that treats subnormal inputs as zero.
 References reference(const Problem& problem, bool flush = false);
-// One node, in the newest form that is known in operator set `opset`; nothing if none is.
+// One node, in its newest form in operator set `opset`; nullopt if there is none.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
 // All outputs against `references`, which are `reference(problem)`.
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that follow from a seed alone, the same on every machine.
+// Random numbers that depend only on a seed, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace backplane::conform {
 
 class Random {
  public:
-  // A stream of its own for every name.
+  // Each name has its own stream.
   Random(uint64_t seed, std::string_view name);
   uint64_t next();
   double uniform(double low, double high);     // [low, high)

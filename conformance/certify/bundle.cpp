@@ -34,7 +34,7 @@ std::string part_or_nothing(const Parts& parts, const char* name) {
   return parts.count(name) != 0 ? parts.at(name) : "";
 }
 
-// What is signed itself, or signs: not among the parts that the statement lists.
+// Signatures, and files that are signed themselves: not listed in the statement.
 bool is_signature(const std::string& name) {
   return name == kVendorSignature || name == kLabSignature || name == kLabReport || name == kWaiverSignature;
 }
@@ -52,7 +52,7 @@ Record record_of(const Parts& parts) {
   return record;
 }
 
-// The most bytes of each part: far above what a run of everything writes.
+// The largest size of each part, far above that of a run of everything.
 struct PartSize {
   std::string_view name;
   uint64_t most;
@@ -160,7 +160,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
     if (!is_of_list(result)) continue;
     const auto found = left.find(result.name);
-    if (found == left.end()) refuse("is there twice, or not of the list");
+    if (found == left.end()) refuse("is duplicated, or not in the list");
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
     if (result.seed != seeds.of_cases()) refuse("was not drawn from its seed");
     left.erase(found);
@@ -179,12 +179,12 @@ void check_times(const Commitment& commitment, const Header& header, const State
   if (header.started >= statement.ended)
     throw Refused(kStatement,
                   fmt::format("it ended at {}, not after its start at {}", statement.ended, header.started));
-  constexpr int64_t kDay = 24 * 3600;  // by which clocks may differ
+  constexpr int64_t kDay = 24 * 3600;  // tolerance for differences between clocks
   if (statement.ended > utc_in(kDay))
     throw Refused(kStatement, fmt::format("it ended in the future, at {}", statement.ended));
 }
 
-// What was loaded when the device was opened is what was committed.
+// The files loaded when the device was opened are those committed to.
 void check_files(const Commitment& commitment, const Statement& statement) {
   if (std::ranges::find(statement.files, commitment.plugin, &LoadedFile::sha256) == statement.files.end())
     throw Refused(kStatement, "the plugin is not among the files that it loaded: its process hid what it had mapped");
@@ -290,7 +290,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kWaiverSignature) != 0) {
     proof.certifier = check_signature(parts, kWaiverSignature, "certifier", {kWaivers});
     if (proof.certifier->public_hex == proof.vendor.public_hex)
-      throw Refused(kWaiverSignature, "it is by the vendor's own key: a vendor waives nothing");
+      throw Refused(kWaiverSignature, "it is by the vendor's own key: vendors cannot waive failures");
   }
   proof.statement = check_parts(parts);
   const std::string commitment_text = part(parts, kCommitment);

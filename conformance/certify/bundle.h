@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that carries a certification. README.md describes its files.
+// The folder of a certification. README.md describes its files.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@
 
 namespace backplane::conform {
 
-// A part of a bundle that is not as it was signed, or does not follow from the others: "PART: what".
+// A part of a bundle that differs from what was signed, or contradicts the others: "PART: what".
 struct Refused : std::runtime_error {
   Refused(const std::string& part, const std::string& what) : std::runtime_error(part + ": " + what) {}
 };
@@ -32,7 +32,7 @@ inline constexpr const char* kExpected = "expected.json";
 inline constexpr const char* kVendorSignature = "vendor.sig";
 inline constexpr const char* kLabSignature = "lab.sig";
 inline constexpr const char* kLabReport = "lab.json";           // what the laboratory ran again
-inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's, over waivers.json
+inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's signature over waivers.json
 
 using Parts = std::map<std::string, std::string>;  // text by name
 
@@ -40,7 +40,7 @@ using Parts = std::map<std::string, std::string>;  // text by name
 // std::runtime_error.
 Parts read_parts(const std::filesystem::path& folder);
 
-// What statement.json says; everything in it follows from the other parts, but for the machine.
+// The content of statement.json; all of it but the machine follows from the other parts.
 struct Statement {
   std::string nonce, ended;
   std::string machine_json;
@@ -49,7 +49,7 @@ struct Statement {
 // Derived from the other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
-// Throws Refused at the first part that is not right. Runs nothing.
+// Throws Refused at the first wrong part. Runs nothing.
 struct Proof {
   Signature vendor;
   std::optional<Signature> lab, certifier;  // who countersigned, and who signed the waivers
@@ -59,7 +59,7 @@ struct Proof {
   Record record;
   Plan plan;
   Exceptions exceptions;
-  RunOutcome outcome;  // in which no waiver counts
+  RunOutcome outcome;  // without counting waivers
 };
 Proof verify(const Parts& parts);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a vendor binds himself to before he knows the seeds.
+// What a vendor commits to before the seeds are known.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ CaseOptions case_options_of(const Commitment& commitment);
 // random.
 std::string nonce_fault(const std::string& nonce);
 
-// The seed that could not be known before the nonce: it follows from both texts.
+// The seed that follows from both texts, so that it cannot be known before the nonce.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

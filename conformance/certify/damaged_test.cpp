@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals, waivers, keys and bundles that are damaged or malicious: they are read, or refused in one line.
+// Damaged or malicious journals, waivers, keys and bundles are read, or refused in one line.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ class Dice {
   uint64_t state_;
 };
 
-// A byte changed, a piece lost or doubled, the end missing, or another value behind one of the colons.
+// A byte changed, a piece lost or duplicated, the end missing, or another value after one of the colons.
 std::string damaged(std::string text, Dice& dice) {
   constexpr const char* kValues[] = {"null", "-1",         "1e300", "18446744073709551616", "\"\"",     "[]",
                                      "{}",   "[0,0]",      "true",  "\"\\u0000\\n\"",       "[[[[[[[[", "\"pass\"",
@@ -81,7 +81,7 @@ int refused(const std::string& text, const std::function<void(const std::string&
 
 constexpr const char* kNonce = "0123456789abcdef0123456789abcdef";
 
-// What a run of the group abi leaves behind in which all went well.
+// The files of a successful run of the group abi.
 Parts bundle(const std::vector<LoadedFile>& files = {}) {
   Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
   commitment.made = "2026-11-20T12:00:00Z";
@@ -121,7 +121,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
 }
 
-// As a vendor does it who has the key, whatever the parts are.
+// What a vendor with the key can do, whatever the parts are.
 void state_and_sign(Parts& parts, const Key& key) {
   parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
@@ -215,7 +215,7 @@ TEST(Damaged, Keys) {
   std::filesystem::remove_all(folder);
 }
 
-// The vendor himself signs what is damaged: it verifies or a part is named.
+// The vendor signs a damaged bundle: it verifies, or the error names a part.
 TEST(Damaged, BundlesThatAreSignedAllTheSame) {
   const Key key = make_key("Acme");
   Parts honest = bundle();
@@ -233,7 +233,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
           parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
         else
           state_and_sign(parts, key);
-      } catch (const std::exception&) {  // his own tool refuses: he signs the statement of the honest ones
+      } catch (const std::exception&) {  // the tool refuses: sign the statement of the undamaged parts
         parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
       }
       try {
@@ -250,7 +250,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
   }
 }
 
-// Parts of a bundle that its own vendor made to harm its verifier.
+// Parts of a bundle made by its vendor to harm the verifier.
 class Hostile : public testing::Test {
  protected:
   // Signs `text` as the statement and verifies.
@@ -264,7 +264,7 @@ class Hostile : public testing::Test {
     }
     return "";
   }
-  // The statement with something else for its machine.
+  // The statement with another machine.
   std::string with_machine(const std::string& json) {
     Parts honest = bundle();
     state_and_sign(honest, key);
@@ -319,7 +319,7 @@ TEST_F(Hostile, FilesThatWereNotCommitted) {
   EXPECT_THAT(refusal({{"/opt/acme/lib.so", "34"}}), testing::HasSubstr("hid"));
 }
 
-// What a vendor writes reaches neither a terminal nor a page as anything but text.
+// Text of a vendor reaches terminals and pages as plain text only.
 TEST_F(Hostile, EscapesInEveryText) {
   const std::string escape =
       "\033]0;owned\007\xc2\x9b"

@@ -44,7 +44,7 @@ Bytes unhex(const std::string& text, size_t size, const char* what) {
   return bytes;
 }
 
-// What is signed: everything of the signature but itself.
+// The signed content: every field but the signature itself.
 Json unsigned_json(const Signature& signature) {
   return {{"role", signature.role},
           {"owner", signature.owner},
@@ -72,7 +72,7 @@ Json parse(const std::string& text) {
 
 constexpr uint64_t kMaxKeyFile = 16 << 10;
 
-// A file that was not there, which only its owner may read.
+// Creates a new file that only its owner may read.
 void write_secret(const fs::path& file, std::string_view text) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) throw std::runtime_error(fmt::format("'{}': {}", file.string(), std::strerror(errno)));
@@ -88,7 +88,7 @@ void write_secret(const fs::path& file, std::string_view text) {
   if (!is_written) throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
 }
 
-// Refuses a secret that others than its owner may read or replace.
+// Refuses a secret that users other than its owner may read or replace.
 void check_permissions(const fs::path& file) {
   struct stat info = {};
   if (lstat(file.c_str(), &info) != 0) return;  // reading it says why

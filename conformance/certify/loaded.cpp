@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 4096;
 
-// A file on disk; devices, shared memory and anonymous mappings have no content to hash.
+// Files on disk; devices, shared memory and anonymous mappings have no content to hash.
 bool is_file(const std::string& path) {
   return path.starts_with('/') && !path.starts_with("/dev/") && !path.starts_with("/memfd:") &&
          !path.starts_with("/SYSV") && !path.starts_with("/anon_hugepage");

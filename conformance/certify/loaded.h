@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a plugin brought into its process: itself, its libraries, what it maps.
+// The files that a plugin loaded into its process: itself, its libraries, other mapped files.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 namespace backplane::conform {
 
 struct LoadedFile {
-  std::string path, sha256;  // of what lies there now; empty where it cannot be read
+  std::string path, sha256;  // of the file as it is now; empty if it cannot be read
 
   bool operator==(const LoadedFile&) const = default;
 };
@@ -30,8 +30,8 @@ class LoadedFiles {
   std::set<std::string> paths_;
 };
 
-// Those below the folder of the plugin, which is known by its digest, with their paths from there: what a vendor
-// delivers. Nothing if the plugin is not among them.
+// The files that a vendor delivers: those below the folder of the plugin, which is identified by its digest, with
+// relative paths. Empty if the plugin is not among them.
 std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run took place.
+// The machine of a run.
 #pragma once
 
 #include <cstdint>

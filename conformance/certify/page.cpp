@@ -59,7 +59,7 @@ size_t unhashed(const Certificate& certificate) {
 
 // --- the page ---
 
-// What can act on a page, or on the reader, stays out of it.
+// Removes characters that could affect the page or mislead the reader.
 std::string html(std::string_view text) {
   return xml(cli::printable(text));
 }
@@ -242,7 +242,7 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
                               unhashed(certificate) == 0 ? "" : fmt::format(", but {}", unhashed(certificate))));
   if (certificate.again)
     lines.push_back(
-        fmt::format("{} cases drawn at random were run again and end as the journal says", *certificate.again));
+        fmt::format("{} cases drawn at random were run again with the results of the journal", *certificate.again));
   return lines;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verified bundle for people: as lines, and as one page.
+// A verified bundle as text and as an HTML page.
 #pragma once
 
 #include <optional>

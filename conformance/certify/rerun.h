@@ -7,9 +7,9 @@
 
 namespace backplane::conform {
 
-// Runs `count` cases that are drawn anew each time, with the bundle's own seeds; `run` has the plugin and how it is
-// run. They must end as the journal says, and the files that the vendor delivers must be those of the statement.
-// Returns how many were run. Throws Refused.
+// Runs `count` cases, a new sample each time, with the bundle's seeds; `run` has the plugin and how to run it. Results
+// must equal those of the journal, and the delivered files those of the statement. Returns how many were run. Throws
+// Refused.
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 
 }  // namespace backplane::conform

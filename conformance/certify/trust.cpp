@@ -44,12 +44,12 @@ TrustedKey key_of(const Json& entry) {
   if (key.owner.empty()) throw std::runtime_error("'owner' is empty");
   for (const std::string& role : key.roles) {
     if (std::ranges::find(kRoles, role) == std::end(kRoles))
-      throw std::runtime_error(fmt::format("the role '{}' is none of vendor, lab, certifier", role));
+      throw std::runtime_error(fmt::format("the role '{}' is not one of vendor, lab, certifier", role));
   }
   return key;
 }
 
-// What every user may write names no trusted key.
+// A file that every user may write cannot define trusted keys.
 void check_writers(const fs::path& path) {
   if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
     throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));
@@ -86,7 +86,7 @@ Trust Trust::read(const fs::path& path) {
   return trust;
 }
 
-// A key may stand in several entries: what revokes it counts wherever it stands, one valid entry is enough otherwise.
+// A key may have several entries: if any revokes it, it is revoked; otherwise one valid entry is enough.
 KeyStatus Trust::of(const std::string& public_hex, const std::string& role, const std::string& day) const {
   KeyStatus status = {.owner = "", .fault = "the key is unknown"};
   for (const TrustedKey& key : keys_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose keys a verifier knows. README.md describes the files.
+// The keys that a verifier trusts. README.md describes the files.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ struct TrustedKey {
   std::string public_hex, owner;
   std::vector<std::string> roles;  // vendor, lab, certifier
   std::string from, to;            // days, both included
-  std::string revoked;             // the day since which it is not valid, whatever it signed; empty: it is not
+  std::string revoked;             // the day of revocation, which invalidates all its signatures; empty: not revoked
 };
 
 // What is known of a key.
 struct KeyStatus {
-  std::string owner;  // as the store names it; empty: the key is unknown
+  std::string owner;  // the name in the store; empty: the key is unknown
   std::string fault;  // why it does not count, in one line; empty: it does
   bool counts() const { return fault.empty(); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor, versions, loading, extensions and the small print of every call.
+// The descriptor, versions, loading, extensions and the rules for every call.
 #include <dirent.h>
 #include <dlfcn.h>
 
@@ -80,7 +80,7 @@ Result scan(Bench& bench) {
   const double seconds = static_cast<double>(now_ns() - start) / 1e9;
   const std::string before(view_of(first->id));
   if (const bp_plugin_t* again = library.query(); again->version != first->version || view_of(again->id) != before) {
-    return failed("a second query returns another answer");
+    return failed("a second query returns another descriptor");
   }
   if (thread_count() > threads) return failed("the query starts a thread");
   if (seconds > 0.1) return failed(fmt::format("loading and the query take {:.0f} ms; 100 are allowed", seconds * 1e3));
@@ -90,13 +90,13 @@ Result scan(Bench& bench) {
 Result versions(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t* plugin = library.query(BP_ABI_VERSION_MIN, BP_MAKE_VERSION(1, 99));
-  if (plugin->version == 0) return failed("a host that also speaks newer minor versions is refused");
+  if (plugin->version == 0) return failed("a host that also supports newer minor versions is refused");
   if (plugin->version < plugin->version_min || plugin->version > plugin->version_max) {
-    return failed(fmt::format("the version {:#x} is outside of what the plugin says to speak", plugin->version));
+    return failed(fmt::format("version {:#x} is outside of the plugin's range", plugin->version));
   }
   for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_ABI_VERSION_MIN - 1}) {
     plugin = library.query(other, other);
-    if (plugin->version != 0) return failed(fmt::format("a host that speaks {:#x} alone is not refused", other));
+    if (plugin->version != 0) return failed(fmt::format("a host that supports only {:#x} is not refused", other));
     if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK || plugin->refusal_text.size == 0) {
       return failed("a refusal without code or text");
     }
@@ -105,7 +105,7 @@ Result versions(Bench& bench) {
   return passed();
 }
 
-// An offer of a host built later: longer than the plugin knows.
+// An offer of a newer host: longer than the plugin knows.
 Result longer_offer(Bench& bench) {
   struct {
     bp_host_offer_t offer;
@@ -117,7 +117,7 @@ Result longer_offer(Bench& bench) {
   if (plugin == nullptr || plugin->version == 0) return failed("an offer longer than that of ABI 1.0 is refused");
   later.offer.size = 4;
   plugin = bench.library().query(&later.offer);
-  if (plugin == nullptr) return failed("bp_plugin_query answers NULL");
+  if (plugin == nullptr) return failed("bp_plugin_query returns NULL");
   return plugin->version == 0 ? passed() : failed("an offer of 4 bytes, shorter than that of ABI 1.0, is taken");
 }
 
@@ -137,12 +137,12 @@ Result unknown_extension(Bench& bench) {
   const auto get = device.plugin().get_extension;
   if (get == nullptr) return passed();
   if (get(device.backend().raw(), {name.data(), name.size()}, 1) != nullptr)
-    return failed("an extension that does not exist is given");
+    return failed("an extension that does not exist is returned");
   return get(device.backend().raw(), {nullptr, 0}, 0) == nullptr ? passed()
-                                                                 : failed("an extension without a name is given");
+                                                                 : failed("an extension without a name is returned");
 }
 
-// A chained struct that no plugin knows: skipped, or refused where it is required.
+// A chained struct that no plugin knows: skipped, or refused if it is required.
 Result unknown_chain(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t& plugin = *library.query();
@@ -204,7 +204,7 @@ Result unknown_flags(Bench& bench) {
   return passed(1);
 }
 
-// Every call that fails must live without room for its error, and write no more text than there is room for.
+// A failing call must accept NULL for its error, and write no more text than fits.
 Result error_room(Bench& bench) {
   const Device& device = bench.device();
   const bp_device_api_t& api = *device.plugin().device;
@@ -221,7 +221,7 @@ Result error_room(Bench& bench) {
     bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = room};
     const bp_status_t status = api.info(backend, 9999, &info, &error);
     if (error.status != status)
-      return failed(fmt::format("the error says {:#x} and the call {:#x}", error.status, status));
+      return failed(fmt::format("the error has status {:#x} and the call returned {:#x}", error.status, status));
     if (error.text_size == 0) return failed("an error without text");
     if (std::any_of(text + room, text + sizeof text, [](char c) { return c != 0x55; })) {
       return failed(fmt::format("more text is written than the {} bytes of room", room));
@@ -243,7 +243,7 @@ Result device_info(Bench& bench) {
   const Device& device = bench.device();
   const bp_device_info_t& info = device.info();
   if (info.index != bench.device_index())
-    return failed(fmt::format("device {} says to be device {}", bench.device_index(), info.index));
+    return failed(fmt::format("device {} reports to be device {}", bench.device_index(), info.index));
   if (info.kind < BP_DEVICE_CPU || info.kind > BP_DEVICE_OTHER)
     return failed(fmt::format("the device is of kind {}", info.kind));
   if (info.name.size == 0) return failed("the device has no name");
@@ -253,7 +253,7 @@ Result device_info(Bench& bench) {
   return passed();
 }
 
-// A host that offers as little as it may.
+// A host that offers only what is mandatory.
 Result bare_host(Bench& bench) {
   Host host;
   host.remove_optional_slots();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are stored and read back, whole and damaged.
+// Stored programs, undamaged and damaged.
 #include "checks/group.h"
 
 namespace backplane::conform {
 namespace {
 
-// A stored program, and what it was made of.
+// A stored program and its graph.
 struct Stored {
   std::unique_ptr<Subject> subject;
   std::string blob;
@@ -13,7 +13,7 @@ struct Stored {
   bp_bytes_t bytes() const { return {blob.data(), blob.size()}; }
 };
 
-// Nothing, and why in `out_result`, if the device stores no programs.
+// nullopt, with the reason in `out_result`, if the device stores no programs.
 std::optional<Stored> store(Bench& bench, Result& out_result) {
   const Device& device = bench.device();
   if (device.plugin().cache == nullptr) {
@@ -35,17 +35,17 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   const bp_status_t status = device.plugin().cache->serialize(program->raw(), append, &stored.blob, detail.error());
   if (status == BP_OK && !stored.blob.empty()) return stored;
   out_result = status == BP_UNSUPPORTED ? not_supported(detail.text())
-               : status == BP_OK        ? failed("serialize returns BP_OK and writes nothing")
-                                        : failed(fmt::format("serialize answers {:#x}: {}", status, detail.text()));
+               : status == BP_OK        ? failed("serialize returns BP_OK without writing")
+                                        : failed(fmt::format("serialize returns {:#x}: {}", status, detail.text()));
   return std::nullopt;
 }
 
-// What the device says of a blob.
+// The device's answer for a blob.
 uint32_t judged(const Device& device, bp_bytes_t blob) {
   Detail detail;
   uint32_t answer = BP_CACHE_UNUSABLE;
   const bp_status_t status = device.plugin().cache->validate(device.raw(), blob, &answer, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("validate answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("validate returns {:#x}: {}", status, detail.text()));
   if (answer > BP_CACHE_UNUSABLE)
     throw Breach(fmt::format("validate returns {}, which is not a BP_CACHE_* value", answer));
   return answer;

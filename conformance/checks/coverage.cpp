@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claimed, accepted, compiled and run are one and the same.
+// What is claimed must be accepted, compiled and run.
 #include <set>
 
 #include "checks/remote.h"
@@ -13,16 +13,16 @@ std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::v
   std::vector<Claim> claims, again;
   if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return answer.describe();
   if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
-  if (claims != again) return "a second query returns another answer";
+  if (claims != again) return "a second query returns another descriptor";
   const Claim& claim = claims.at(0);
   if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
-  if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("the answer {} does not exist", claim.answer);
+  if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("answer {} is not defined", claim.answer);
   const Answer compiled = device.compile(spec);
   if (claim.answer == BP_ANSWER_NO) {
     if (claim.reason == BP_REASON_NONE || claim.reason > BP_REASON_OTHER) {
       return fmt::format("a refusal with reason {}", claim.reason);
     }
-    if (claim.verdicts == 1 && claim.detail.empty()) return "a refusal that does not say why";
+    if (claim.verdicts == 1 && claim.detail.empty()) return "a refusal without a reason";
     const bool unwilling = claim.reason == BP_REASON_COST || claim.reason == BP_REASON_POLICY;
     return compiled.ok() && !unwilling ? "the node is refused and compiles" : "";
   }
@@ -53,7 +53,7 @@ Result check_operator(RemoteDevice& device, std::string_view op, std::string_vie
   return passed(ran_nodes);
 }
 
-// A graph of one node that no backend can know.
+// A graph of one node with an operator that no backend knows.
 Result check_unknown(RemoteDevice& device, const std::function<void(NodeSpec&)>& change) {
   const Problem problem = problem_of("Add/float/same", device.seed(), "unknown");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of several operators: what a backend claims of them is cut out, run and judged as a whole.
+// Random graphs of several operators: the claimed nodes are cut out, run and judged together.
 #include "checks/graph.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// What the device claims of a network; false with why in `out_result` if it does not answer.
+// The nodes of a network that the device claims; false, with the reason in `out_result`, if coverage fails.
 bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
   std::vector<Claim> claims;
   if (const Answer answer = device.coverage(network.spec, claims); !answer.ok()) {
@@ -51,10 +51,10 @@ void run_island(RemoteDevice& device, const Network& island, Result& out_result)
   out_result.nodes += static_cast<uint32_t>(island.spec.nodes.size());
 }
 
-constexpr uint32_t kOldestOpset = 13;  // in which there is something to make every graph of
+constexpr uint32_t kOldestOpset = 13;  // with operators to build any graph
 
 Result too_old(uint32_t opset) {
-  return not_supported(fmt::format("the plugin knows operator set {} at most, graphs need {}", opset, kOldestOpset));
+  return not_supported(fmt::format("the plugin supports at most operator set {}, graphs need {}", opset, kOldestOpset));
 }
 
 struct Masked {

@@ -40,7 +40,7 @@ std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Res
   References references = reference(problem);
   const std::optional<GraphSpec> spec = graph_of(problem, references, device.newest_opset());
   if (!spec) {
-    out_result = not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
+    out_result = not_supported(fmt::format("the plugin supports at most operator set {}", device.newest_opset()));
     return nullptr;
   }
   auto graph = std::make_unique<Graph>(*spec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of the conformance page that see a plugin through the C ABI alone.
+// The groups of cases that use a plugin through the C ABI alone.
 #pragma once
 
 #include <filesystem>
@@ -68,7 +68,7 @@ void add_determinism(const Selection& selection, std::vector<Case>& out_cases);
 // All groups, in the order in which they run.
 std::vector<Case> all_cases(const Selection& selection);
 
-// What a case says.
+// Results of a case.
 Result passed(uint32_t nodes = 0);
 Result failed(std::string reason);
 Result not_supported(std::string reason);
@@ -89,7 +89,7 @@ struct Subject {
 };
 // NULL, and why in `out_result`, if the device does not claim it.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
-// One operator case by its name, with the inputs that `stream` names; throws std::invalid_argument.
+// The operator case with this name, with inputs drawn from `stream`; throws std::invalid_argument.
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream);
 // The first of a few ordinary calls that the device claims; NULL if it claims none.
 std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs written down by hand: control flow, and extents that are known at run time only. One program and one instance
+// Graphs written by hand: control flow, and extents that are known only at run time. One program and one instance
 // serve all runs of a case, which are judged one by one.
 #include "cases/graph_spec_builder.h"
+#include "cases/network_case.h"
 #include "checks/remote.h"
 
 namespace backplane::conform {
@@ -11,7 +12,7 @@ constexpr uint32_t kOldestOpset = 18;
 
 Result judge_handwritten(RemoteDevice& device, const NetworkCase& one, const std::string& name) {
   if (device.newest_opset() < kOldestOpset) {
-    return not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
+    return not_supported(fmt::format("the plugin supports at most operator set {}", device.newest_opset()));
   }
   Random random(device.seed(), name);
   const NetworkCase::Runs runs = one.make(random, device.newest_opset());

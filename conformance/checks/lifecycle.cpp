@@ -7,7 +7,7 @@
 
 #include "checks/group.h"
 
-// A sanitizer has an allocator of its own, of which mallinfo2 knows nothing.
+// Sanitizers have their own allocators, which mallinfo2 does not see.
 extern "C" [[gnu::weak]] size_t __sanitizer_get_current_allocated_bytes();
 
 namespace backplane::conform {
@@ -38,13 +38,13 @@ struct Usage {
     malloc_trim(0);
     int64_t pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
-    // Such an allocator keeps what was freed for a while, to see who still uses it.
+    // Such an allocator keeps freed memory for a while, to detect late accesses.
     if (__sanitizer_get_current_allocated_bytes != nullptr) resident = 0;
     return {heap_in_use(), resident * 4096, entries("/proc/self/fd"), entries("/proc/self/task"), host.live_bytes()};
   }
 };
 
-// What grew in `rounds` rounds, or a pass.
+// Fails with what grew in `rounds` rounds, or passes.
 Result compare(const Usage& before, const Usage& after, int rounds) {
   constexpr int64_t kSlackHeap = 64 << 10, kSlackResident = 4 << 20;
   const auto grew = [&](const char* what, int64_t from, int64_t to) {
@@ -62,9 +62,9 @@ Result compare(const Usage& before, const Usage& after, int rounds) {
   return passed(1);
 }
 
-// Repeats `step`, first so often that what is kept once should be kept, then in periods until nothing grows in one. A
-// leak grows in every period; what is kept once can come late on a busy machine, such as a worker thread that got no
-// processor before. A step returns what went wrong, or nothing.
+// Repeats `step`: first to warm up, then in periods until nothing grows in one. A leak grows in every period;
+// one-time allocations can come late on a busy machine, for example with a delayed worker thread. A step returns what
+// went wrong, or an empty text.
 template <class F>
 Result measure(Bench& bench, int rounds, F step) {
   constexpr int kPeriods = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of devices that have some of their own: spaces, allocation, copies, fills, mappings, imports and exports.
+// Devices' own memory: spaces, allocation, copies, fills, mappings, imports and exports.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// One that no byte before it equals, so that shifted and repeated bytes show.
+// Differs from all bytes before it, so that shifted and repeated bytes are detected.
 Bytes pattern(uint64_t size, uint32_t seed) {
   Bytes bytes(size);
   for (uint64_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 167 + i / 251 + seed) & 0xFF);
   return bytes;
 }
 
-// A device's memory table, with what it says of its calls.
+// A device's memory table, with checked calls.
 class Table {
  public:
   explicit Table(const Device& device) : device_(device), api_(*device.plugin().memory) {}
@@ -34,7 +34,7 @@ class Table {
     out_space = {.size = sizeof out_space};
     return api_.space(device(), index, &out_space, error());
   }
-  // Its caller fills what the plugin does not: which device, which space, how many bytes.
+  // The caller fills in what the plugin does not: device, space and size.
   bp_status_t allocate(uint64_t bytes, bp_buffer_t& out_buffer, bp_stream_t* stream = nullptr, uint32_t space = 0) {
     const bp_allocate_t what = {.size = sizeof what, .space = space, .bytes = bytes, .stream = stream};
     out_buffer = {};
@@ -69,7 +69,7 @@ class Block {
  public:
   Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {
     if (const bp_status_t status = table.allocate(bytes, buffer, nullptr, space); status != BP_OK)
-      throw Breach(fmt::format("allocate of {} bytes answers {:#x}: {}", bytes, status, table.text()));
+      throw Breach(fmt::format("allocate of {} bytes returns {:#x}: {}", bytes, status, table.text()));
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -82,7 +82,7 @@ class Block {
 };
 
 Result answers(const char* what, bp_status_t status, const Table& table) {
-  return failed(fmt::format("{} answers {:#x}: {}", what, status, table.text()));
+  return failed(fmt::format("{} returns {:#x}: {}", what, status, table.text()));
 }
 
 bool lists(const uint32_t* kinds, uint32_t count, uint32_t kind) {
@@ -102,7 +102,7 @@ Result spaces(Bench& bench, Table& table) {
     if ((space.import_count != 0 && space.imports == nullptr) || (space.export_count != 0 && space.exports == nullptr))
       return failed(fmt::format("space {} counts kinds that it does not list", i));
     if (lists(space.imports, space.import_count, 0) || lists(space.exports, space.export_count, 0))
-      return failed(fmt::format("space {} lists kind 0, which is none", i));
+      return failed(fmt::format("space {} lists kind 0, which is not a kind", i));
     if (space.import_count != 0 && table.api().import == nullptr)
       return failed(fmt::format("space {} lists imports and the slot is NULL", i));
     if (space.export_count != 0 && table.api().export_ == nullptr)
@@ -113,7 +113,7 @@ Result spaces(Bench& bench, Table& table) {
   bp_space_t space;
   const bp_status_t status = table.space(count, space);
   return status == BP_NOT_FOUND ? passed(1)
-                                : failed(fmt::format("space {} does not exist and answers {:#x}", count, status));
+                                : failed(fmt::format("space {} does not exist and returns {:#x}", count, status));
 }
 
 // Host to device, device to device, device to host; odd sizes, and parts of buffers.
@@ -137,7 +137,7 @@ Result copies(Bench&, Table& table) {
   return passed(1);
 }
 
-// In the order of a stream, with memory that comes and goes in that order.
+// In the order of a stream, with memory allocated and released in that order.
 Result stream_order(Bench& bench, Table& table) {
   if (bench.device().plugin().sync == nullptr || (bench.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0)
     return not_supported("the device has no streams");
@@ -187,7 +187,7 @@ Result fills(Bench&, Table& table) {
   return passed(1);
 }
 
-// What the host writes to a mapping the device has, and the reverse.
+// Writes of the host to a mapping are visible to the device, and the reverse.
 Result maps(Bench&, Table& table) {
   if (table.api().map == nullptr || table.api().unmap == nullptr) return not_supported("the device maps no memory");
   constexpr uint64_t kBytes = 5000;
@@ -227,7 +227,7 @@ Result maps(Bench&, Table& table) {
   return seen == theirs ? passed(1) : failed("the host does not read from a mapping what the device has");
 }
 
-// Host memory becomes the device's, and is given back once.
+// Host memory is imported, and released exactly once.
 Result import_host(Bench& bench, Table& table) {
   uint32_t space_index = 0;
   bp_space_t space = {};
@@ -256,7 +256,7 @@ Result import_host(Bench& bench, Table& table) {
   if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
   buffer.space = space_index;
   buffer.bytes = kBytes;
-  // The host wrote before the import: a device that does not see such writes by itself takes a flush.
+  // The host wrote before the import: a non-coherent device needs a flush.
   const bp_map_t written = {.size = sizeof written, .access = BP_MAP_WRITE, .buffer = &buffer};
   if (table.api().flush != nullptr && (space.flags & BP_SPACE_COHERENT) == 0)
     status = table.api().flush(table.device(), &written, table.error());
@@ -270,7 +270,7 @@ Result import_host(Bench& bench, Table& table) {
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
 }
 
-// What a space exports it takes back, and both are the same memory.
+// Exported memory can be imported again, and both are the same memory.
 Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
   bp_space_t space;
   bp_status_t status = table.space(index, space);
@@ -312,10 +312,10 @@ Result exports(Bench& bench, Table& table) {
   for (uint32_t i = 0; i < bench.device().info().space_count; ++i) {
     if (Result result = exports_of(table, i, tried); result.state != State::kPass) return result;
   }
-  return tried == 0 ? not_supported("the device exports nothing that this harness can import again") : passed(1);
+  return tried == 0 ? not_supported("the device exports no kind that this harness can import again") : passed(1);
 }
 
-// More than any machine has: an answer, and the device goes on.
+// More than any machine has: refused, and the device still works.
 Result too_much(Bench&, Table& table) {
   bp_buffer_t buffer;
   const bp_status_t status = table.allocate(uint64_t{1} << 60, buffer);
@@ -324,7 +324,7 @@ Result too_much(Bench&, Table& table) {
     return failed("allocate of 2^60 bytes succeeds");
   }
   if (status != BP_RESOURCE_EXHAUSTED)
-    return failed(fmt::format("allocate of 2^60 bytes answers {:#x}, not BP_RESOURCE_EXHAUSTED", status));
+    return failed(fmt::format("allocate of 2^60 bytes returns {:#x}, not BP_RESOURCE_EXHAUSTED", status));
   const Block block(table, 64);
   const Bytes content = pattern(64, 3);
   Bytes seen(64);

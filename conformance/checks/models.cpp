@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs cut from models: judged as the random ones of graph.cpp are.
+// Graphs cut from models, judged like the random ones of graph.cpp.
 #include <fmt/format.h>
 
+#include "cases/model_cut.h"
 #include "checks/graph.h"
 
 namespace backplane::conform {

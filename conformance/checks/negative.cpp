@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that break ONNX's rules: an error code, never a crash, never a silent answer.
+// Graphs that break ONNX's rules: an error code, never a crash or a silent result.
 #include <algorithm>
 
 #include "checks/group.h"
@@ -11,7 +11,7 @@ using Change = void (*)(GraphSpec& graph);
 
 struct Row {
   const char* name;
-  const char* op_case;  // what is changed; by itself it is right
+  const char* op_case;  // the graph to change; valid before
   Change change;
 };
 
@@ -224,7 +224,7 @@ const Row kRows[] = {
      }},
 };
 
-// Inputs for a graph whose declared types and extents may be anything that has bytes.
+// Inputs for a graph with any declared types and extents that have a size.
 std::vector<onnx::Tensor> zeros_for(const GraphSpec& spec) {
   std::vector<onnx::Tensor> inputs;
   for (const uint32_t index : spec.inputs) {
@@ -262,7 +262,7 @@ Result check(Bench& bench, const Row& row) {
   return answer.ok() ? failed("a graph that breaks ONNX's rules is claimed, compiles and runs") : passed(1);
 }
 
-// Data that only a run can see.
+// Invalid data that is visible only in a run.
 Result gather_out_of_range(Bench& bench) {
   Result result;
   const auto subject =

@@ -17,7 +17,7 @@ Result judge_op(RemoteDevice& device, const OpCase& one, const std::string& name
   if (!answer.ok()) return failed(answer.describe());
   if (!device.misuse().empty()) return failed("the plugin " + device.misuse());
   const Judgement judgement = judge_all(question->problem, question->references, outputs, device.flushes());
-  // Where every output is empty there is nothing to compute: such a pass says nothing of a device that passes no other.
+  // If every output is empty nothing is computed: such a pass proves nothing for a device that passes no other case.
   const bool has_elements =
       std::any_of(outputs.begin(), outputs.end(), [](const onnx::Tensor& output) { return output.count() != 0; });
   constexpr State kStates[] = {State::kPass, State::kFail, State::kMistrusted};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a few ordinary calls are; and whether they are computed each time.
+// The time of a few ordinary calls, and whether they are computed each time.
 #include <algorithm>
 #include <chrono>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Large enough that a run takes long against the clock and against a call.
+// Large enough that a run is long compared with the clock's resolution and the cost of a call.
 Problem large_matmul(Random& random) {
   return {"MatMul",
           {},
@@ -42,15 +42,15 @@ constexpr int kRounds = 15;
 struct Times {
   double fresh = 0, repeated = 0;  // medians, in seconds
   int faster = 0;                  // rounds in which the repeated input took less than nine tenths of the fresh one
-  // Chance alone, one half a round, gives 13 or more of 15 in 4 of 1,000 measurements.
+  // By chance (1/2 per round) 13 or more of 15 occur in 4 of 1,000 measurements.
   bool is_suspicious() const { return repeated < 0.9 * fresh && faster >= kRounds - 2; }
 };
 
-// Runs on inputs that are new each time and on the same once more, in turn: whatever slows the machine slows both.
-// Either way the inputs are written before the clock starts.
+// Alternates runs on new inputs and on repeated ones: anything that slows the machine slows both.
+// In both cases the inputs are written before the clock starts.
 Answer measure(Instance& instance, Random& random, const std::vector<onnx::Tensor>& inputs, Times& out_times) {
   constexpr int kWarmUp = 2;
-  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // before any clock starts: drawing spoils caches
+  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // before any clock starts: drawing evicts caches
   for (std::vector<onnx::Tensor>& drawn : draws) {
     for (const onnx::Tensor& input : inputs) {
       drawn.push_back(random_tensor(random, input.dtype, input.extents, Fill::kAroundZero));
@@ -88,7 +88,7 @@ Result run(Bench& bench, Problem (*make)(Random& random), const std::string& nam
   if (answer = instance->run_checked(outputs); !answer.ok()) return failed(answer.describe());
   if (const std::string fault = subject->fault(outputs); !fault.empty()) return failed(fault);
   Times times;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // a suspicion must last
+  for (int attempt = 0; attempt < 3; ++attempt) {  // a suspicion must be confirmed
     if (answer = measure(*instance, random, subject->inputs, times); !answer.ok()) return failed(answer.describe());
     if (!times.is_suspicious()) break;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says of itself and of its programs in addition to running them: health, operator sets, types, progress,
-// extents.
+// What devices and programs report in addition to runs: health, operator sets, types, progress, extents.
 #include <algorithm>
 #include <tuple>
 
@@ -16,10 +15,10 @@ Result health(Bench& bench) {
   const bp_status_t status = device.plugin().device->health(device.raw(), detail.error());
   return status == BP_OK
              ? passed()
-             : failed(fmt::format("health of a device that works answers {:#x}: {}", status, detail.text()));
+             : failed(fmt::format("health of a device that works returns {:#x}: {}", status, detail.text()));
 }
 
-// Of this device, where they differ from the plugin's.
+// The device's operator sets, if they differ from the plugin's.
 Result opsets(Bench& bench) {
   const Device& device = bench.device();
   const bp_coverage_api_t& api = *device.plugin().coverage;
@@ -28,7 +27,7 @@ Result opsets(Bench& bench) {
   bp_opsets_t opsets = {.size = sizeof opsets};
   Detail detail;
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());
-  if (status != BP_OK) return failed(fmt::format("opsets answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("opsets returns {:#x}: {}", status, detail.text()));
   if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists none");
   if (opsets.opset_stride < sizeof(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
   for (uint32_t i = 0; i < opsets.opset_count; ++i) {
@@ -39,7 +38,7 @@ Result opsets(Bench& bench) {
   return passed();
 }
 
-// A node that the device cannot know: no types for it.
+// A node that the device cannot know must get no types.
 Result infer(Bench& bench) {
   const Device& device = bench.device();
   if (device.plugin().coverage->infer == nullptr) return not_supported("the device has no operators of its own");
@@ -63,7 +62,7 @@ Result infer(Bench& bench) {
   return passed();
 }
 
-// Steps come in order, and no more than there are.
+// Steps are reported in order, and not more than there are.
 Result progress(Bench& bench) {
   Result result;
   const auto subject = any_subject(bench, result);
@@ -89,14 +88,14 @@ Result progress(Bench& bench) {
   bp_program_t* program = nullptr;
   Detail detail;
   const bp_status_t status = device.plugin().program->compile(device.raw(), &what, &program, detail.error());
-  if (status != BP_OK) return failed(fmt::format("compile answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("compile returns {:#x}: {}", status, detail.text()));
   device.plugin().program->destroy(program);
   if (!seen.fault.empty()) return failed("progress reports " + seen.fault);
   if (seen.calls == 0) return not_supported("the device reports no progress");
   return seen.done == seen.total ? passed(1) : failed(fmt::format("progress ends at {} of {}", seen.done, seen.total));
 }
 
-// Weights that must be asked for.
+// Weights that must be requested.
 Result lazy_weights(Bench& bench) {
   Result result;
   for (const char* name : {"MatMul/float/odd_positive_constant", "Add/float/same"}) {
@@ -114,7 +113,7 @@ Result lazy_weights(Bench& bench) {
   return result;
 }
 
-// Where the host collects spans, they say what was computed and when.
+// If the host collects spans, they state what was computed and when.
 Result spans(Bench& bench) {
   Host host;
   host.collect_spans();
@@ -182,11 +181,11 @@ Result capacity(Bench& bench) {
   };
   for (const int64_t n : {kMost, int64_t{3}, int64_t{1}, int64_t{5}}) {
     if (const bp_status_t status = resize(n, 7); status != BP_OK)
-      return failed(fmt::format("extents [{}, 7] answers {:#x}: {}", n, status, detail.text()));
+      return failed(fmt::format("extents [{}, 7] returns {:#x}: {}", n, status, detail.text()));
     for (const auto& [rows, inner, expected] :
          {std::tuple{kMost + 1, int64_t{7}, BP_BUFFER_TOO_SMALL}, std::tuple{n, int64_t{8}, BP_TYPE_MISMATCH}}) {
       if (const bp_status_t status = resize(rows, inner); status != expected)
-        return failed(fmt::format("extents [{}, {}] in memory of [{}, 7] answers {:#x}, not {:#x}", rows, inner, kMost,
+        return failed(fmt::format("extents [{}, {}] in memory of [{}, 7] returns {:#x}, not {:#x}", rows, inner, kMost,
                                   status, expected));
     }
     instance->output(0).poison();
@@ -217,11 +216,10 @@ Result extents(Bench& bench) {
   const auto program = Program::compile(device, graph, answer);
   if (program == nullptr) return failed(answer.describe());
   const bp_program_info_t info = program->info();
-  if (info.shapes == BP_SHAPES_STATIC)
-    return failed("a program with an unknown extent says that its shapes are static");
+  if (info.shapes == BP_SHAPES_STATIC) return failed("a program with an unknown extent reports static shapes");
   const auto slot = device.plugin().program->output_extents;
   if (info.shapes != BP_SHAPES_COMPUTED) return not_supported("the extents are known only during the run");
-  if (slot == nullptr) return failed("the program says that its shapes are computed and `output_extents` is NULL");
+  if (slot == nullptr) return failed("the program reports computed shapes and `output_extents` is NULL");
   Detail detail;
   for (const int64_t n : {1, 5, 0, 1000}) {
     const int64_t shape[] = {n, 7};
@@ -233,7 +231,7 @@ Result extents(Bench& bench) {
                                     .output_stride = sizeof(bp_shape_t)};
     bp_shape_t output = {};
     const bp_status_t status = slot(program->raw(), &query, &output, detail.error());
-    if (status != BP_OK) return failed(fmt::format("output_extents answers {:#x}: {}", status, detail.text()));
+    if (status != BP_OK) return failed(fmt::format("output_extents returns {:#x}: {}", status, detail.text()));
     if (output.rank != 2 || output.extents[0] != n || output.extents[1] != 7)
       return failed(fmt::format("for [{}, 7] output_extents returns rank {} and [{}, {}]", n, output.rank,
                                 output.extents[0], output.extents[1]));

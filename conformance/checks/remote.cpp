@@ -11,7 +11,7 @@ namespace {
 enum class Ask : uint8_t { kIdentity, kFacts, kCoverage, kReview, kCompile, kRun };
 enum class Outcome : uint8_t { kDone, kBreach, kError };
 
-constexpr uint64_t kMaxText = 4000;      // of what a plugin says
+constexpr uint64_t kMaxText = 4000;      // of a plugin's text
 constexpr uint64_t kMaxReply = 1 << 20;  // without claims and outputs
 constexpr uint64_t kMaxClaim = 2 * kMaxText;
 
@@ -258,7 +258,7 @@ std::optional<Question> make_question(RemoteDevice& device, Problem problem, Res
   References references = reference(problem);
   std::optional<GraphSpec> spec = graph_of(problem, references, device.newest_opset());
   if (!spec) {
-    out_result = not_supported(fmt::format("the plugin knows operator set {} at most", device.newest_opset()));
+    out_result = not_supported(fmt::format("the plugin supports at most operator set {}", device.newest_opset()));
     return {};
   }
   std::vector<Claim> claims;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device under test as the judge sees it. The plugin is loaded in another process, which is asked for facts and
-// outputs and holds no expected value; the judge's process never loads the plugin.
+// The judge's view of the device under test. The plugin is loaded in another process, which returns device properties
+// and outputs and has no expected values; the judge's process never loads the plugin.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace backplane::conform {
 
-// What one instance of a program is run on, one after the other.
+// The inputs of one run; an instance executes several in order.
 struct RemoteRun {
   const std::vector<onnx::Tensor>& inputs;
   std::vector<std::vector<int64_t>> extents = {};  // of the outputs, where the graph does not have all of them
 };
 
-// What is not as asked for throws Breach; what `call` throws is passed on. [one at a time]
+// Throws Breach for a reply that does not fit its request; rethrows what `call` throws. [one at a time]
 class RemoteDevice {
  public:
   // The reply to a request; a reply of more than `most` bytes is refused.
@@ -37,13 +37,13 @@ class RemoteDevice {
   Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
   Answer review(const GraphSpec& spec);
   Answer compile(const GraphSpec& spec);
-  // Compiles and runs: with poisoned outputs and canaries round everything. `out_outputs` has those of the runs that
+  // Compiles and runs: with poisoned outputs and canaries around all memory. `out_outputs` has those of the runs that
   // succeeded.
   Answer run(const GraphSpec& spec, const std::vector<RemoteRun>& runs,
              std::vector<std::vector<onnx::Tensor>>& out_outputs);
   Answer compute(const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                  std::vector<onnx::Tensor>& out_outputs);
-  // What the plugin did to the host's services until the last run, in one line, or empty.
+  // The plugin's misuse of the host's services up to the last run, in one line, or empty.
   const std::string& misuse() const { return misuse_; }
 
  private:
@@ -60,10 +60,10 @@ class RemoteDevice {
 
 // The other process's part: the reply to a request.
 std::string serve(Bench& bench, const std::string& request);
-// A device of this process, for what is judged where it runs.
+// A device in this process, for cases that are judged where they run.
 RemoteDevice local_device(Bench& bench);
 
-// A call of an operator whose graph a device claims, with what is expected of it.
+// A claimed call of an operator, with its expected results.
 struct Question {
   Problem problem;
   References references;

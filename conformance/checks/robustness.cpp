@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that errs, a machine without memory, runs that are cancelled or late.
+// Errors of the host, lack of memory, runs that are cancelled or past their deadline.
 #include "checks/group.h"
 
 namespace backplane::conform {
@@ -12,7 +12,7 @@ struct Fixture {
   std::unique_ptr<Instance> instance;
 };
 
-// Empty if nothing ordinary is claimed; then `out_result` says why.
+// Empty if no ordinary call is claimed; `out_result` then has the reason.
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   Fixture result{any_subject(bench, out_result), nullptr, nullptr};
   if (result.subject == nullptr) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// After whatever went wrong, a proper run must still be right.
+// After any failure, a valid run must still be right.
 std::string still_works(Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;
@@ -48,7 +48,7 @@ std::string unbound(Bench&, Fixture& s) {
   settings.out_done_fault = &fault;
   const Answer answer = s.instance->run(settings);
   if (answer.status != BP_BAD_STATE)
-    return fmt::format("a run without bindings answers {:#x}, not BP_BAD_STATE", answer.status);
+    return fmt::format("a run without bindings returns {:#x}, not BP_BAD_STATE", answer.status);
   return fault;
 }
 
@@ -98,7 +98,7 @@ std::string wrong_tensors(Bench& bench, Fixture& s) {
   return "";
 }
 
-// Memory that starts on any byte: refused, or used properly.
+// Unaligned memory: refused, or used correctly.
 std::string misaligned(Bench& bench, Fixture& s) {
   const GraphSpec& spec = s.program->graph().spec();
   for (const uint64_t offset : {1u, 2u, 4u, 16u}) {
@@ -131,7 +131,7 @@ std::string null_arguments(Bench& bench, Fixture& s) {
   if (plugin.instance->bind(s.instance->raw(), nullptr, nullptr) == BP_OK) return "bind of NULL returns BP_OK";
   if (plugin.instance->run(s.instance->raw(), nullptr, nullptr) == BP_OK) return "run of NULL returns BP_OK";
   const bp_binding_t nothing = {.size = sizeof nothing, .slot = 0};
-  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "a binding of nothing returns BP_OK";
+  if (plugin.instance->bind(s.instance->raw(), &nothing, nullptr) == BP_OK) return "an empty binding returns BP_OK";
   return "";
 }
 
@@ -154,7 +154,7 @@ std::string late(Bench&, Fixture& s) {
   settings.deadline = now_ns() - 1;
   Answer answer = s.instance->run_checked(outputs, settings);
   if (answer.status != BP_TIMED_OUT)
-    return fmt::format("a run after its deadline answers {:#x}, not BP_TIMED_OUT", answer.status);
+    return fmt::format("a run after its deadline returns {:#x}, not BP_TIMED_OUT", answer.status);
   settings.deadline = now_ns() + 60'000'000'000u;
   answer = s.instance->run_checked(outputs, settings);
   return answer.ok() ? "" : "a run long before its deadline: " + answer.describe();
@@ -192,7 +192,7 @@ std::string new_data(Bench&, Fixture& s) {
   return "";
 }
 
-// Fails the host's allocation number 0, 1, 2 … until a whole computation needs no more of them.
+// Fails the host's allocation number 0, 1, 2 … until a whole computation succeeds.
 Result no_memory(Bench& bench, const char* op_case) {
   Host host;
   const Library& library = bench.library();

@@ -32,7 +32,7 @@ struct Fixture {
   }
 };
 
-// What a check finds wrong, or why the device need not pass it.
+// The fault that a check found, or why it does not apply to the device.
 struct CheckResult {
   std::string fault = "";
   std::string not_offered = "";
@@ -51,7 +51,7 @@ bp_run_t in(const Stream* stream) {
   return {.size = sizeof(bp_run_t), .stream = stream == nullptr ? nullptr : stream->raw()};
 }
 
-// Runs without `done`: the wait of the stream is all that says when they have ended.
+// Runs without `done`: only the wait of the stream reports their end.
 CheckResult stream_wait(Fixture& fixture) {
   for (const auto& instance : fixture.instances) {
     instance->output(0).poison();
@@ -145,7 +145,7 @@ CheckResult failed_wait(Fixture& fixture) {
       return wrong("a run that was not accepted touched `done` or its signals");
   } else {
     if (finish.wait(3, now_ns() + 10'000 * kMillisecond, nullptr) != BP_DEPENDENCY_FAILED)
-      return wrong("the point of a run that failed does not say so");
+      return wrong("the point of a failed run does not report the failure");
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
       return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
   }
@@ -153,7 +153,7 @@ CheckResult failed_wait(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// The same without `done`: the stream says whose run failed, once.
+// The same without `done`: the stream reports which run failed, once.
 CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;
   start.signal(1, true);
@@ -168,7 +168,7 @@ CheckResult silent_failure(Fixture& fixture) {
   }
   const Answer answer = fixture.stream->wait();
   if (answer.status != BP_DEPENDENCY_FAILED)
-    return wrong(fmt::format("stream_wait after a failed run without `done` answers {:#x}", answer.status));
+    return wrong(fmt::format("stream_wait after a failed run without `done` returns {:#x}", answer.status));
   if (answer.run != run.id)
     return wrong(fmt::format("stream_wait reports run {} and the failed one is {}", answer.run, run.id));
   return stream_wait(fixture);
@@ -188,14 +188,14 @@ CheckResult late_stream(Fixture& fixture) {
   const uint64_t took = now_ns() - begin;
   start.signal(1, false);
   if (late.status != BP_TIMED_OUT)
-    return wrong(fmt::format("stream_wait past its deadline answers {:#x}, not BP_TIMED_OUT", late.status));
+    return wrong(fmt::format("stream_wait past its deadline returns {:#x}, not BP_TIMED_OUT", late.status));
   if (took > 5'000 * kMillisecond)
     return wrong(fmt::format("stream_wait returns {} ms after a deadline of 20 ms", took / kMillisecond));
   if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
   return wrong(fixture.fault(0));
 }
 
-// A run that waits for what never comes ends when it is cancelled.
+// A run that waits forever ends when it is cancelled.
 CheckResult cancelled(Fixture& fixture) {
   bp_semaphore_t start;
   bp_cancel_t token;
@@ -212,13 +212,13 @@ CheckResult cancelled(Fixture& fixture) {
   start.signal(1, false);
   if (!ended) {
     end.wait();
-    return wrong("a run that was cancelled while it waits goes on waiting");
+    return wrong("a run cancelled during its wait keeps waiting");
   }
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
   return stream_wait(fixture);
 }
 
-// And when its deadline passes.
+// It also ends when its deadline passes.
 CheckResult deadline(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -233,7 +233,7 @@ CheckResult deadline(Fixture& fixture) {
   start.signal(1, false);
   if (!ended) {
     end.wait();
-    return wrong("a run that waits goes on after its deadline");
+    return wrong("a waiting run keeps waiting after its deadline");
   }
   if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a late run ends with {:#x}", end.status()));
   return stream_wait(fixture);
@@ -281,7 +281,7 @@ CheckResult native_cancel(Fixture& fixture) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const bool early = end.calls() != 0;
   token.set = true;
-  if (!end.wait()) return wrong("a run that was cancelled while it waits for a native point goes on waiting");
+  if (!end.wait()) return wrong("a run cancelled while it waits for a native point keeps waiting");
   if (early) return wrong("a run ended before the native point that it waits for was reached");
   if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
   return stream_wait(fixture);
@@ -303,7 +303,7 @@ CheckResult native_slots(Fixture& fixture) {
     if (api.semaphore_wait(semaphore->raw(), 2, now_ns() + 10'000 * kMillisecond, detail.error()) != BP_OK)
       return wrong("a wait for a value that was passed fails: " + detail.text());
     const bp_status_t status = api.semaphore_wait(semaphore->raw(), 4, now_ns() + 10 * kMillisecond, detail.error());
-    if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline answers {:#x}", status));
+    if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline returns {:#x}", status));
   }
   if (api.semaphore_signal != nullptr) {
     if (api.semaphore_signal(semaphore->raw(), 5, detail.error()) != BP_OK) return wrong("signal: " + detail.text());
@@ -323,7 +323,7 @@ CheckResult native_slots(Fixture& fixture) {
   return {};
 }
 
-// A semaphore that is exported and imported is one semaphore.
+// An exported and imported semaphore is the same semaphore.
 CheckResult native_export(Fixture& fixture) {
   const bp_sync_api_t& api = fixture.sync();
   if (api.semaphore_export == nullptr) return not_offered("the device exports no semaphores");
@@ -335,7 +335,7 @@ CheckResult native_export(Fixture& fixture) {
   bp_semaphore_export_t what = {.size = sizeof what, .value = 1};
   if (const bp_status_t status = api.semaphore_export(ours->raw(), &what, &native, detail.error()); status != BP_OK) {
     if (status == BP_UNSUPPORTED) return not_offered(detail.text());
-    return wrong(fmt::format("semaphore_export answers {:#x}: {}", status, detail.text()));
+    return wrong(fmt::format("semaphore_export returns {:#x}: {}", status, detail.text()));
   }
   if (native.kind == 0) return wrong("semaphore_export returns no kind");
   what.kind = BP_VENDOR - 1;
@@ -369,9 +369,9 @@ CheckResult stream_export(Fixture& fixture) {
   bp_native_t native = {.size = sizeof native};
   const bp_status_t status = api.stream_export(fixture.stream->raw(), &native, detail.error());
   if (status == BP_UNSUPPORTED) return not_offered(detail.text());
-  if (status != BP_OK) return wrong(fmt::format("stream_export answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return wrong(fmt::format("stream_export returns {:#x}: {}", status, detail.text()));
   if (native.kind == 0) return wrong("stream_export returns no kind");
-  // What the plugin exports it takes for a framework's: both are the same queue.
+  // An exported stream can be imported as a framework's: both are the same queue.
   Answer answer;
   const auto same = Stream::create(fixture.device(), answer, &native);
   if (same == nullptr) return wrong("import of what was exported", answer);

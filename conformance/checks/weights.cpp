@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that are replaced in a compiled program, and read back.
+// Replacing and reading weights of a compiled program.
 #include "checks/group.h"
 
 namespace backplane::conform {
@@ -73,7 +73,7 @@ std::string right(const Fixture& fixture, const Subject& subject) {
   return subject.fault(outputs);
 }
 
-// New weights give new results, and come back as they were set.
+// New weights change the results, and can be read back.
 Result replaced(Bench& bench) {
   Result result;
   const std::optional<Fixture> fixture = make_fixture(bench, result);
@@ -96,7 +96,7 @@ Result replaced(Bench& bench) {
     bp_tensor_t tensor = dense(back);
     Detail detail;
     const bp_status_t status = api.read(fixture->program->raw(), fixture->weight, &tensor, detail.error());
-    if (status != BP_OK) return failed(fmt::format("read answers {:#x}: {}", status, detail.text()));
+    if (status != BP_OK) return failed(fmt::format("read returns {:#x}: {}", status, detail.text()));
     if (back.bytes != weight.bytes) return failed("a weight is read back other than it was set");
   }
   return passed(1);
@@ -124,7 +124,7 @@ Result refused(Bench& bench) {
     const Answer answer = refit(*fixture, row.weight, dense(row.tensor));
     if (answer.status == BP_UNSUPPORTED) return not_supported(answer.text);
     if (answer.status != row.status)
-      return failed(fmt::format("a refit with {} answers {:#x}, not {:#x}", row.what, answer.status, row.status));
+      return failed(fmt::format("a refit with {} returns {:#x}, not {:#x}", row.what, answer.status, row.status));
   }
   const std::string fault = right(*fixture, *fixture->subject);
   return fault.empty() ? passed(1) : failed("after refits that were refused: " + fault);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes, between the judge and the process that loads the plugin: both run the same program, so that numbers
-// keep the machine's form.
+// Serialized values, between the judge and the process that loads the plugin. Both are the same program, so numbers
+// are in the machine's format.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ Commitment commitment_for(const Options& options, const Plan& cases, std::vector
           .made = utc_now()};
 }
 
-// What the plugin brings into its process when its device is opened.
+// The files that the plugin loads into its process when its device is opened.
 std::vector<LoadedFile> files_of(const Options& options) {
   LoadedFiles loaded;
   RunOptions run = options.run;
@@ -57,7 +57,7 @@ std::vector<LoadedFile> files_of(const Options& options) {
   return loaded.hashed();
 }
 
-// Until the clock shows another second than `time`: the order of times is checked.
+// Waits until the clock's second differs from `time`, because the order of times is verified.
 void wait_past(const std::string& time) {
   if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment is of {}, in the future", time));
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -147,12 +147,12 @@ int run(Options options) {
   write_file(folder / kStatement, statement);
   write_file(folder / kVendorSignature, sign(key, "vendor", {{kStatement, sha256(statement)}}));
   const Proof proof = verify(read_parts(folder));
-  // Without a store of trusted keys no waiver counts: `verify-bundle --trust` says whose do.
+  // Without a store of trusted keys no waiver counts; see `verify-bundle --trust`.
   const RunOutcome outcome = outcome_on(proof, utc_now().substr(0, 10), false);
   return print_report(proof.record.header, proof.record.results, outcome, false);
 }
 
-// Verifies, runs a sample again, and signs with what was run.
+// Verifies, runs a sample again, and signs the result.
 int countersign(const Options& options) {
   const fs::path folder = options.bundle;
   Parts parts = read_parts(folder);
@@ -177,7 +177,7 @@ int countersign(const Options& options) {
                                           {{kStatement, sha256(parts.at(kStatement))},
                                            {kVendorSignature, sha256(parts.at(kVendorSignature))},
                                            {kLabReport, sha256(report)}}));
-  fmt::print("{} of {} cases were run again and end as the journal says; countersigned\n", count, proof.plan.total);
+  fmt::print("{} of {} cases were run again with the results of the journal; countersigned\n", count, proof.plan.total);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform compare`: what a run does worse and better than an earlier one.
+// `backplane-conform compare`: regressions and improvements between two runs.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform list`: the cases that there are, and the digests of their lists.
+// `backplane-conform list`: all cases, and the digests of their lists.
 #include <fmt/format.h>
 
 #include "cases/cases.h"
@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// "core 1 quick 1839 cases SHA-256" for each profile and selection: what a claim is a claim of.
+// "core 1 quick 1839 cases SHA-256" for each profile and selection: what a claim refers to.
 void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-conform: does a backend keep the contract?
+// backplane-conform: tests whether a backend keeps the contract.
 #include <fmt/format.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform merge`: one journal of those of all shards.
+// `backplane-conform merge`: merges the journals of all shards.
 #include "journal/merge.h"
 
 #include "commands/verb.h"

@@ -54,7 +54,7 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-// ONNX's test data up to 1.12 says uint16 where the model says bfloat16; the bits are the same.
+// ONNX's test data up to 1.12 has uint16 where the model has bfloat16; the bits are the same.
 Value as_declared(Value value, const view::Value& declared) {
   const bool is_bfloat16 = declared.is_tensor() && declared.dtype() == BP_DTYPE_BFLOAT16;
   if (is_bfloat16 && value.tensor.dtype == BP_DTYPE_UINT16) value.tensor.dtype = BP_DTYPE_BFLOAT16;
@@ -82,7 +82,7 @@ struct GuardedOutput {
   }
 };
 
-// Nothing where the output's extents are known after the run only.
+// nullopt if the output's extents are known only after the run.
 std::optional<GuardedOutput> guarded_output(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
@@ -122,7 +122,7 @@ struct Run {
     }
   }
 
-  // What the device wrote: read from the memory that was bound, whatever the loader reports.
+  // The device's results: read from the bound memory, whatever the loader reports.
   Value output(uint32_t i) {
     if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
     const bp_tensor_t reported = exec.output_view(i);
@@ -163,7 +163,7 @@ Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   return tolerance;
 }
 
-// Equal, or what is wrong with the first output that is not right.
+// A pass, or the first wrong output.
 Comparison compare_outputs(Run& run, const std::vector<Value>& expected, const Tolerance& tolerance) {
   for (uint32_t i = 0; i < expected.size(); ++i) {
     Comparison comparison;
@@ -184,7 +184,7 @@ bool same_bytes(const std::vector<Value>& a, const std::vector<Value>& b) {
                     [](const Value& x, const Value& y) { return x.tensor.bytes == y.tensor.bytes; });
 }
 
-// Runs that are drawn at random: types and shapes as expected, values as their law has them.
+// Runs with random results: types and shapes are compared, values tested against their distribution.
 Result run_draws(Run& run, Law law, const std::vector<Value>& expected) {
   constexpr int kRuns = 64;
   std::vector<Value> first;
@@ -200,7 +200,7 @@ Result run_draws(Run& run, Law law, const std::vector<Value>& expected) {
       if (a.dtype != b.dtype || a.extents != b.extents)
         return failed(fmt::format("output {}: is {}, expected {}", o, describe(b), describe(a)));
     }
-    // Seeded draws are the same in each run, so one run is all that there is.
+    // Seeded draws are the same in each run, so one run is enough.
     if (i == 1 && same_bytes(first, seen)) break;
     if (std::string wrong = draws.add(seen); !wrong.empty()) return failed(std::move(wrong));
     if (i == 0) first = std::move(seen);
@@ -304,7 +304,7 @@ Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const 
     result.nodes = placement.here;
     return result;
   } catch (const Error& error) {
-    // To say no is right before the session stands; afterwards the backend has promised.
+    // A refusal is allowed until the session is created; afterwards the backend has claimed the nodes.
     const bool refused = error.status() == BP_UNSUPPORTED && !is_made;
     return {"", refused ? State::kNotSupported : State::kFail,
             fmt::format("{}: {}", api().status_name(error.status()), error.text()), 0, placement.here};

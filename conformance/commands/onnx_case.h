@@ -21,10 +21,10 @@ struct Target {
 
 class OnnxCases {
  public:
-  // Throws Error if there is no such device; the text says what there is.
+  // Throws Error if there is no such device; the text lists those that exist.
   explicit OnnxCases(const Target& target);
-  // Runs all data sets of the folder, with no node anywhere else than on the device. Throws std::exception where the
-  // test data itself is at fault.
+  // Runs all data sets of the folder, with all nodes on the device. Throws std::exception if the test data itself is
+  // invalid.
   Result run(const std::filesystem::path& folder, const Tolerance& tolerance) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform repro CASE`: one case alone.
+// `backplane-conform repro CASE`: runs one case.
 #include <fmt/format.h>
 
 #include "cli/printable.h"
@@ -61,6 +61,6 @@ std::function<int()> declare(cli::Command command) {
 
 }  // namespace
 
-extern const Verb repro_verb = {"repro", "runs one case alone", declare};
+extern const Verb repro_verb = {"repro", "runs one case", declare};
 
 }  // namespace backplane::conform

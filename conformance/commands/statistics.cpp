@@ -80,7 +80,7 @@ std::string Draws::add_dropout(const std::vector<onnx::Value>& outputs) {
 
 std::string Draws::fault() const {
   if (std::abs(seen_ - mean_) <= 5 * std::sqrt(variance_)) return {};
-  return fmt::format("{} elements are ones or kept, the law says {:.1f} with a deviation of {:.1f}", seen_, mean_,
+  return fmt::format("{} elements are ones or kept; expected {:.1f} with a standard deviation of {:.1f}", seen_, mean_,
                      std::sqrt(variance_));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that are drawn at random: no two generators agree on them, but the law that they follow can be tested.
+// Random outputs: generators differ in values, but their distribution can be tested.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@ namespace backplane::conform {
 
 enum class Law {
   kBernoulli,      // y is 1 with probability x, else 0
-  kBernoulliRest,  // y is 1 with probability 1 - x: so says ONNX's own expansion of Bernoulli
+  kBernoulliRest,  // y is 1 with probability 1 - x, as in ONNX's own expansion of Bernoulli
   kDropout,        // y is 0 with probability ratio, else x / (1 - ratio); mask says which
 };
 
-// The law of a graph that is one such operator, or ONNX's own expansion of it; nothing for all others.
+// The distribution of a graph that is one such operator, or ONNX's own expansion of it; nullopt for others.
 std::optional<Law> law_of(const view::Graph& graph);
 
-// What runs of the same inputs gave, and whether that is likely.
+// The outputs of several runs on the same inputs, and whether they are likely.
 class Draws {
  public:
   // `inputs` are the graph's, in order. Throws onnx::Malformed where they are not what the law needs.
   Draws(Law law, const std::vector<onnx::Value>& inputs);
-  // Another run's outputs, of the types and shapes of the test data (the caller compared those). Answers what cannot
-  // be, or nothing.
+  // Adds another run's outputs, whose types and shapes the caller has compared. Returns what is impossible in them, or
+  // an empty text.
   std::string add(const std::vector<onnx::Value>& outputs);
   // Whether the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
   // once in 1.7 million times.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform verify-bundle`: what a bundle proves, offline; with the plugin at hand, a sample of it once more.
+// `backplane-conform verify-bundle`: verifies a bundle offline; with the plugin, runs a sample of it again.
 #include <fmt/format.h>
 
 #include "certify/bundle.h"
@@ -27,7 +27,7 @@ std::string today() {
   return utc_now().substr(0, 10);
 }
 
-// Who signed must be who is trusted.
+// The signer must be trusted.
 void check_key(const char* part, const std::string& trusted_file, const std::optional<Signature>& seen) {
   if (trusted_file.empty()) return;
   if (!seen) throw Refused(part, "it is missing");
@@ -36,7 +36,7 @@ void check_key(const char* part, const std::string& trusted_file, const std::opt
     throw Refused(part, fmt::format("its key is {}, not {} of '{}'", seen->public_hex, trusted, trusted_file));
 }
 
-// "Acme Inc." as the store names him, or what the key says of itself; `is_given`: the verifier named this very key.
+// "Acme Inc.": the owner's name in the store, or else in the key; `is_given`: the verifier named this key.
 Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
   KeyStatus status = trust.of(signature.public_hex, signature.role, today());
   const bool is_known = !status.owner.empty();
@@ -51,7 +51,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   check_key(kLabSignature, options.lab_key, proof.lab);
   const Trust trust = options.trust.empty() ? Trust() : Trust::read(options.trust);
   out.vendor = signer_of(trust, proof.vendor, !options.vendor_key.empty());
-  // With a store at hand, who is not in it did not sign.
+  // With a store, signatures of unknown keys do not count.
   if (!options.trust.empty() && !out.vendor.fault.empty())
     throw Refused(kVendorSignature, fmt::format("{}: {}", out.vendor.name, out.vendor.fault));
   if (proof.lab) {
@@ -67,7 +67,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   }
 }
 
-// The nonce and the commitment are what ties a bundle to the certifier who asked for it.
+// The nonce and the commitment tie a bundle to the certifier who requested it.
 void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
   if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
     throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));

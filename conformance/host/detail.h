@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call answered, with its text.
+// The status and text of a call.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// Room for the detail of an error, one call at a time.
+// A buffer for the detail of an error, one call at a time.
 class Detail {
  public:
   Detail() { reset(); }
@@ -29,7 +29,7 @@ class Detail {
   char text_[400];
 };
 
-// The step at which an answer came.
+// The call that returned a status.
 enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun, kStream, kSemaphore, kMemory, kCache, kRefit };
 inline const char* name_of(Stage stage) {
   constexpr const char* kNames[] = {"coverage", "review",           "compile", "instance_create", "bind", "run",
@@ -44,8 +44,8 @@ struct Answer {
   uint64_t run = 0;  // bp_error_t.run
 
   bool ok() const { return status == BP_OK; }
-  // "compile answers 0x103: …"
-  std::string describe() const { return fmt::format("{} answers {:#x}: {}", name_of(stage), status, text); }
+  // "compile returns 0x103: …"
+  std::string describe() const { return fmt::format("{} returns {:#x}: {}", name_of(stage), status, text); }
 };
 
 }  // namespace backplane::conform

@@ -27,15 +27,15 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   const bp_graph_t* table() const { return &table_; }
-  // Says that every weight may be replaced later. Before a plugin sees the graph.
+  // Marks every weight as replaceable. To be called before a plugin sees the graph.
   void allow_refit();
-  // Takes the weights' bytes away: a plugin must ask `weight_map` for them. Before a plugin sees the graph.
+  // Hides the weights' bytes: a plugin must call `weight_map`. To be called before a plugin sees the graph.
   void hide_weights();
   const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 
  private:
-  // `prefix`: of the names, which differ from those of the graphs around.
+  // `prefix` of names, so that they differ from those of outer graphs.
   Graph(GraphSpec spec, const Graph* parent, std::string prefix);
   void add_value(uint32_t index);
   void add_node(uint32_t index);

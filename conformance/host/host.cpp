@@ -67,7 +67,7 @@ struct Host::Slots {
     std::free(memory);
   }
 
-  // One piece for each thread; a loop inside a body runs on the thread that it is on.
+  // One piece per thread; a loop inside a body runs on the calling thread.
   static void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
     static thread_local bool inside = false;
     const uint64_t count = loop->count;

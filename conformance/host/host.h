@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the harness offers a plugin: the host table, with faults on demand and a count of everything.
+// The harness as the host of a plugin: the host table, with faults on demand and counters.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct bp_cancel_t {
   std::atomic<bool> set = false;
 };
 
-// A plugin's wish to be called; a thread of its own looks at the token.
+// A plugin's registration for a callback; a separate thread polls the token.
 struct bp_cancel_link_t {
   bp_cancel_link_t(const bp_cancel_t& token, const bp_on_cancel_t& what);
 
@@ -51,7 +51,7 @@ struct Span {
   std::vector<uint64_t> nodes;
 };
 
-// Lives longer than the backends that it was given to. [thread-safe]
+// Must outlive the backends that use it. [thread-safe]
 class Host {
  public:
   explicit Host(uint32_t version = BP_ABI_VERSION, uint32_t threads = 2);
@@ -59,16 +59,16 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   const bp_host_t* table() const { return &table_; }
-  // Takes away every slot that may be NULL. Before the table is given to anybody.
+  // Sets every slot that may be NULL to NULL. To be called before the table is used.
   void remove_optional_slots();
   // Lets `successes` more allocations succeed and fails all after them, until `stop_failing`.
   void fail_after(uint64_t successes);
   void stop_failing() { fail_after(UINT64_MAX); }
 
-  // Collects the spans that plugins report from now on, in place of none.
+  // Starts collecting the spans that plugins report.
   void collect_spans() { tracing_ = true; }
   std::vector<Span> spans();
-  // Waits for the tasks that plugins submitted. Before a backend is destroyed.
+  // Waits for the tasks that plugins submitted. To be called before a backend is destroyed.
   void finish();
 
   uint64_t failures() const { return failures_; }  // of allocations, since the beginning

@@ -22,11 +22,11 @@ class Memory {
   ~Memory();
 
   bp_tensor_t tensor() const;
-  // Writes what no result looks like.
+  // Fills it with a value that no case computes.
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;
-  // Whether something was written outside of the tensor: one line, or empty.
+  // Reports writes outside of the tensor, in one line, or empty.
   std::string breach() const;
   uint64_t bytes() const { return bytes_; }
 

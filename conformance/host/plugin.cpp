@@ -27,7 +27,7 @@ const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) co
                                  .sanitizer = kOwnSanitizer,
                                  .build_id = {build.data(), build.size()}};
   const bp_plugin_t* plugin = query_(&offer);
-  if (plugin == nullptr) throw Breach("bp_plugin_query answers NULL: a refusal must be a descriptor");
+  if (plugin == nullptr) throw Breach("bp_plugin_query returns NULL: a refusal must be a descriptor");
   return plugin;
 }
 
@@ -66,7 +66,7 @@ uint32_t Backend::device_count() const {
   Detail detail;
   uint32_t count = 0;
   const bp_status_t status = plugin_->device->count(raw_, &count, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("device count answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("device count returns {:#x}: {}", status, detail.text()));
   return count;
 }
 
@@ -74,7 +74,7 @@ bp_device_info_t Backend::info(uint32_t index) const {
   Detail detail;
   bp_device_info_t info = {.size = sizeof info};
   const bp_status_t status = plugin_->device->info(raw_, index, &info, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("info of device {} answers {:#x}: {}", index, status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("info of device {} returns {:#x}: {}", index, status, detail.text()));
   return info;
 }
 
@@ -86,7 +86,7 @@ Device::Device(const Backend& backend, uint32_t index) : backend_(backend) {
   Detail detail;
   const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
   const bp_status_t status = plugin().device->open(backend.raw(), index, &how, &raw_, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("open of device {} answers {:#x}: {}", index, status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("open of device {} returns {:#x}: {}", index, status, detail.text()));
 }
 
 Device::~Device() {

@@ -23,12 +23,12 @@ constexpr uint32_t kOwnSanitizer = BP_SANITIZER_THREAD;
 constexpr uint32_t kOwnSanitizer = BP_SANITIZER_NONE;
 #endif
 
-// The plugin breaks the contract where nothing can go on: one line.
+// The plugin breaks the contract in a way that prevents further checks; one line.
 struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The library of a plugin, loaded as a loader does it.
+// The library of a plugin, loaded as the loader does.
 class Library {
  public:
   // Throws Breach.
@@ -69,7 +69,7 @@ class Backend {
   bp_backend_t* raw_ = nullptr;
 };
 
-// What a device says of a node; its texts and ranges are copied.
+// A device's verdict on a node, with copies of texts and ranges.
 struct Claim {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
@@ -94,7 +94,7 @@ class Device {
   const bp_device_info_t& info() const { return info_; }
   bp_device_t* raw() const { return raw_; }
   bool flushes() const { return (info_.flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
-  // The newest operator set of ONNX's own domain that the plugin says to know, or 0.
+  // The newest operator set of ONNX's own domain that the plugin states, or 0.
   uint32_t newest_opset() const;
 
   // One claim for each node.

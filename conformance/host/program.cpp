@@ -51,7 +51,7 @@ bp_program_info_t Program::info() const {
   bp_program_info_t info = {.size = sizeof info};
   Detail detail;
   const bp_status_t status = device_.plugin().program->info(raw_, &info, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("program info answers {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("program info returns {:#x}: {}", status, detail.text()));
   return info;
 }
 
@@ -124,8 +124,8 @@ Answer Instance::run(const RunSettings& settings) {
   if (settings.out_done_fault != nullptr) {
     std::string& fault = *settings.out_done_fault;
     if (end.calls > 1) fault = fmt::format("`done` was called {} times for one run", end.calls);
-    if (accepted && end.calls == 0) fault = "`done` was not called for a run that answered BP_OK";
-    if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that answered {:#x}", status);
+    if (accepted && end.calls == 0) fault = "`done` was not called for a run that returned BP_OK";
+    if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that returned {:#x}", status);
     if (accepted && end.calls == 1 && end.status != status) {
       fault = fmt::format("`done` was called with {:#x} and run returned {:#x}", end.status, status);
     }

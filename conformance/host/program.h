@@ -58,7 +58,7 @@ class Instance {
   // Runs and waits for the end. Outputs whose extents the program does not know are written to the memory bound for
   // them.
   Answer run(const RunSettings& settings = {});
-  // Passes `run` on as it is and does not wait for its end.
+  // Passes `run` on unchanged and does not wait for its end.
   Answer start(const bp_run_t& run);
 
   // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
@@ -81,7 +81,7 @@ class Instance {
   std::unique_ptr<Memory> scratch_;
 };
 
-// The whole way from a graph to its outputs, with poisoned outputs and canaries round everything.
+// From a graph to its outputs, with poisoned outputs and canaries around all memory.
 Answer compute(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
                std::vector<onnx::Tensor>& out_outputs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first line of a journal: which run it is of. README.md describes the keys.
+// The first line of a journal: the run that it belongs to. README.md describes the keys.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// What is under test, as it calls itself.
+// The identity that the plugin reports.
 struct Identity {
   std::string backend, version, vendor;
   uint32_t device_index = 0;
@@ -55,8 +55,8 @@ std::string to_json_line(const Header& header);
 // False if the line is not a header.
 bool from_json_line(std::string_view line, Header& out_header);
 
-// One line on the first key in which they are not of one run, or empty. When it was started does not matter, where the
-// plugin lies neither; shards of one run differ in `shard` alone.
+// The first key that shows that the headers are of different runs, in one line, or empty. Start time and the plugin's
+// path may differ; shards of one run differ only in `shard`.
 std::string difference(const Header& a, const Header& b, bool shards_of_one_run);
 
 }  // namespace backplane::conform

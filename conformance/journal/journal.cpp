@@ -68,7 +68,7 @@ void Journal::open(const fs::path& folder, bool resume) {
   const bool exists = fs::exists(path_, error) && fs::file_size(path_, error) != 0;
   if (exists && !resume) {
     throw std::runtime_error(
-        fmt::format("'{}' exists: --resume goes on with it, or choose another folder for --out", path_.string()));
+        fmt::format("'{}' exists: use --resume to continue it, or choose another folder for --out", path_.string()));
   }
   const bool has_line = exists && read_file(path_).find('\n') != std::string::npos;
   if (has_line) {

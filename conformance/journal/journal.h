@@ -12,17 +12,17 @@
 
 namespace backplane::conform {
 
-// What is written of a run.
+// The content of a journal.
 struct Record {
   Header header;
   std::vector<Result> results;  // in the order in which they came
-  uint64_t bytes = 0;           // of whole lines; what stands behind them is of a write that was interrupted
+  uint64_t bytes = 0;           // of complete lines; the rest belongs to an interrupted write
 };
 
 // `path` is a journal or the folder of journal.jsonl. Throws std::runtime_error, which names file and line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
-// A journal anew, in a new folder or in place of the one that is there. Throws std::runtime_error.
+// Writes a new journal, in a new folder or replacing an existing one. Throws std::runtime_error.
 void write_journal(const std::filesystem::path& folder, const Record& record);
 
 // [one at a time]
@@ -33,7 +33,7 @@ class Journal {
   Journal(const std::filesystem::path& folder, Header header, bool resume = false);
   void add(Result result);
   const Header& header() const { return record_.header; }
-  // By case, those of a resumed journal among them.
+  // By case, including those of a resumed journal.
   const std::vector<Result>& results();
 
  private:

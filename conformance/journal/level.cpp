@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// A group that a level asks for, and whether being close (ONNX's bounds for whole models) is enough there.
+// A group that a level requires, and whether ONNX's bounds for whole models are enough there.
 struct Demand {
   std::string_view level, group;
   bool close_is_enough;
@@ -22,13 +22,13 @@ constexpr Demand kDemands[] = {
     {"L3", "weights", false},    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
 };
 
-// What a device may offer or not.
+// Optional capabilities of a device.
 bool is_optional(std::string_view group) {
   constexpr std::string_view kOptional[] = {"determinism", "programs", "memory", "sync", "cache", "weights"};
   return std::ranges::find(kOptional, group) != std::end(kOptional);
 }
 
-// Empty if the group is as the demand wants it.
+// Empty if the group meets the requirement.
 std::string fault(const std::vector<Result>& results, const Demand& demand, const LevelRules& rules) {
   size_t all = 0, passed = 0, unsupported = 0, bad = 0;
   const Result* first = nullptr;
@@ -82,7 +82,7 @@ namespace {
 std::string gap_of(const Header& header, const std::vector<Result>& results) {
   if (!header.filter.empty()) return fmt::format("the filter '{}' leaves cases out", header.filter);
   if (header.shard.count != 1)
-    return fmt::format("this is shard {} of {} alone", header.shard.index, header.shard.count);
+    return fmt::format("this is only shard {} of {}", header.shard.index, header.shard.count);
   const auto ran = static_cast<uint64_t>(std::ranges::count_if(results, is_of_list));
   return ran == header.cases ? "" : fmt::format("{} of {} cases ran", ran, header.cases);
 }

@@ -27,7 +27,7 @@ void check_headers(const std::vector<Part>& parts) {
       refuse("'{}' and '{}' are not of one run: {}", first_name, name, other);
     const Shard shard = part.header.shard;
     const auto [before, is_new] = shards.emplace(shard.index, name);
-    if (!is_new) refuse("shard {}/{} is there twice: '{}' and '{}'", shard.index, shard.count, before->second, name);
+    if (!is_new) refuse("shard {}/{} is duplicated: '{}' and '{}'", shard.index, shard.count, before->second, name);
   }
   for (uint32_t i = 1; i <= first.header.shard.count; ++i) {
     if (shards.count(i) == 0) refuse("shard {}/{} is missing", i, first.header.shard.count);
@@ -48,7 +48,7 @@ Record merge(const std::vector<Part>& parts) {
       merged.results.push_back(result);
       if (!is_of_list(result)) continue;
       const auto [before, is_new] = seen.emplace(result.name, name);
-      if (!is_new) refuse("case {} is there twice: in '{}' and '{}'", result.name, before->second, name);
+      if (!is_new) refuse("case {} is duplicated: in '{}' and '{}'", result.name, before->second, name);
       if (!is_in(result.name, part.header.shard))
         refuse("'{}' has case {}, which is not of its shard {}/{}", name, result.name, part.header.shard.index, shards);
     }

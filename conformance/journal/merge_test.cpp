@@ -56,13 +56,13 @@ TEST(Merge, RefusesMissingResults) {
 TEST(Merge, RefusesDuplicateResults) {
   Parts parts = good();
   parts[1].second.results.push_back(parts[1].second.results[0]);
-  expect_refused(parts, "is there twice");
+  expect_refused(parts, "is duplicated");
   parts = good();
   parts[1] = parts[0];
-  expect_refused(parts, "shard 1/3 is there twice");
+  expect_refused(parts, "shard 1/3 is duplicated");
   parts = good();
   parts[1].second.results.push_back(parts[0].second.results[0]);
-  expect_refused(parts, "is there twice");
+  expect_refused(parts, "is duplicated");
 }
 
 TEST(Merge, RefusesOtherCases) {

@@ -19,7 +19,7 @@ nlohmann::ordered_json parse_record(std::string_view text) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key) {
       key = parsed.get<std::string>();
-      if (!keys.back().insert(key).second) refuse("it has a key twice");
+      if (!keys.back().insert(key).second) refuse("it has a duplicate key");
       if (keys.back().size() > kMaxRecordKeys) refuse("it has too many keys");
     }
     if (event == Json::parse_event_t::value && parsed.is_number_float() && key != "seconds" && key != "worst")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of a case.
+// The result of a case.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class State {
   kUnexpectedPass,
 };
 
-// As the journal spells it; entry i is state i.
+// Names in the journal; entry i is state i.
 inline constexpr std::array<std::string_view, 10> kStateNames = {
     "pass",   "fail",       "crash",       "timeout",       "not_supported",
     "waived", "mistrusted", "infra_error", "expected_fail", "unexpected_pass"};
@@ -39,7 +39,7 @@ struct Result {
   std::string reason;  // one line; empty for a pass
   double seconds = 0;
   uint32_t nodes = 0;           // that ran on the device under test
-  bool is_statistical = false;  // a pass of random draws, by their law and not by their values
+  bool is_statistical = false;  // a pass of random draws, by their distribution
   double worst = 0;             // the largest error as a fraction of its bound, where there is one
   bool close = false;           // failed, and yet within the bounds for whole models
   uint32_t opset = 0;           // since which the operator has the form that ran; 0 where that means nothing
@@ -59,12 +59,12 @@ struct Label {
 };
 Label label_of(std::string_view case_name);
 
-// What is said of a child's end is a result too, but of no case.
+// The report of a child's end is a result without a case.
 inline bool is_of_list(const Result& result) {
   return !result.name.starts_with('(');
 }
 
-// One line of JSON, without its end. Text that is no UTF-8 is repaired.
+// One line of JSON, without its end. Invalid UTF-8 is replaced.
 std::string to_json_line(const Result& result);
 // False if the line is not a result.
 bool from_json_line(std::string_view line, Result& out_result);

@@ -41,7 +41,7 @@ std::vector<uint64_t> numbers_of(const std::string& version) {
   return numbers;
 }
 
-// Text `key` of an entry, which must be there and say something.
+// Text `key` of an entry, which must be present and not empty.
 std::string text_of(const Json& entry, const char* key) {
   if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
     throw Usage(fmt::format("'{}' is missing or no text", key));
@@ -59,7 +59,7 @@ void read(const std::string& text, const std::string& whose, const char* key,
     throw Usage(fmt::format("'{}' is no JSON: {}", whose, error.what()));
   }
   if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
-    throw Usage(fmt::format("'{}' must be one object with the list '{}' and nothing else", whose, key));
+    throw Usage(fmt::format("'{}' must be an object with only the list '{}'", whose, key));
   for (size_t i = 0; i < json[key].size(); ++i) {
     try {
       if (!json[key][i].is_object()) throw Usage("it is not an object");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is forgiven and what is expected: results that keep their failure on record and are counted apart.
+// Waivers and expected failures: such results keep their failure on record and are counted separately.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// A failure that the person who accepts the backend forgives, until a day.
+// A failure that the certifier accepts until a given day.
 struct Waiver {
   std::string device;    // a glob on the backend's id or the device's name
   std::string from, to;  // the backend's versions, both included; empty is open
@@ -33,8 +33,8 @@ class Exceptions {
   void add_waivers(const std::string& json, const std::string& whose);
   void add_expectations(const std::string& json, const std::string& whose);
 
-  // The result as it counts: a failure becomes waived or expected_fail, a pass where a failure is expected becomes
-  // unexpected_pass. `day` is "2026-11-20".
+  // The result after waivers and expectations: a failure becomes waived or expected_fail, a pass where a failure is
+  // expected becomes unexpected_pass. `day` is "2026-11-20".
   Result apply(Result result, const Identity& identity, const std::string& day) const;
   // Digest of both files, empty without any.
   std::string digest() const;

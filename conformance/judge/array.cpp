@@ -38,7 +38,7 @@ void require_known(bool holds, const char* what) {
 }
 
 void require_steps(double steps) {
-  require(steps <= kMaxSteps, "the call takes more steps than the oracle would");
+  require(steps <= kMaxSteps, "the call takes more steps than the oracle supports");
 }
 
 Array::Array(bp_dtype_t type, Extents shape) : dtype(type), extents(std::move(shape)) {
@@ -74,8 +74,8 @@ int64_t count_of(const Extents& extents) {
   } catch (const onnx::Malformed& error) {
     throw std::invalid_argument(error.what());
   }
-  for (const int64_t extent : extents) require(extent <= kMaxElements, "an extent is larger than the oracle takes");
-  require(count <= static_cast<uint64_t>(kMaxElements), "an array has more elements than the oracle takes");
+  for (const int64_t extent : extents) require(extent <= kMaxElements, "an extent is larger than the oracle supports");
+  require(count <= static_cast<uint64_t>(kMaxElements), "an array has more elements than the oracle supports");
   return static_cast<int64_t>(count);
 }
 

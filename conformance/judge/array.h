@@ -14,7 +14,7 @@ namespace backplane::conform {
 using Extents = std::vector<int64_t>;
 using Index = std::vector<int64_t>;
 
-// More elements, and more steps of one call, the oracle does not take: its bounds are for tests, not for work.
+// The oracle's limits for elements and for steps of one call: it is for tests only.
 constexpr int64_t kMaxElements = 1 << 24;
 constexpr double kMaxSteps = 0x1p28;
 
@@ -78,8 +78,8 @@ void for_each_index(const Extents& extents, F visit) {
 Extents broadcast(const Extents& a, const Extents& b);
 // An axis counted from the front. Throws std::invalid_argument.
 int64_t normal_axis(int64_t axis, int64_t rank);
-// Where in a stack of matrices the one begins that belongs to `index`, whose last two entries are of the matrix: the
-// stack's leading axes broadcast to the others.
+// The offset of the matrix for `index` in a stack of matrices. The last two entries of `index` are within the matrix;
+// the stack's leading axes broadcast to the others.
 size_t matrix_start(const Array& stack, const Index& index);
 
 }  // namespace backplane::conform

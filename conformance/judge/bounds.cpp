@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Of the accumulator that an operator of this type is held to: fp32 sums in fp32, smaller types too.
+// Fraction bits of the accumulator that is required for a type: fp32 for fp32 and smaller types.
 int accumulator_bits(const FloatType& type) {
   return std::max(type.fraction_bits, 23);
 }
@@ -31,7 +31,7 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     case Rule::kBits:
     case Rule::kExact:
       return 0;
-    // A rounding to the nearest is half an ULP; what IEEE 754 leaves open has the ULPs that GPU standards grant.
+    // Rounding to nearest costs half an ULP; where IEEE 754 states nothing, the ULPs of GPU standards are allowed.
     case Rule::kUlps:
       return rule.ulps * ulp;
     // The result is put together from intermediate results t whose |t| add up to `scale`. Each t carries a rounding of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule's bound in numbers, from the formulas of the conformance page.
+// Each rule's bound in numbers, from its formula.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -101,7 +101,7 @@ TEST(Judge, RoundedNumbersWithinHalfAStep) {
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {2, -7, 5})), Judgement::kWrong);
 }
 
-// Each element is inside its bound, all together are too far off.
+// Each element is within its bound, but their sum of squares is too large.
 TEST(Judge, TheSquaresOfADotProductAddUp) {
   const std::vector<double> ones(100, 1.0), scale(100, 1.0);
   const Reference dot = expected(BP_DTYPE_FLOAT, ones, Rule::of(Rule::kDot, 4), scale);

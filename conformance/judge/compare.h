@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an output is what the reference says.
+// Compares an output with a reference.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run graphs. Their bodies' errors add up from step to step as those of nodes in a row do.
+// Nodes with bodies. Errors accumulate from step to step as in a chain of nodes.
+#include "judge/control.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -31,10 +33,10 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   std::vector<Estimate> values(body.values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t outer = body.values[i].outer;
-    require(outer == BP_NONE || outer < around.size(), "a body takes a value that the graph around it does not have");
+    require(outer == BP_NONE || outer < around.size(), "a body reads a value that the outer graph does not have");
     if (outer != BP_NONE) values[i] = around[outer];
   }
-  require(inputs.size() == body.inputs.size(), "a body takes another number of values than it is given");
+  require(inputs.size() == body.inputs.size(), "a body's number of inputs differs from what it receives");
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(body.inputs[i] < values.size(), "an input of a body is a value that it does not have");
     values[body.inputs[i]] = inputs[i];
@@ -43,7 +45,7 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   std::vector<Estimate> outputs;
   for (const uint32_t output : body.outputs) {
     require(output < values.size(), "an output of a body is a value that it does not have");
-    require(values[output].is_there(), "an output of a body is a value that nothing computes");
+    require(values[output].is_there(), "an output of a body is not computed");
     outputs.push_back(values[output]);
   }
   return outputs;
@@ -121,10 +123,10 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   bool goes_on = condition == nullptr || decision(*condition);
   std::vector<Estimate> carried;
   for (size_t i = 2; i < inputs.size(); ++i) carried.push_back(needed(inputs[i]));
-  require(body.outputs.size() > carried.size(), "a loop's body does not give what is carried");
+  require(body.outputs.size() > carried.size(), "a loop's body does not return its states");
   std::vector<std::vector<Estimate>> collected(body.outputs.size() - 1 - carried.size());
   for (int64_t step = 0; static_cast<double>(step) < limit && goes_on; ++step) {
-    require(step < kMaxLoopSteps, "a loop has more steps than the oracle takes");
+    require(step < kMaxLoopSteps, "a loop has more steps than the oracle supports");
     std::vector<Estimate> given = {whole_number(step), truth(goes_on)};
     given.insert(given.end(), carried.begin(), carried.end());
     const std::vector<Estimate> results = run_body(body, given, around, flushes);
@@ -160,7 +162,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
           "the oracle scans along axis 0");
   const Extents& first = inputs[states]->value.extents;
   require(!first.empty() && first[0] <= kMaxLoopSteps,
-          "what is scanned has no axis 0, or more steps than the oracle takes");
+          "a scanned input has no axis 0, or more steps than the oracle supports");
   const int64_t length = first[0];
   std::vector<Estimate> carried;
   for (size_t i = 0; i < states; ++i) carried.push_back(*inputs[i]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the result of each operator moves with its inputs: the s of estimate.cpp. Each bound holds for every point of
-// the box, not only near its middle.
+// How much the result of each operator changes with its inputs: the s of estimate.cpp. Each bound holds for every point
+// of the box, not only near its middle.
+#include "judge/error_propagation.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +48,7 @@ Errors none(std::string_view, const Call&, const Errors&, const References& resu
   return spreads;
 }
 
-// The errors go the way of the data: `op` of them is linear with weights that are not negative. Inputs that are not
+// Errors move like the data: `op` of them is linear with weights that are not negative. Inputs that are not
 // data (indices, shapes) stay; with kPad the constant, which has no error, becomes 0.
 template <size_t kDataInputs = 1, bool kPad = false>
 Errors moved(std::string_view op, const Call& call, const Errors& errors, const References&) {
@@ -66,8 +68,8 @@ Errors resized(std::string_view op, const Call& call, const Errors& errors, cons
   return {std::vector<double>(result[0].value.values.size(), HUGE_VAL)};
 }
 
-// Functions that only grow or only fall: they are furthest away at the ends. An interval that holds 0 has no bound
-// where the function has a pole there.
+// Monotonic functions: the largest change is at the ends. An interval that contains 0 has no bound if the function has
+// a pole there.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
@@ -120,7 +122,7 @@ Errors sums(std::string_view, const Call& call, const Errors& errors, const Refe
     return sum;
   });
 }
-// The larger of several numbers moves by no more than the one that moves most.
+// The maximum of several numbers changes by no more than the largest change of one of them.
 Errors furthest(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result,
                      [](const auto&, const auto& e) { return *std::max_element(e.begin(), e.end()); });
@@ -157,7 +159,7 @@ Errors prelu(std::string_view, const Call& call, const Errors& errors, const Ref
     return std::max(1.0, std::fabs(x[1]) + e[1]) * e[0] + (x[0] - e[0] < 0 ? (std::fabs(x[0]) + e[0]) * e[1] : 0.0);
   });
 }
-// What compares or decides is certain, or no bound is given.
+// Comparisons and decisions must be certain, or there is no bound.
 Errors comparison(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result, [](const auto& x, const auto& e) {
     const double both = e[0] + e[1];
@@ -323,7 +325,7 @@ struct Row {
   std::string_view op;
   ErrorPropagation spread;
 };
-// An operator is here or it is in no graph: Mod, ArgMax and ArgMin jump,
+// Operators that are not listed appear in no graph: Mod, ArgMax and ArgMin jump,
 const Row kRows[] = {
     {"Abs", lipschitz<100>},
     {"Neg", lipschitz<100>},

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of a graph follows from those of its operators, node by node.
+// The bound of a graph is derived from those of its operators, node by node.
 //
-// Let y = f(x) be what a node should give and let the device have seen x' in place of x, |x' - x| <= e(x) element by
-// element. Its result y' keeps the bound b of the operator, which is about f(x'), so
+// Let y = f(x) be the exact result of a node, and x' the device's value of x, with |x' - x| <= e(x) for each
+// element. The device's result y' is within the operator's bound b of f(x'), so
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// where s, the spread of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the same
-// movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two ends for
-// functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters s. b is
-// the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of the
-// rule, which moves by a small part of itself in graphs whose bounds mean something.
+// where s, the largest change of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the
+// same movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two
+// ends for functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters
+// s. b is the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of
+// the rule, which moves by a small part of itself in graphs whose bounds mean something.
 //
 // The mean square follows the same way. By Minkowski's inequality the root mean square of a sum of errors is at most
 // the sum of theirs, whether they are independent or not; so the same s of typical errors bounds it, with the rule's
@@ -23,6 +23,9 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "judge/control.h"
+#include "judge/error_propagation.h"
 
 namespace backplane::conform {
 namespace {
@@ -50,7 +53,8 @@ Reference Estimate::reference() const {
 
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes) {
   const ErrorPropagation spread = find_error_propagation(node.op_type);
-  if (spread == nullptr) throw std::invalid_argument("no bound is known behind operator '" + node.op_type + "'");
+  if (spread == nullptr)
+    throw std::invalid_argument("no error propagation is known for operator '" + node.op_type + "'");
   std::vector<const Array*> arrays;
   Errors errors, typical;
   for (const Estimate* input : inputs) {
@@ -106,8 +110,8 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
   for (const NodeSpec& node : graph.nodes) {
     std::vector<const Estimate*> operands;
     for (const uint32_t input : node.inputs) {
-      require(input == BP_NONE || input < values.size(), "a node takes a value that the graph does not have");
-      require(input == BP_NONE || values[input].is_there(), "a node takes a value that nothing has computed yet");
+      require(input == BP_NONE || input < values.size(), "a node reads a value that the graph does not have");
+      require(input == BP_NONE || values[input].is_there(), "a node reads a value that is not computed before it");
       operands.push_back(input == BP_NONE ? nullptr : &values[input]);
     }
     const Control control = find_control(node.op_type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a graph of several operators should answer, and how far from it a device may be that keeps each operator's
+// The expected results of a graph of several operators, and the error allowed to a device that keeps each operator's
 // bound.
 #pragma once
 
@@ -17,43 +17,21 @@ struct Estimate {
   // |seen - value| of each element stays below `error` in the worst case, and its root mean square below `typical`.
   std::vector<double> error, typical;
 
-  // False of what nothing has computed: even a scalar has an element.
+  // False for a value that was not computed: even a scalar has an element.
   bool is_there() const { return !value.values.empty() || !value.extents.empty(); }
-  // As the judge takes it.
+  // For the judge.
   Reference reference() const;
 };
 
-// How far each output of a call may move when element i of input k moves by at most errors[k][i]; an empty entry is an
-// input that does not move. Infinite where no bound can be given. `result` is the unmoved result.
-using Errors = std::vector<std::vector<double>>;
-using ErrorPropagation = Errors (*)(std::string_view op, const Call& call, const Errors& errors,
-                                    const References& result);
-// NULL if the oracle knows no bound for operators behind this one.
-ErrorPropagation find_error_propagation(std::string_view op);
-
 // A node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know the
-// operator or its spread, or the inputs do not fit.
+// operator or its error propagation, or the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
-// A tensor that is given, exactly. Throws std::invalid_argument if it has no numbers.
+// An exact tensor. Throws std::invalid_argument if it has no numbers.
 Estimate exact_estimate(const onnx::Tensor& tensor);
 // Computes what the nodes of a graph compute; `values`, one for each of the graph, has its inputs and what it takes
 // from the graph around it. Throws std::invalid_argument.
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
-// Every value of a graph that stands for itself; values that nothing computes are empty. Throws std::invalid_argument.
+// Every value of an outermost graph; values that are not computed are empty. Throws std::invalid_argument.
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
-
-// A node with bodies, from its inputs and all values of its graph. Throws std::invalid_argument, also for a loop of
-// more than kMaxLoopSteps.
-constexpr int64_t kMaxLoopSteps = 1 << 10;
-using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
-                                          const std::vector<Estimate>& around, bool flushes);
-struct ControlOperator {
-  std::string_view name;
-  std::vector<uint32_t> versions;  // as in Operator
-  Control compute;
-};
-std::span<const ControlOperator> control_operators();
-// NULL if it is none of them.
-Control find_control(std::string_view op);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a floating-point type can hold.
+// Properties of a floating-point type.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct FloatType {
   double round(double x) const;
 };
 
-// Throws std::invalid_argument if the type is no FLOAT, DOUBLE, FLOAT16 or BFLOAT16.
+// Throws std::invalid_argument for types other than FLOAT, DOUBLE, FLOAT16 and BFLOAT16.
 const FloatType& float_type(bp_dtype_t dtype);
 // The bits of x in FLOAT16 or BFLOAT16.
 uint16_t encode16(const FloatType& type, double x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How errors are spread: counts of elements by their error as a fraction of its bound.
+// The distribution of errors: counts of elements by error as a fraction of the bound.
 #pragma once
 
 #include <algorithm>

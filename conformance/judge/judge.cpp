@@ -38,7 +38,7 @@ bool close(double expected, double seen) {
   return expected == seen || std::fabs(seen - expected) <= 1e-7 + 1e-3 * std::fabs(expected);
 }
 
-// What the whole output of a dot product must keep in addition to the bound of each element: Σ(err/u)² <= 1.6·ksb·T,
+// A bound for the whole output of a dot product, in addition to that of each element: Σ(err/u)² <= 1.6·ksb·T,
 // which no error of fp16's size does, and for inputs around zero |Σ err/u| <= 4·√(ksb·T): four standard deviations of T
 // sums of ksb roundings, more is a rounding to one side.
 std::string whole_dot_fault(const Reference& reference, const std::vector<double>& seen, const FloatType& type,

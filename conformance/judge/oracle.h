@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator should answer, computed in double precision and written for clarity.
+// The expected result of every operator, computed in double precision and written for clarity.
 #pragma once
 
 #include <optional>
@@ -52,11 +52,11 @@ class Call {
   uint32_t output_count_;
 };
 
-// An output, and how close to it a result must be. Every reference has a rule.
+// An expected output and the rule for its bound. Every reference has a rule.
 struct Reference {
   Array value;
   Rule rule;
-  std::vector<double> scale = {};    // for each element what the rule calls so; empty where it needs none
+  std::vector<double> scale = {};    // the rule's scale for each element; empty if it has none
   std::vector<double> typical = {};  // of Rule::kGraph: what the root mean square of the errors must stay below
 
   Reference(Array array, Rule how) : value(std::move(array)), rule(how) {
@@ -82,7 +82,7 @@ std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint3
 // Throws std::invalid_argument.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();
-// What the operator answers: at least as many outputs as the call has. Throws std::invalid_argument.
+// The operator's outputs: at least as many as the call has. Throws std::invalid_argument.
 References compute(std::string_view op, const Call& call);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle against ONNX's own node data: it judges backends, so it is checked itself.
+// Tests the oracle, which judges backends, with ONNX's own node data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ Attributes with_defaults(const onnx::NodeProto& node) {
   return attributes;
 }
 
-// What the profiles do not ask for, of operators that they have.
+// Uses of operators that the profiles do not require.
 bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
   const auto text = [&](const char* name) {
     for (const Attribute& one : attributes) {
@@ -120,7 +120,7 @@ const Operator* find(const std::string& name) {
   return nullptr;
 }
 
-// False if the case is of no concern here; adds to `failures` what the oracle sees otherwise.
+// False if the case does not apply; adds differences to `failures`.
 bool check(const fs::path& folder, std::string& failures) {
   onnx::ModelProto model;
   if (!model.ParseFromString(content(folder / "model.onnx"))) return false;

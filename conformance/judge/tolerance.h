@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far from the reference a result may be: the bounds of the conformance page, each with its derivation.
+// The bounds for results, as classes of operators; bounds.cpp has the derivation of each.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace backplane::conform {
 
 struct Reference;
 
-// A class of the page. `terms` and `ulps` belong to the rule, a `scale` for each element to the reference.
+// A class of operators. `terms` and `ulps` belong to the rule, a `scale` for each element to the reference.
 struct Rule {
   enum Kind {
     kBits,     // the same number, zeros of the same sign: data that is only moved
@@ -43,7 +43,7 @@ struct Rule {
 // The bound of one element: how far it may be from `value` on either side.
 double bound(const Rule& rule, const FloatType& type, double value, double scale);
 
-// TOSA's number of roundings that a sum of `terms` may pile up, with an accumulator of `accumulator_bits` fraction
+// TOSA's number of roundings that a sum of `terms` may accumulate, with an accumulator of `accumulator_bits` fraction
 // bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
 // u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the rounding error that an element of a dot product is measured in.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that carry the error which a device may have made so far: first-order running error analysis. Operators that
+// Numbers with the error that a device may have accumulated: first-order running error analysis. Operators that
 // are a chain of elementary steps (recurrent networks, attention, sampling) get their bounds this way.
 #pragma once
 
@@ -62,7 +62,7 @@ inline Tracked max(const Tracked& a, const Tracked& b) {
   return {std::fmax(a.value, b.value), std::fmax(a.error, b.error)};
 }
 
-// A sum of products in any order: the page's 2·ksb roundings of Σ|a·b|, and the errors of the factors.
+// A sum of products in any order: 2·ksb roundings of Σ|a·b|, and the errors of the factors.
 class TrackedSum {
  public:
   explicit TrackedSum(bp_dtype_t dtype) : dtype_(dtype) {}

@@ -48,7 +48,7 @@ Window::Window(const Call& call, const Extents& input, Extents kernel_extents) :
     require(room >= 0, "a window is larger than the padded input");
     const bool ceil = call.integer("ceil_mode") != 0;
     out.push_back((ceil ? room + strides[i] - 1 : room) / strides[i] + 1);
-    // A window that would begin in the padding behind the input is left out.
+    // A window that would begin in the padding after the input is left out.
     if (ceil && (out[i] - 1) * strides[i] >= in[i] + begin[i]) --out[i];
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over the spatial axes of an image: what convolutions and pools share.
+// Windows over the spatial axes of an image, for convolutions and pools.
 #pragma once
 
 #include "judge/oracle.h"
@@ -13,7 +13,7 @@ struct Window {
   // From the attributes, for an input of [batch, channels, spatial…]; `kernel` where the attribute is absent. Throws
   // std::invalid_argument where they make no window.
   Window(const Call& call, const Extents& input, Extents kernel_extents);
-  // Where in the input element `tap` of the window at `position` lies, -1 in the padding.
+  // The input position of element `tap` of the window at `position`, -1 in the padding.
   int64_t source(size_t axis, int64_t position, int64_t tap) const;
   // Whether it lies in the input or its padding; with ceil_mode a window may reach beyond.
   bool in_padded(size_t axis, int64_t position, int64_t tap) const;

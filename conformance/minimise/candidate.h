@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph and what it is run on, as the minimiser cuts it down.
+// A graph and its inputs while they are being minimised.
 #pragma once
 
 #include <compare>
@@ -9,10 +9,10 @@
 
 namespace backplane::conform {
 
-// What a smaller candidate has less of, the most important first. Every step of the minimiser lowers it, so it ends.
+// The measure that every step of the minimiser reduces, most important first, so that it terminates.
 struct Size {
   uint64_t nodes = 0, values = 0, elements = 0,
-           irregularities = 0;  // oddities: attributes and elements other than 0 and 1
+           irregularities = 0;  // irregularities: attributes and elements other than 0 and 1
   auto operator<=>(const Size&) const = default;
 };
 Size size_of(const Network& candidate);
@@ -21,7 +21,7 @@ Size size_of(const Network& candidate);
 // candidate is not a graph that the oracle can compute.
 bool recompute(Network& candidate);
 
-// What the oracle says that each value is, rounded to its type; values that nothing computes are empty.
+// The oracle's estimate of each value, rounded to its type; values that are not computed are empty.
 std::vector<onnx::Tensor> computed_values(const Network& candidate);
 
 }  // namespace backplane::conform

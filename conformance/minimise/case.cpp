@@ -80,7 +80,7 @@ MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& s
     return out;
   }
   throw std::runtime_error(
-      any_known ? fmt::format("'{}' does not fail when its graph runs alone", case_name)
+      any_known ? fmt::format("'{}' does not fail if its graph runs alone", case_name)
                 : fmt::format("'{}' cannot be cut: the oracle bounds no graph of its operators", case_name));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a failing case to the smallest graph that fails like it: `backplane-conform repro CASE --minimise DIR`.
+// Reduces a failing case to a small graph with the same failure: `backplane-conform repro CASE --minimise DIR`.
 #pragma once
 
 #include <filesystem>

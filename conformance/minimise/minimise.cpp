@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "minimise/minimise.h"
 
+#include "minimise/steps.h"
+
 namespace backplane::conform {
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
@@ -16,7 +18,7 @@ Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
     best.network = std::move(smaller);
     return true;
   };
-  // What works once often works again; what removes more is asked first after every success of a later step.
+  // A step that succeeded often succeeds again; after a success the larger steps are tried first.
   const std::span<const Step> all = steps();
   for (size_t i = 0; i < all.size() && !met;) {
     const Network now = best.network;

@@ -11,15 +11,6 @@
 
 namespace backplane::conform {
 
-// Offers smaller candidates one after the other until one is taken; false if none is.
-using Attempt = std::function<bool(Network smaller)>;
-struct Step {
-  std::string_view name;
-  bool (*offer)(const Network& candidate, const Attempt& attempt);
-};
-// In the order in which they are worth trying: what removes much comes first.
-std::span<const Step> steps();
-
 struct Limits {
   uint32_t attempts = 2000;  // calls of `fails`
   std::chrono::seconds time{60};
@@ -31,10 +22,10 @@ struct Minimised {
   bool finished = false;  // no step makes it smaller; otherwise a limit was met
 };
 
-// What a candidate is asked, in this order.
+// The tests of a candidate, in this order.
 struct Questions {
-  std::function<bool(const Network&)> is_sound;  // before it is settled: a valid graph
-  std::function<bool(const Network&)> fails;     // it still shows the failure; `start` does
+  std::function<bool(const Network&)> is_sound;  // a valid graph, before its values are recomputed
+  std::function<bool(const Network&)> fails;     // it has the failure, as `start` has
 };
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits = {});

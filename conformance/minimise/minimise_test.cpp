@@ -20,7 +20,7 @@ bool has(const Network& network, std::string_view op) {
   return std::ranges::any_of(network.spec.nodes, [&](const NodeSpec& node) { return node.op_type == op; });
 }
 
-// Graphs of the harness's own generator, of 40 nodes, that hold the operator.
+// Generated graphs of 40 nodes that contain the operator.
 Network network_with(std::string_view op) {
   for (uint64_t seed = 1;; ++seed) {
     Random random(seed, "minimise");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a cut-down graph is still a valid model: what no host would offer a plugin proves nothing about it.
+// Whether a reduced graph is still a valid model: an invalid one proves nothing about a plugin.
 #pragma once
 
 #include "minimise/candidate.h"

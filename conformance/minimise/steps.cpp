@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "minimise/steps.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,7 +24,7 @@ bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// The graph ends where a node ends; the earliest such end that still fails.
+// Ends the graph after a node; takes the earliest end that still fails.
 bool end_earlier(const Network& candidate, const Attempt& attempt) {
   for (const NodeSpec& node : candidate.spec.nodes) {
     for (const uint32_t output : node.outputs) {
@@ -35,7 +37,7 @@ bool end_earlier(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// A computed value is given instead; the latest such value first.
+// Replaces a computed value by an input; the latest value first.
 bool begin_later(const Network& candidate, const Attempt& attempt) {
   const std::vector<onnx::Tensor> values = computed_values(candidate);
   for (size_t i = candidate.spec.nodes.size(); i-- > 0;) {
@@ -53,7 +55,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// A node's readers read what it reads, where type and shape are the same.
+// Removes a node: its readers read its input, if type and shape are the same.
 bool bypass_node(const Network& candidate, const Attempt& attempt) {
   const GraphSpec& graph = candidate.spec;
   for (const NodeSpec& node : graph.nodes) {
@@ -90,7 +92,7 @@ bool can_slice(const onnx::Tensor& tensor) {
   return tensor.dtype != BP_DTYPE_STRING && tensor.count() != 0 && tensor.bytes.size() % tensor.count() == 0;
 }
 
-// Every tensor that is given.
+// Every given tensor.
 template <class F>
 void for_each_given(Network& candidate, F visit) {
   for (onnx::Tensor& input : candidate.inputs) visit(input);

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  // What a plugin prints says nothing new: it was said when the case failed.
+  // The plugin's output is discarded: it was printed when the case failed.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(nowhere, STDOUT_FILENO);
   dup2(nowhere, STDERR_FILENO);

@@ -9,8 +9,8 @@
 
 namespace backplane::conform {
 
-// Forks: the caller has no other threads. What the child does not answer in time, or ends without, is its crash or
-// timeout; an exception of `work` is its failure. Throws std::system_error if there can be no process.
+// Forks: the caller must have no other threads. A child that ends without an answer, or does not answer in time, is a
+// crash or a timeout; an exception of `work` is its failure. Throws std::system_error if there can be no process.
 Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds deadline);
 
 }  // namespace backplane::conform

@@ -47,7 +47,7 @@ void compare_case(const Side& was, const Side& now, RunComparison& out) {
     out.less_accurate.push_back(std::move(change));
   } else if (was.result.state == now.result.state) {
     ++out.same;
-  } else if (was.passed() || (now.is_bad() && !was.is_bad())) {  // a refusal instead of a pass is a loss too
+  } else if (was.passed() || (now.is_bad() && !was.is_bad())) {  // a refusal after a pass is a regression
     out.worse.push_back(std::move(change));
   } else if (now.passed() || (was.is_bad() && !now.is_bad())) {
     change.text = was.result.reason;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two runs of the same cases: what became worse, and what better.
+// Compares two runs of the same cases: regressions and improvements.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ struct RunComparison {
   std::vector<Change> appeared, vanished;
   uint64_t same = 0;
 
-  // Nothing that was right has become wrong or gone.
+  // True if no right result has become wrong or is missing.
   bool holds() const { return worse.empty() && vanished.empty(); }
   std::string conclusion() const;
   std::string to_text() const;

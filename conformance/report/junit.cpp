@@ -12,7 +12,7 @@
 namespace backplane::conform {
 namespace {
 
-// As JUnit has only these: failure is a wrong answer, error is none.
+// JUnit has only two: failure for a wrong result, error for a missing one.
 const char* element_of(State state) {
   return state == State::kCrash || state == State::kTimeout || state == State::kInfraError ? "error" : "failure";
 }

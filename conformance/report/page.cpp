@@ -34,7 +34,7 @@ Json states_of(const Tally& tally) {
   return json;
 }
 
-// None for test data of ONNX's form: it changes no level.
+// No levels for ONNX test data.
 Json levels_of(const Run& run, const std::vector<Level>& levels) {
   Json json = Json::array();
   if (run.header.selection == "onnx" || run.header.selection == "vendor") return json;

@@ -26,7 +26,7 @@ Header header() {
   return header;
 }
 
-// What is read of a journal of these lines.
+// The run in a journal of these lines.
 Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", Header first = header()) {
   if (first.cases == 0) first.cases = lines.size();
   const std::filesystem::path folder =
@@ -52,7 +52,7 @@ std::string line_of(std::string name, State state, std::string reason = "", doub
   return to_json_line(result);
 }
 
-// What the page's script gets.
+// The data for the page's script.
 json data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const size_t from = page.find(begin) + begin.size();
@@ -62,7 +62,7 @@ json data_of(const std::string& page) {
 TEST(Report, ReadsTheRun) {
   const auto run = run_of({line_of("b", State::kFail), line_of("a", State::kPass)}, line_of("c", State::kPass));
   EXPECT_EQ(run.title(), "acme 2.1");
-  ASSERT_EQ(run.results.size(), 2u);  // a line without an end is none
+  ASSERT_EQ(run.results.size(), 2u);  // a line without an end does not count
   EXPECT_EQ(run.results[0].name, "a");
   EXPECT_THAT(run.facts(), Contains(std::pair<std::string, std::string>("seed", "7")));
   EXPECT_THROW(read_run("/nonexistent"), Usage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What results add up to.
+// The summary of a run.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace backplane::conform {
 
-// Neither passed nor set apart: what makes a run fail.
+// States that make a run fail.
 bool is_failure(State state);
 
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // by State
-  uint32_t no_node = 0;                                  // passes of models of which nothing was left to run
+  uint32_t no_node = 0;                                  // passes of models that were folded away completely
   uint32_t statistical = 0;                              // passes of random draws, by their law
   uint32_t executed = 0;                                 // cases in which the device under test ran a node
   uint32_t total = 0;
@@ -31,11 +31,11 @@ struct Summary {
   std::string to_text() const;
 };
 
-// A model of which nothing was left to run passes only if others did run: a device that runs nothing passes
+// A model that was folded away completely passes only if others ran: a device that runs nothing passes
 // nothing. `seconds` is what the run took.
 Summary summarise(const std::vector<Result>& results, double seconds);
 
-// What a run proves; it follows from its journal alone.
+// The outcome of a run; it follows from its journal alone.
 struct RunOutcome {
   Summary summary;
   std::vector<Level> levels;
@@ -48,7 +48,7 @@ struct RunOutcome {
 RunOutcome outcome(const Header& header, const std::vector<Result>& results, const std::string& required = "",
                    double seconds = 0, bool accepts_waivers = false);
 
-// What was judged, in the lines that come before any level: the list, and each condition, or that there is none.
+// The scope of a run, printed before any level: the list, and each condition, or that there is none.
 std::vector<std::string> scope_of(const Header& header, const RunOutcome& outcome);
 
 }  // namespace backplane::conform

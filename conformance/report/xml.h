@@ -7,7 +7,7 @@
 
 namespace backplane::conform {
 
-// Text of an element or an attribute. What XML 1.0 has no way to write becomes '?'.
+// Text of an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
 std::string xml(std::string_view text);
 
 }  // namespace backplane::conform

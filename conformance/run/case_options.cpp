@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cases/model_cut.h"
 #include "checks/group.h"
 #include "cli/printable.h"
 #include "journal/digest.h"

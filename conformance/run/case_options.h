@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cases a run is to have.
+// The selection of cases for a run.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace backplane::conform {
 
 struct CaseOptions {
-  std::vector<std::string> profiles;  // claimed; none: the cases of all, and nothing is claimed
+  std::vector<std::string> profiles;  // claimed profiles; none: the cases of all, and nothing is claimed
   bool quick = false, full = false;
   std::string filter, shard;
   std::vector<std::string> models;  // folders

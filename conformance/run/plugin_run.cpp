@@ -68,7 +68,7 @@ std::string repro_line(const RunOptions& options, const CaseOptions& case_option
                      case_options.full ? " --full" : "", models, result.seed);
 }
 
-// The cases that have no result yet; of a plugin that cannot be used only those that say why.
+// The cases without a result; for an unusable plugin only those that state the reason.
 std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
   std::set<std::string> done;
   for (const Result& result : journal.results()) done.insert(result.name);
@@ -136,7 +136,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     journal.add(std::move(result));
     return state;
   });
-  // As it is in memory: a plugin can write to the folder while it runs.
+  // From memory: a plugin can write to the folder while it runs.
   if (!options.out.empty()) write_journal(options.out, {journal.header(), journal.results()});
   return journal;
 }

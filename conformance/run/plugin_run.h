@@ -17,7 +17,7 @@
 
 namespace backplane::conform {
 
-// How cases are run; what they are is a Choice.
+// How cases are run; CaseOptions selects them.
 struct RunOptions {
   std::string plugin;
   uint32_t device = 0;

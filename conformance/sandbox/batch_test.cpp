@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: started with --child it answers for numbered cases, each 50th of which crashes and
-// each 200th of which hangs instead.
+// This program is its own child: started with --child it runs numbered cases; each 50th crashes, each 200th hangs.
 #include "sandbox/batch.h"
 
 #include <gmock/gmock.h>

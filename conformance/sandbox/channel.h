@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the process that loads a plugin and the harness talk. The plugin can write to every descriptor of its process, so
-// each record to the harness carries a MAC over its number, its case and its content, under a key that the harness
-// sends before the plugin is loaded. While the plugin runs, the key lies in memory that cannot be read.
+// Communication between the harness and the process that loads a plugin. The plugin can write to every descriptor of
+// its process, so each record to the harness carries a MAC over its number, its case and its content, under a key that
+// the harness sends before the plugin is loaded. While the plugin runs, the key lies in memory that cannot be read.
 //
 // This stops a plugin that writes records of its own. It does not stop one that searches the process for the key or
-// patches the harness's code there: nothing that is decided in the plugin's process can. What is judged by the
-// harness's own process (Case::judge) does not depend on it.
+// patches the harness's code there: nothing in the plugin's process can. Cases that
+// the harness's own process judges (Case::judge) do not depend on it.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class Unsealer {
   void append(const char* bytes, size_t size) { buffer_.append(bytes, size); }
 
   enum class State { kIncomplete, kRecord, kForged };
-  // Once forged, always forged. A record of more than `most` bytes is.
+  // After a forged record all others count as forged. A record of more than `most` bytes is forged.
   State next(uint32_t of_case, uint64_t most, std::string& out_content);
 
  private:
@@ -53,7 +53,7 @@ class Channel {
   ~Channel();
 
   void send(uint32_t of_case, std::string_view content);
-  // Nothing: the harness has no more requests for this case.
+  // nullopt: the harness has no more requests for this case.
   std::optional<std::string> receive();
 
  private:

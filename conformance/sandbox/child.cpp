@@ -40,8 +40,8 @@ void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
 
-// What a child and the plugin print: each line appears on standard error, marked and without what could act on a
-// terminal. Lines beyond kMaxLines are counted.
+// Output of a child and the plugin: each line appears on standard error, marked and made printable. Lines beyond
+// kMaxLines are only counted.
 class Printed {
  public:
   void append(std::string_view text) {
@@ -90,7 +90,7 @@ class Child {
     }
     fcntl(printed_, F_SETFL, O_NONBLOCK);
     limit(memory);
-    // It may begin: its limits hold.
+    // Starts it, once its limits are set.
     std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
     send(key, Clock::now() + std::chrono::seconds(1));
   }
@@ -102,7 +102,7 @@ class Child {
   }
 
   enum Event { kRecord, kEnd, kTimeout, kForged };
-  // The next record, or why there is none.
+  // The next record, or the reason why there is none.
   Event next(Clock::time_point deadline, uint32_t of_case, uint64_t most, std::string& out_content) {
     for (;;) {
       const Unsealer::State state = records_.next(of_case, most, out_content);
@@ -148,7 +148,7 @@ class Child {
   }
 
  private:
-  // Takes what is printed meanwhile. False at the deadline.
+  // Reads printed output meanwhile. False at the deadline.
   bool wait(int descriptor, short events, Clock::time_point deadline) {
     for (;;) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
@@ -196,7 +196,7 @@ class Child {
   void limit(uint64_t memory) const {
     const rlimit no_core = {0, 0}, own = {memory, memory};
     prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadows are larger than any memory
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers' shadow memory exceeds any limit
     if (memory != 0) prlimit(pid_, RLIMIT_DATA, &own, nullptr);      // not RLIMIT_AS: drivers reserve addresses
 #else
     (void)own;
@@ -226,7 +226,7 @@ struct End {
   std::optional<Result> crash;  // of the one before it, or of the process after the last
 };
 
-// The child did not answer: thrown through what judges a case.
+// The child did not reply. Thrown through the code that judges a case.
 struct NoReply {
   Child::Event event;
 };
@@ -243,7 +243,7 @@ class Conversation {
       if (event != Child::kTimeout || !may_wait_on()) return event;
     }
   }
-  // Throws Silence.
+  // Throws NoReply.
   void send(const std::string& request) {
     begin();
     const std::string frame = framed(request);
@@ -251,14 +251,14 @@ class Conversation {
       if (!may_wait_on()) throw NoReply{Child::kTimeout};
     }
   }
-  // Throws Silence.
+  // Throws NoReply.
   std::string ask(uint32_t of_case, const std::string& request, uint64_t most) {
     send(request);
     std::string reply;
     if (const Child::Event event = next(of_case, most, reply); event != Child::kRecord) throw NoReply{event};
     return reply;
   }
-  // Throws Silence.
+  // Throws NoReply.
   Result judge(const Case& one, uint32_t of_case) {
     const auto start = Clock::now();
     RemoteDevice device([&](const std::string& request, uint64_t most) { return ask(of_case, request, most); },
@@ -293,7 +293,7 @@ class Conversation {
     starved_for_ = milliseconds(0);
   }
   Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
-  // At the deadline: whether other processes had the machine for a part of the time.
+  // At the deadline: whether other processes used the processors for part of the time.
   bool may_wait_on() {
     const milliseconds seen = std::min(child_.time_starved(), kPatience * settings_.deadline);
     return std::exchange(starved_for_, seen) + kTick < seen;
@@ -321,7 +321,7 @@ void wait_until_ready(Child& child, Conversation& conversation, const ChildSetti
   if (said.starts_with("fatal ")) throw Fatal(said.substr(strlen("fatal ")));
 }
 
-// The result of a case. Throws Silence.
+// The result of a case. Throws NoReply.
 Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) {
   if (one.judge) return conversation.judge(one, of_case);
   std::string line;
@@ -384,8 +384,7 @@ bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases
   return end.crash && end.next == cases.size();
 }
 
-// What a crash at the last case, after those from `first` on, has to do with them; empty: nothing, it crashes alone
-// too.
+// The earlier case, from `first` on, without which the last case does not crash; empty if it also crashes alone.
 std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";

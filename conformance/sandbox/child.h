@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases in child processes: what crashes or hangs there fails its own case and no other.
+// Runs cases in child processes: a crash or hang fails only its own case.
 //
 // The parent starts its own program again and names the cases; the child sends records (channel.h): "ready" when it is
 // set up, or "fatal TEXT" when it cannot be; then for each case a line of JSON, or, for a case that the parent judges,
@@ -20,7 +20,7 @@
 
 namespace backplane::conform {
 
-// No case can run at all: the device does not exist, or the child dies before its first case.
+// No case can run: the device does not exist, or the child dies before its first case.
 struct Fatal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,12 +29,12 @@ constexpr int kPatience = 10;
 
 struct ChildSettings {
   std::vector<std::string> arguments;  // of the child; the folders of its cases follow
-  // For each case or request of one, and for the setting up. Time in which the child could have run and other processes
-  // had the machine does not count, up to kPatience deadlines: see cpu_starvation.h.
+  // For each case or request of one, and for the set-up. Time in which the child was runnable and other processes ran
+  // does not count, up to kPatience deadlines: see cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may allocate; 0: no limit
   uint64_t seed = 1;    // of the cases that the parent judges
-  // Called with a child that has answered all requests of a case, and waits. [thread-safe]
+  // Called with a waiting child that has replied to all requests of a case. [thread-safe]
   std::function<void(pid_t child)> inspect = {};
 };
 

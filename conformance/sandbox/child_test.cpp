@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: started with --child it answers for the cases of the test, which misbehave as they are
-// named.
+// This program is its own child: started with --child it runs the cases of the test, which misbehave as their names
+// say.
 #include "sandbox/child.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ double processor_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
-// Keeps a processor busy for so long, however often others have it in between.
+// Uses this much processor time, however often other processes run in between.
 void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }
@@ -117,7 +117,7 @@ TEST(Child, AHangFailsItsOwnCase) {
   EXPECT_LT(results[1].seconds, 10);
 }
 
-// Four others want the same processor: the case takes about five times as long as it works, and that is not its fault.
+// Four other processes share the processor: the case takes five times its own time, which must not count.
 TEST(Child, ABusyMachineIsNotAHang) {
   if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
   cpu_set_t before, one;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a process is slow, or has no processor.
+// Distinguishes a slow process from one that gets no processor.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +8,8 @@
 
 namespace backplane::conform {
 
-// How long the thread of the process that waited longest could have run and was given no processor, since it began:
-// what a busy machine takes from it. 0 where the kernel does not count it (/proc/PID/task/TID/schedstat).
+// The time since its start for which the process was runnable without a processor, of the thread that waited longest.
+// 0 if the kernel does not count it (/proc/PID/task/TID/schedstat).
 std::chrono::milliseconds time_starved(pid_t process);
 
 }  // namespace backplane::conform

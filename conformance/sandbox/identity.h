@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin calls itself, asked in a child process.
+// The identity of a plugin, queried in a child process.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace backplane::conform {
 
-// The plugin cannot be used at all: why, in one line.
+// The plugin cannot be used; the reason in one line.
 struct Unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

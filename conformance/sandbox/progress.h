@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run is, on a terminal.
+// The progress of a run, on a terminal.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lies in about one of n cases, always in the same ones: the first input decides.
+// For lies in about one of n cases, always the same ones: the first input decides.
 #pragma once
 
 #include "testing/wrapper.h"
@@ -15,7 +15,7 @@ inline bool is_one_of(const Run& run, uint64_t n) {
   return (hash >> 16) % n == 0;
 }
 
-// A wrong result and nothing worse: it marks the cases in which the liars that crash or hang misbehave.
+// A wrong result: it marks the cases in which the lies that crash or hang misbehave.
 inline void mark(Run& run) {
   char* bytes = run.outputs[0].bytes();
   for (uint64_t i = 0; i < run.outputs[0].tensor.buffer.bytes; ++i) bytes[i] = static_cast<char>(~bytes[i]);

@@ -9,6 +9,7 @@
 
 #include "cases/cases.h"
 #include "host/program.h"
+#include "judge/control.h"
 #include "judge/estimate.h"
 
 namespace backplane::conform {
@@ -45,7 +46,7 @@ std::vector<Form> all_forms() {
   return forms;
 }
 
-// Whether the device knows the operator: it may refuse this call, for its types or shapes, but not for its name.
+// Whether the device knows the operator: it may refuse this call for its types or shapes, but not for the operator.
 bool has_kernel(const Device& device, const Form& form) {
   GraphSpec spec{.opset = device.newest_opset()};
   NodeSpec node{.op_type = form.name, .domain = form.domain, .since_version = form.version};

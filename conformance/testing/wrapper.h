@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that is right but for one lie: it passes every call on to the CPU backend and falsifies one thing.
+// A backend with one lie: it passes every call on to the CPU backend and falsifies one thing.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Lie {
   void (*descriptor)(bp_plugin_t& plugin) = nullptr;
   void (*info)(bp_device_info_t& info) = nullptr;
   void (*verdict)(const std::string& op, bp_verdict_t& verdict) = nullptr;
-  bp_status_t (*compile)(const std::string& op) = nullptr;  // anything but BP_OK is answered in place of compiling
+  bp_status_t (*compile)(const std::string& op) = nullptr;  // anything but BP_OK is returned instead of compiling
   bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise
   void (*bind)(bp_tensor_t& tensor) = nullptr;              // before it is passed on
   bool (*bind_refused)() = nullptr;                         // true: the refusal is not reported

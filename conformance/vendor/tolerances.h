@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How close the results of a vendor's own cases must be: a file next to them, see vendor/README.md.
+// Tolerances for a vendor's own cases, from a file next to them: see vendor/README.md.
 #pragma once
 
 #include <filesystem>

@@ -27,7 +27,7 @@ class Budget {
 
   // Of a file of `file_bytes`; external data, which is mapped, does not count.
   Budget(const ImportLimits& limits, uint64_t file_bytes);
-  // The same allowance anew, from now on.
+  // Restarts with the same limits.
   Budget fresh() const { return {bytes_, seconds_}; }
 
   // Before `bytes` are allocated. `doing` is for the error: "inlining functions".

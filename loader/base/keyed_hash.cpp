@@ -47,7 +47,7 @@ uint64_t short_word(const char* at, size_t size) {
 
 }  // namespace
 
-// Products of the text and of keys that nothing outside of the process sees, neither do hashes. SipHash, which resists
+// Products of the text and of keys. Neither keys nor hashes are visible outside of the process. SipHash, which resists
 // an attacker who sees hashes too, took 7 ns more for a name: 7% of importing a large graph.
 uint64_t keyed_hash(std::string_view bytes) {
   static const Key kKey = random_key();
@@ -58,7 +58,7 @@ uint64_t keyed_hash(std::string_view bytes) {
   if (size <= 8) return fold(fold(hash ^ short_word(at, size), key[0]) ^ key[1], key[3]);
   for (size_t done = 0; done + 16 < size; done += 16)
     hash = fold(word_at(at + done) ^ key[0] ^ hash, word_at(at + done + 8) ^ key[1]);
-  // The last sixteen bytes, or the first eight and the last eight: some of them again.
+  // The last sixteen bytes, or the first eight and the last eight, which may overlap.
   hash = fold(word_at(size < 16 ? at : at + size - 16) ^ key[0] ^ hash, word_at(at + size - 8) ^ key[1]);
   return fold(hash ^ key[2], key[3]);
 }

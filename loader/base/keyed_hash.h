@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of names from files. The key is known to the process alone, so no file can contain many names of one
-// hash, which would make every look-up a search.
+// Hashes of names from files. The key is private to the process, so no file can contain many names with the same
+// hash, which would turn every look-up into a search.
 #pragma once
 
 #include <cstdint>

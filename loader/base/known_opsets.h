@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNX versions that a device knows: it is shown nodes in the newest form within them.
+// The ONNX versions that a device knows: it sees nodes in the newest form within them.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ std::string shortened(std::string_view name) {
   for (const char c : name.substr(0, kLongest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   if (name.size() > kLongest) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80))
-      text.pop_back();  // maybe half a character
+      text.pop_back();  // possibly cut within a character
     text += "…";
   }
   return text;

@@ -13,7 +13,7 @@
 
 namespace backplane {
 
-// BP_OK, or a code with a text that names the thing, the value seen and the way out. Success costs one pointer.
+// BP_OK, or a code with a text that names the object, the value seen and the remedy. Success costs one pointer.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -33,7 +33,7 @@ class [[nodiscard]] Status {
   // A status reported by a plugin or a framework: `code` is not BP_OK; `error` may be NULL or have no text.
   static Status reported(bp_status_t code, const bp_error_t* error);
 
-  // Each returns the status itself, so that they can follow a constructor.
+  // Each returns the status itself, so that calls can be chained.
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;
   Status&& with_flags(uint32_t flags) &&;

@@ -51,9 +51,9 @@ Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   return known.plugin_stream();
 }
 
-Result<DeviceOrder> order_for(const Opened& device, const bp_run_t* run) {
+Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t known, abi::read(run, "what.run"));
-  BP_ASSIGN(DeviceOrder order, DeviceOrder::of(known));
+  BP_ASSIGN(DeviceRun order, DeviceRun::of(known));
   if (order.device() && order.device() != device.device)
     return Status(BP_INVALID_ARGUMENT,
                   "the run is of device '" + order.device()->name() + "', the work of '" + device.device->name() + "'");
@@ -65,7 +65,7 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;
   if (!what.run) return device.status(error, device.api->copy(device.handle, &what, error.get()));
-  BP_ASSIGN(const DeviceOrder order, order_for(device, what.run));
+  BP_ASSIGN(const DeviceRun order, order_for(device, what.run));
   bp_copy_t own = what;
   own.run = &order.run();
   return device.status(error, device.api->copy(device.handle, &own, error.get()));
@@ -255,7 +255,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     }
     PluginError plugin_error;
     if (!known.run) return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
-    BP_ASSIGN(const DeviceOrder order, order_for(opened, known.run));
+    BP_ASSIGN(const DeviceRun order, order_for(opened, known.run));
     known.run = &order.run();
     return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
   });

@@ -29,7 +29,7 @@ constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
 // A temporary file of a process that died while writing.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-// Parts of a key, each with its length, so that different lists of parts are different texts.
+// Parts of a key, each with its length, so that different lists have different keys.
 class Digest {
  public:
   void add(std::string_view part) {

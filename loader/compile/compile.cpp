@@ -214,7 +214,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
         const std::string label = label_of(graph, status.node());
         return std::move(status).context(label.empty() ? "island " + std::to_string(k) : label);
       }
-      if (!program.handle) return {BP_INTERNAL, where + ": compile answered BP_OK without a program"};
+      if (!program.handle) return {BP_INTERNAL, where + ": compile returned BP_OK without a program"};
       if (!key.empty()) store(program, cache, key);
     }
     program.info.size = sizeof program.info;

@@ -14,7 +14,7 @@
 
 namespace backplane {
 
-// An island compiled. Owns the program.
+// A compiled island. Owns the program.
 class Program {
  public:
   Program() = default;

@@ -28,8 +28,7 @@ std::string with_text(std::string message, uint32_t field, const std::string& te
   return message;
 }
 
-// What Pass does to x is nothing, in two nodes: -(-x). Twice calls it after an Abs: |x|. Both take what they do not
-// use.
+// Pass is the identity in two nodes, -(-x). AbsPass calls it after an Abs: |x|. Both have inputs that they do not use.
 const Texts kFunctions = {
     with_text(
         function("my", "Pass", {"v", "unused"}, {"w"},
@@ -130,7 +129,7 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
 }
 
 TEST(Calls, ACallInABodyCanBeClaimed) {
-  // Only a device that has the If too gets its body; the fake one runs neither branch, but compiles both.
+  // A device gets a body only if it also supports the If; the fake device compiles both branches and runs none.
   const std::string branch = graph(
       {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::kOverload, "wide")}, {}, {value("b")});
   const std::string bytes = model_bytes(

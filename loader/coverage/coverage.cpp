@@ -74,9 +74,9 @@ struct Sink {
   }
 };
 
-class Asker {
+class CoverageQuery {
  public:
-  Asker(const Device& device, bp_device_t* handle, const CoverageOptions& options, const Host::Options& own)
+  CoverageQuery(const Device& device, bp_device_t* handle, const CoverageOptions& options, const Host::Options& own)
       : device_(device), handle_(handle), options_(options), options_abi_(abi_options(own)) {}
 
   // Queries `nodes`, or all nodes where it is empty.
@@ -219,8 +219,8 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   BP_ASSIGN(coverage.handle, device.open());
   const auto found = options.options.find(backend.id);
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
-  const Asker asker(device, coverage.handle, options, own);
-  BP_ASSIGN(coverage.calls, asker.claim_calls(model));
+  const CoverageQuery query(device, coverage.handle, options, own);
+  BP_ASSIGN(coverage.calls, query.claim_calls(model));
   const auto view =
       model::View::whole(model, coverage.device->newest(), coverage.calls);  // with calls as the backend sees them
   const bp_graph_t& graph = *view->abi();
@@ -230,14 +230,14 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   Sink sink{graph, verdicts, groups};
   for (uint32_t i = 0; i < graph.node_count; ++i)
     if (view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
-  BP_TRY(asker.ask(sink));
+  BP_TRY(query.ask(sink));
   if (!coverage.calls.empty()) coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     const bp_node_t& node = *bp_graph_node(&graph, i);
     NodeVerdict& verdict = verdicts[i];
     if (verdict.usable()) {
       if (is_foreign(node)) coverage.foreign.insert(node.id);
-      BP_ASSIGN(std::string refusal, asker.ask_bodies(graph, node, coverage.foreign));
+      BP_ASSIGN(std::string refusal, query.ask_bodies(graph, node, coverage.foreign));
       if (!refusal.empty()) {
         verdict.answer = BP_ANSWER_NO;
         verdict.reason = BP_REASON_SUBGRAPH;

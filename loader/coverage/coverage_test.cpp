@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader makes of devices' verdicts, through the public API: partial devices (testing/partial_backend) and
+// How the loader uses devices' verdicts, through the public API: partial devices (testing/partial_backend) and
 // the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
   EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_INVALID_ARGUMENT);
 }
 
-// The backend knows all operator sets, this device of it Relu's form of before opset 14 alone.
+// The backend knows all operator sets, but this device knows only the form of Relu before opset 14.
 TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   for (const bool old : {false, true}) {
     const Environment env =
@@ -137,7 +137,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
 }
 
 TEST(Coverage, NodesReturnedByReviewArePlacedElsewhere) {
-  // Its islands hold three nodes at most; where a Relu is in one it takes none of it.
+  // It accepts islands of at most three nodes, and none with a Relu.
   for (const auto& [option, value] :
        {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {
     const Environment env = environment({kCpu, kPartialFile}, {{option, value}, {"partial.seconds", "1e-9"}});
@@ -215,7 +215,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
-  // Copies so slow that nothing pays on the device, though it reports that its nodes cost nothing.
+  // Copies are so slow that nothing pays on the device, although it reports that its nodes are free.
   const Environment env = environment(
       {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;

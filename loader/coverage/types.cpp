@@ -82,8 +82,8 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   };
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
-  const std::shared_ptr<Model> wiser = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // and how much was known of them
+  const std::shared_ptr<Model> typed = model::copy(*model);
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // and the amount known of them
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {
@@ -93,11 +93,11 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
     if (device == coverage.end()) return {};
     for (const model::ValueId output : node.outputs)
       if (output != BP_NONE) asked.emplace_back(&graph.values[output].type, knowledge(graph.values[output].type));
-    return ask(*device, wiser, graph, n, outputs);
+    return ask(*device, typed, graph, n, outputs);
   };
-  BP_TRY(ops::infer(*wiser, how));
+  BP_TRY(ops::infer(*typed, how));
   if (std::ranges::none_of(asked, [](const auto& one) { return knowledge(*one.first) > one.second; })) return false;
-  model = wiser;
+  model = typed;
   return true;
 }
 

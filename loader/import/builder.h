@@ -15,7 +15,7 @@
 
 namespace backplane::model {
 
-// A constant whose bytes are owned by the caller. BP_INVALID_ARGUMENT where their number does not fit type and extents.
+// A constant whose bytes are owned by the caller. BP_INVALID_ARGUMENT if their number does not fit type and extents.
 Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
                              const void* data, uint64_t bytes);
 
@@ -41,7 +41,7 @@ class Builder {
                                         uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);
   uint32_t add_attribute_type(Type type);
-  // `node` says operator, domain, name, inputs and attributes; its outputs are made here and numbered from the result
+  // `node` has operator, domain, name, inputs and attributes; its outputs are created here and numbered from the result
   // on. `names` may be shorter than `outputs`; values without a name get one.
   Result<ValueId> add_node(Node node, size_t outputs, std::span<const std::string_view> names);
   Status add_output(ValueId value);

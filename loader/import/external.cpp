@@ -32,12 +32,12 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
     return Status(BP_INVALID_MODEL, name + " is outside the model's directory; put the file next to the model");
   }
   std::error_code error;
-  const fs::path home = fs::canonical(directory_, error);
+  const fs::path folder = fs::canonical(directory_, error);
   if (error) return Status(BP_NOT_FOUND, name + ": directory '" + directory_ + "': " + error.message());
-  const fs::path path = fs::canonical(home / relative, error);
-  if (error) return Status(BP_NOT_FOUND, name + " in '" + home.string() + "': " + error.message());
-  const fs::path store = model_.empty() ? home : fs::canonical(model_, error).parent_path();
-  if (!lies_in(path, home) && (error || !lies_in(path, store))) {
+  const fs::path path = fs::canonical(folder / relative, error);
+  if (error) return Status(BP_NOT_FOUND, name + " in '" + folder.string() + "': " + error.message());
+  const fs::path store = model_.empty() ? folder : fs::canonical(model_, error).parent_path();
+  if (!lies_in(path, folder) && (error || !lies_in(path, store))) {
     return Status(BP_INVALID_MODEL,
                   name + " is a link that leaves the model's directory, to '" + path.string() +
                       "'; put the file itself next to the model, or let the model be a link into the same folder");

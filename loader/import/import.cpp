@@ -21,7 +21,7 @@ namespace backplane::model {
 
 namespace {
 
-// Makes each an initializer of its name: in place of one that the model has, or of a graph input.
+// Turns each into an initializer of its name, replacing an initializer or a graph input of the model.
 Status add_weights(Model& model, const Source& source) {
   Graph& graph = model.graph;
   for (const auto& [name, tensor] : source.weights) {

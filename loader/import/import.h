@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an ONNX model, in whatever form, to the canonical graph.
+// From an ONNX model of any version to the canonical graph.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right models come in as they should; wrong ones get a code and a text that names what is wrong.
+// Valid models are imported; invalid ones are refused with a code and a text that names what is wrong.
 #include "import/import.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ const Value* find_value(const Graph& graph, std::string_view name) {
   return nullptr;
 }
 
-// x → Relu → y, with whatever else a test wants.
+// x → Relu → y, plus what a test adds.
 std::string relu(const Texts& nodes = {}, const Texts& initializers = {}, const std::vector<Piece>& more = {}) {
   Texts all{node("Relu", {"x"}, {"y"})};
   all.insert(all.end(), nodes.begin(), nodes.end());
@@ -327,7 +327,7 @@ TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
               HasSubstr("put the file itself next to the model, or let the model be a link into the same folder"));
 }
 
-// The path was resolved before: what is a link by now was put there afterwards.
+// The path was resolved before: a link in it must have been created since.
 TEST(Import, FollowsNoLinkThatTookTheFilesPlace) {
   const Folder folder;
   folder.write("real/w.bin", "12345678");
@@ -544,7 +544,7 @@ TEST(Import, RefusesBadModelsByName) {
   }
 }
 
-// A model with a bit of everything, to be damaged.
+// A model with every kind of message, to be damaged.
 std::string rich_model() {
   const std::string body = graph({node("Add", {"y", "w"}, {"t"})}, {}, {value("t")});
   std::string words = tensor_head("s", BP_DTYPE_STRING, {1});

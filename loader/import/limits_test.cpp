@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file may ask for: memory, time and depth have bounds, and the errors name the options that move them.
+// Memory, time and depth that a file may use are bounded, and the errors name the options that change the bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -167,7 +167,7 @@ std::string branch(const std::string& deep, const std::string& result) {
   return node("If", {"c"}, {result}, {graph_attribute("then_branch", deep), graph_attribute("else_branch", other)});
 }
 
-// Nodes whose last makes `result`, in an If in an If …
+// Nodes, of which the last computes `result`, in nested Ifs.
 Texts nested(Texts nodes, const std::string& first, const std::string& result, int depth) {
   std::string made = first;
   for (int i = 0; i < depth; ++i) {

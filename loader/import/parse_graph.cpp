@@ -6,7 +6,7 @@
 namespace backplane::model {
 namespace {
 
-// Of an empty graph: the passes' and the views' objects included.
+// Of an empty graph, including objects of passes and views.
 constexpr uint64_t kBytesOfGraph = 4096;
 
 // Adds the elements of a repeated number, packed or not.
@@ -49,9 +49,9 @@ ValueId Parser::declare(std::string_view name, Scope& scope) {
 ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (name.empty()) return BP_NONE;
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
-  Scope* home = scope.outer;
-  while (home && home->names.find(name) == BP_NONE) home = home->outer;
-  if (!home) return declare(name, scope);  // it has no producer: the checker reports its reader
+  Scope* owner = scope.outer;
+  while (owner && owner->names.find(name) == BP_NONE) owner = owner->outer;
+  if (!owner) return declare(name, scope);  // it has no producer: the checker reports its reader
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;
@@ -240,74 +240,18 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
   if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + in_quotes(twin->name));
 }
 
-// `dense`: sparse tensors have the types of dense ones. (Constant's sparse_value becomes its value.)
-Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
-  namespace f = field::attribute;
-  Graph& graph = scope.graph;
-  std::string_view name, reference;
-  uint32_t type = 0, implied = 0;
+namespace {
+
+// The elements of every kind that an attribute's message has.
+struct AttributeElements {
   std::vector<int64_t> ints;
   std::vector<float> floats;
   std::vector<std::string> strings;
   std::vector<uint32_t> tensors, graphs, sparse, types;
-  const auto note = [&implied](uint32_t kind) { implied = kind; };
-  while (reader.next()) {
-    const uint32_t tag = reader.tag();
-    if (tag == f::kType && is_varint(reader)) {
-      type = reader.get_uint32();
-    } else if (tag == f::kI || tag == f::kInts) {
-      read_ints(reader, ints);
-      note(tag == f::kI ? BP_ATTR_INT : BP_ATTR_INTS);
-    } else if (tag == f::kF || tag == f::kFloats) {
-      read_floats(reader, floats);
-      note(tag == f::kF ? BP_ATTR_FLOAT : BP_ATTR_FLOATS);
-    } else if (!is_bytes(reader)) {
-      reader.skip();
-    } else if (tag == f::kName) {
-      name = text(reader, "an attribute's name");
-    } else if (tag == f::kRefAttrName) {
-      reference = text(reader, "an attribute's reference");
-    } else if (tag == f::kS || tag == f::kStrings) {
-      const std::string_view string = reader.get_view();
-      charge(sizeof(std::string) + string.size());
-      strings.emplace_back(string);
-      note(tag == f::kS ? BP_ATTR_STRING : BP_ATTR_STRINGS);
-    } else if (tag == f::kT || tag == f::kTensors) {
-      tensors.push_back(add_weight(graph, parse_tensor(reader.get_message()).weight));
-      note(tag == f::kT ? BP_ATTR_TENSOR : BP_ATTR_TENSORS);
-    } else if ((tag == f::kSparseTensor || tag == f::kSparseTensors) && dense) {
-      tensors.push_back(add_weight(graph, parse_sparse(reader.get_message()).weight));
-      note(BP_ATTR_TENSOR);
-    } else if (tag == f::kSparseTensor || tag == f::kSparseTensors) {
-      std::vector<int64_t> dims;
-      std::string_view unused;
-      auto [values, indices] = parse_sparse_parts(reader.get_message(), dims, unused);
-      sparse.push_back(add_weight(graph, std::move(values)));
-      sparse.push_back(add_weight(graph, std::move(indices)));
-      note(tag == f::kSparseTensor ? BP_ATTR_SPARSE_TENSOR : BP_ATTR_SPARSE_TENSORS);
-    } else if (tag == f::kG || tag == f::kGraphs) {
-      auto body = std::make_unique<Graph>();
-      parse_graph(reader.get_message(), *body, &scope, depth + 1);
-      graphs.push_back(static_cast<uint32_t>(graph.subgraphs.size()));
-      graph.subgraphs.push_back(std::move(body));
-      note(tag == f::kG ? BP_ATTR_GRAPH : BP_ATTR_GRAPHS);
-    } else if (tag == f::kTp || tag == f::kTypeProtos) {
-      types.push_back(static_cast<uint32_t>(graph.attribute_types.size()));
-      graph.attribute_types.push_back(parse_type(reader.get_message(), depth));
-      note(tag == f::kTp ? BP_ATTR_TYPE : BP_ATTR_TYPES);
-    } else {
-      reader.skip();
-    }
-  }
-  charge(name.size() + ints.size() * sizeof(int64_t) + floats.size() * sizeof(float));
-  const std::string label = "attribute " + in_quotes(name);
-  if (name.empty()) malformed("an attribute without a name");
-  if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
-  if (dense && name == "sparse_value") {
-    name = "value";
-    type = BP_ATTR_TENSOR;
-  }
-  if (type == 0) type = implied;
+};
+
+// The attribute with the elements of its type; those of other types are dropped.
+Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements& all) {
   Attribute attribute{std::string(name), type, {}};
   bool single = false;
   size_t count = 0;
@@ -319,42 +263,111 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
   switch (type) {
     case BP_ATTR_INT:
     case BP_ATTR_INTS:
-      if (type == BP_ATTR_INT && ints.empty()) ints.push_back(0);  // protobuf leaves zeros out
-      fill(ints, type == BP_ATTR_INT, 1);
+      if (type == BP_ATTR_INT && all.ints.empty()) all.ints.push_back(0);  // protobuf leaves zeros out
+      fill(all.ints, type == BP_ATTR_INT, 1);
       break;
     case BP_ATTR_FLOAT:
     case BP_ATTR_FLOATS:
-      if (type == BP_ATTR_FLOAT && floats.empty()) floats.push_back(0);
-      fill(floats, type == BP_ATTR_FLOAT, 1);
+      if (type == BP_ATTR_FLOAT && all.floats.empty()) all.floats.push_back(0);
+      fill(all.floats, type == BP_ATTR_FLOAT, 1);
       break;
     case BP_ATTR_STRING:
     case BP_ATTR_STRINGS:
-      if (type == BP_ATTR_STRING && strings.empty()) strings.emplace_back();
-      fill(strings, type == BP_ATTR_STRING, 1);
+      if (type == BP_ATTR_STRING && all.strings.empty()) all.strings.emplace_back();
+      fill(all.strings, type == BP_ATTR_STRING, 1);
       break;
     case BP_ATTR_TENSOR:
     case BP_ATTR_TENSORS:
-      fill(tensors, type == BP_ATTR_TENSOR, 1);
+      fill(all.tensors, type == BP_ATTR_TENSOR, 1);
       break;
     case BP_ATTR_GRAPH:
     case BP_ATTR_GRAPHS:
-      fill(graphs, type == BP_ATTR_GRAPH, 1);
+      fill(all.graphs, type == BP_ATTR_GRAPH, 1);
       break;
     case BP_ATTR_SPARSE_TENSOR:
     case BP_ATTR_SPARSE_TENSORS:
-      fill(sparse, type == BP_ATTR_SPARSE_TENSOR, 2);
+      fill(all.sparse, type == BP_ATTR_SPARSE_TENSOR, 2);
       break;
     case BP_ATTR_TYPE:
     case BP_ATTR_TYPES:
-      fill(types, type == BP_ATTR_TYPE, 1);
+      fill(all.types, type == BP_ATTR_TYPE, 1);
       break;
     default:
-      malformed(label + " has type " + std::to_string(type) + ", which ONNX does not know");
+      malformed("attribute " + in_quotes(name) + " has type " + std::to_string(type) + ", which ONNX does not know");
   }
   if (single && count != 1) {
-    malformed(label + " should hold one thing of type " + std::to_string(type) + " and holds " + std::to_string(count));
+    malformed("attribute " + in_quotes(name) + " should hold one thing of type " + std::to_string(type) +
+              " and holds " + std::to_string(count));
   }
   return attribute;
+}
+
+}  // namespace
+
+// `dense`: sparse tensors get the types of dense ones. (Constant's sparse_value becomes its value.)
+Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
+  namespace f = field::attribute;
+  Graph& graph = scope.graph;
+  std::string_view name, reference;
+  uint32_t type = 0, implied = 0;
+  AttributeElements elements;
+  const auto note = [&implied](uint32_t kind) { implied = kind; };
+  while (reader.next()) {
+    const uint32_t tag = reader.tag();
+    if (tag == f::kType && is_varint(reader)) {
+      type = reader.get_uint32();
+    } else if (tag == f::kI || tag == f::kInts) {
+      read_ints(reader, elements.ints);
+      note(tag == f::kI ? BP_ATTR_INT : BP_ATTR_INTS);
+    } else if (tag == f::kF || tag == f::kFloats) {
+      read_floats(reader, elements.floats);
+      note(tag == f::kF ? BP_ATTR_FLOAT : BP_ATTR_FLOATS);
+    } else if (!is_bytes(reader)) {
+      reader.skip();
+    } else if (tag == f::kName) {
+      name = text(reader, "an attribute's name");
+    } else if (tag == f::kRefAttrName) {
+      reference = text(reader, "an attribute's reference");
+    } else if (tag == f::kS || tag == f::kStrings) {
+      const std::string_view string = reader.get_view();
+      charge(sizeof(std::string) + string.size());
+      elements.strings.emplace_back(string);
+      note(tag == f::kS ? BP_ATTR_STRING : BP_ATTR_STRINGS);
+    } else if (tag == f::kT || tag == f::kTensors) {
+      elements.tensors.push_back(add_weight(graph, parse_tensor(reader.get_message()).weight));
+      note(tag == f::kT ? BP_ATTR_TENSOR : BP_ATTR_TENSORS);
+    } else if ((tag == f::kSparseTensor || tag == f::kSparseTensors) && dense) {
+      elements.tensors.push_back(add_weight(graph, parse_sparse(reader.get_message()).weight));
+      note(BP_ATTR_TENSOR);
+    } else if (tag == f::kSparseTensor || tag == f::kSparseTensors) {
+      std::vector<int64_t> dims;
+      std::string_view unused;
+      auto [values, indices] = parse_sparse_parts(reader.get_message(), dims, unused);
+      elements.sparse.push_back(add_weight(graph, std::move(values)));
+      elements.sparse.push_back(add_weight(graph, std::move(indices)));
+      note(tag == f::kSparseTensor ? BP_ATTR_SPARSE_TENSOR : BP_ATTR_SPARSE_TENSORS);
+    } else if (tag == f::kG || tag == f::kGraphs) {
+      auto body = std::make_unique<Graph>();
+      parse_graph(reader.get_message(), *body, &scope, depth + 1);
+      elements.graphs.push_back(static_cast<uint32_t>(graph.subgraphs.size()));
+      graph.subgraphs.push_back(std::move(body));
+      note(tag == f::kG ? BP_ATTR_GRAPH : BP_ATTR_GRAPHS);
+    } else if (tag == f::kTp || tag == f::kTypeProtos) {
+      elements.types.push_back(static_cast<uint32_t>(graph.attribute_types.size()));
+      graph.attribute_types.push_back(parse_type(reader.get_message(), depth));
+      note(tag == f::kTp ? BP_ATTR_TYPE : BP_ATTR_TYPES);
+    } else {
+      reader.skip();
+    }
+  }
+  charge(name.size() + elements.ints.size() * sizeof(int64_t) + elements.floats.size() * sizeof(float));
+  if (name.empty()) malformed("an attribute without a name");
+  if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
+  if (dense && name == "sparse_value") {
+    name = "value";
+    type = BP_ATTR_TENSOR;
+  }
+  return make_attribute(name, type == 0 ? implied : type, elements);
 }
 
 Type Parser::parse_type(Reader reader, int depth) {

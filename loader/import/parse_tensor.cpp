@@ -27,7 +27,7 @@ struct Message {
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// Which typed field holds elements of a data type, and how many bytes of a tensor one entry of it makes.
+// Which typed field holds elements of a data type, and the bytes of the tensor per entry.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -144,7 +144,7 @@ Message read_message(const Reader& source) {
     } else if (tag == f::kExternalData) {
       read_external(reader.get_message(), message);
     } else if (tag == f::kSegment) {
-      malformed(message.label() + " is stored in segments, which ONNX gave up; write it whole");
+      malformed(message.label() + " is stored in segments, which ONNX no longer supports; store it in one piece");
     } else {
       reader.skip();
     }

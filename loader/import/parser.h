@@ -86,7 +86,7 @@ class Parser {
   // parse_tensor.cpp
   NamedWeight parse_tensor(Reader reader);
   NamedWeight parse_sparse(Reader reader);
-  // The values and the indices, undone.
+  // The values and the indices, not combined.
   std::pair<Weight, Weight> parse_sparse_parts(Reader reader, std::vector<int64_t>& dims, std::string_view& name);
   uint32_t add_weight(Graph& graph, Weight weight);
 

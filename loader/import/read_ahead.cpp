@@ -11,8 +11,8 @@ namespace backplane::model {
 namespace {
 
 constexpr size_t kPiece = 4 << 20;
-constexpr size_t kSmall = 64 << 20;  // read faster than a thread could help
-// A model may name any number of files; those beyond these are read when they are touched.
+constexpr size_t kSmall = 64 << 20;  // read faster than a thread could start
+// A model may name any number of files; further ones are read on access.
 constexpr int kMostThreads = 8;
 std::atomic<int> g_threads = 0;
 

@@ -85,14 +85,14 @@ struct Attribute {
 };
 
 struct Node {
-  // First the members that passes over large graphs read, so that they share cache lines.
+  // Members that passes over large graphs read come first, so that they share cache lines.
   Operands inputs;  // BP_NONE: omitted
   Operands outputs;
   std::vector<Attribute> attributes;    // sorted by name
   const ops::Schema* schema = nullptr;  // null for foreign domains
   std::string op_type;
   std::string domain;          // "" is ai.onnx (the importer writes it so)
-  uint32_t since_version = 0;  // of the form it is in now
+  uint32_t since_version = 0;  // of its present form
   uint32_t call = BP_NONE;     // the innermost of Graph::calls whose body it comes from
   uint64_t id = 0;             // unique in the model, sub-graphs included; position in the file
   std::string name;
@@ -138,7 +138,7 @@ struct Graph {
   Graph* parent = nullptr;
 
   ValueId add_value(std::string name, Type type = {});
-  // A value that is a new constant of these bytes (copied).
+  // Adds a constant with a copy of these bytes, and returns its value.
   ValueId add_constant(std::string name, bp_dtype_t dtype, std::vector<int64_t> dims, const void* data, uint64_t bytes,
                        uint64_t id);
   ValueId add_constant(std::string name, Weight weight);

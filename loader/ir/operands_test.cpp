@@ -10,7 +10,7 @@
 namespace backplane::model {
 namespace {
 
-// As many values as lie in the node itself, one more, and many: each the same in all ways in which it can come about.
+// As many values as fit into the node, one more, and many: the same however the list was built.
 TEST(Operands, AreAVectorOfAnyLength) {
   for (const size_t count : {0, 1, 4, 5, 100}) {
     std::vector<ValueId> wanted(count);

@@ -14,7 +14,7 @@ namespace backplane::model {
 
 // Product of the extents; nothing if one is negative or the product exceeds 2^60.
 std::optional<uint64_t> element_count(std::span<const int64_t> dims);
-// Bytes of a dense tensor, sub-byte types packed; nothing for strings, unknown types and absurd extents.
+// Bytes of a dense tensor, sub-byte types packed; nothing for strings, unknown types and impossible extents.
 std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims);
 // Strings in the ABI's layout: n+1 int64 offsets, then the bytes.
 std::vector<char> pack_strings(std::span<const std::string_view> strings);

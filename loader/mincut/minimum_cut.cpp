@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "mincut/eliminate.h"
+#include "mincut/push_relabel.h"
 #include "mincut/residual.h"
+#include "mincut/sweep.h"
+#include "mincut/wave.h"
 
 namespace backplane {
 
@@ -35,7 +38,7 @@ std::vector<bool> minimum_cut(CutCosts costs) {
   Elimination elimination(std::move(costs));
   Residual network(elimination.rest());
   send_in_sweeps(network);
-  lopsided(network) ? send_by_labels(network) : send_in_waves(network);
+  lopsided(network) ? send_by_push_relabel(network) : send_in_waves(network);
   return elimination.complete(reaches_sink(network));
 }
 

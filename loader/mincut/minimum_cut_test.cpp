@@ -8,7 +8,10 @@
 #include <random>
 
 #include "backplane/types.h"
+#include "mincut/push_relabel.h"
 #include "mincut/residual.h"
+#include "mincut/sweep.h"
+#include "mincut/wave.h"
 
 namespace backplane {
 namespace {
@@ -53,7 +56,7 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
   EXPECT_GT(mixed, 100u);
 }
 
-// Flow sent by the book: along one shortest path after the other.
+// Textbook augmenting paths: along one shortest path after the other.
 void send_by_paths(Residual& network) {
   for (;;) {
     std::vector<uint32_t> by(network.count, BP_NONE), queue;  // the arc that led to a vertex; BP_NONE - 1: none did
@@ -97,13 +100,13 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
 
     Residual labels(costs);
     mirrored += labels.unsent_to_sink() < labels.unsent();
-    send_by_labels(labels);
+    send_by_push_relabel(labels);
     ASSERT_EQ(reaches_sink(labels), expected) << "round " << round;
 
     Residual sweeps(costs);
     send_in_sweeps(sweeps);
     swept += sweeps.excess != Residual(costs).excess;
-    round % 2 ? send_in_waves(sweeps) : send_by_labels(sweeps);
+    round % 2 ? send_in_waves(sweeps) : send_by_push_relabel(sweeps);
     ASSERT_EQ(reaches_sink(sweeps), expected) << "round " << round;
     EXPECT_EQ(cost_of(costs, minimum_cut(costs)), cost_of(costs, expected)) << "round " << round;
   }
@@ -113,7 +116,7 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   EXPECT_LT(mirrored, 250u);
 }
 
-// Where arcs carry all that vertices have, sweeps leave nothing for the ways that are slow where flow has far to go.
+// If arcs can carry all flow, sweeps leave nothing for the algorithms that are slow when flow travels far.
 TEST(MaxFlow, SweepsSolveNetworksOfExpensiveArcs) {
   std::mt19937 random(3);
   CutCosts costs = draw(random, 20'000, 20, 1000);

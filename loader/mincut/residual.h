@@ -36,20 +36,6 @@ struct Residual {
   void mirror();
 };
 
-// Pushes flow along the numbering of the vertices, to its front and to its end in turn, while each turn cancels a
-// quarter of the rest. Near-linear; where arcs have much more capacity than vertices have excess, as with expensive
-// copies, hardly any flow is left. Excess and demand move to other vertices, which leaves the minimum cut unchanged.
-void send_in_sweeps(Residual& network);
-
-// Sends the rest of the flow in waves: each pushes all excess along the levels of a breadth-first search, as far as
-// capacities allow; the next wave continues with what got stuck, by a new search. Each wave is linear, and their number
-// depends on how many detours the flow needs, not on distances or on how much of it cannot arrive.
-void send_in_waves(Residual& network);
-
-// Sends the rest of the flow by push-relabel, from the side that has less of it. Fast where nearly all of it can
-// arrive; the rest is pushed back and forth until its labels show that it cannot.
-void send_by_labels(Residual& network);
-
 // True for vertices that still reach the sink. Once all flow is sent, those are its side of the minimum cut.
 std::vector<bool> reaches_sink(const Residual& network);
 

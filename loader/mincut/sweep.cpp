@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include "mincut/sweep.h"
 
-#include "mincut/residual.h"
+#include <algorithm>
 
 namespace backplane {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "mincut/wave.h"
+
 #include <algorithm>
 
 #include "backplane/types.h"
-#include "mincut/residual.h"
 
 namespace backplane {
 namespace {

@@ -35,9 +35,6 @@ const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
 // NULL where it is none, or was released.
 std::shared_ptr<BackendId> backend_id(void* handle);
 
-// The answer to onnxGetBackendInfo: the bytes of the value. Throws UNSUPPORTED_ATTRIBUTE.
-std::string info(const BackendId& id, onnxBackendInfo type);
-
 // A device in use.
 class Backend {
  public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // onnxGetBackendInfo: every type of information, of the device itself or of what the loader makes of it.
-#include <cstdlib>
+#include "onnxifi/info.h"
 
-#include "onnxifi/backend.h"
+#include <cstdlib>
 
 namespace backplane::onnxifi {
 namespace {

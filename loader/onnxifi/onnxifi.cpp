@@ -5,6 +5,7 @@
 
 #include "onnxifi/graph.h"
 #include "onnxifi/handles.h"
+#include "onnxifi/info.h"
 
 namespace backplane::onnxifi {
 namespace {

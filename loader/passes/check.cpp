@@ -152,7 +152,7 @@ class Checker {
       return {};
     }
     const ops::Schema* schema = ops::find_schema(node.domain, node.op_type, opset->second);
-    if (!schema && ops::foreign_rule(node.domain, node.op_type)) {  // not ONNX's, though written in its domain
+    if (!schema && ops::foreign_rule(node.domain, node.op_type)) {  // in ONNX's domain, but not defined by ONNX
       node.since_version = 1;
       return {};
     }
@@ -176,7 +176,7 @@ class Checker {
     return {};
   }
 
-  // Every value has one producer, and every value that is read has one.
+  // Every value has at most one producer, and every value that is read has one.
   static Status check_values(const Graph& graph) {
     constexpr uint32_t kGiven = BP_NONE - 1;
     std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);

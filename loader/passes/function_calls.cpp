@@ -41,7 +41,7 @@ class Finder {
       }
     }
     for (uint32_t c = 0; c < graph_.calls.size(); ++c) {
-      if (torn[c] || !tie(graph_.calls[c], c)) graph_.calls[c].count = 0;
+      if (torn[c] || !join_nodes(graph_.calls[c], c)) graph_.calls[c].count = 0;
     }
   }
 
@@ -56,7 +56,7 @@ class Finder {
   }
 
   // Reduces the call's outputs to those that its nodes make. False where the call cannot replace them.
-  bool tie(Call& call, uint32_t index) {
+  bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
     for (ValueId& output : call.node.outputs) {

@@ -59,7 +59,7 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Where Gradients are not allowed: their names would refer to values of another graph.
+// Gradients are not allowed here: their names would refer to values of another graph.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "stands in " + where + "; move it to the main graph");
@@ -187,7 +187,7 @@ class Differentiation {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
     }
     for (Node& node : graph_.nodes) {
-      if (is_gradient(node)) continue;  // until they are bound, their inputs say which tensors they are given
+      if (is_gradient(node)) continue;  // until they are bound, their inputs are the tensors that they are given
       for (ValueId& input : node.inputs) {
         if (held_.contains(input)) input = hold(input);
       }
@@ -240,7 +240,8 @@ class Differentiation {
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 
-  // The Gradient gets other tensors than it names: the nodes between those and y are copied, to read them instead.
+  // The Gradient's inputs differ from the tensors that it names: the nodes between those and y are copied and read the
+  // inputs.
   Status evaluate_elsewhere(const Named& named) {
     const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;
@@ -267,9 +268,9 @@ class Differentiation {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!is_path[n]) continue;
       if (is_gradient(graph_.nodes[n]) && !is_bound(graph_.nodes[n])) {
-        return unsupported(find(named.node), "is given other tensors than xs and zs name, and its y needs " +
+        return unsupported(find(named.node), "has other inputs than the tensors that xs and zs name, and its y needs " +
                                                  graph_.nodes[n].label() +
-                                                 ", which comes later; give it those it names");
+                                                 ", which is expanded later; pass the tensors that it names");
       }
       bool depends = false;
       each_read(graph_, graph_.nodes[n], [&](ValueId v) { depends = depends || stands_for.contains(v); });
@@ -277,7 +278,7 @@ class Differentiation {
       Node copy = graph_.nodes[n];
       if (!bodies(graph_, copy).empty()) {
         return unsupported(copy, "has a sub-graph and would have to be computed again for " + find(named.node).label() +
-                                     "; give that the tensors which xs and zs name");
+                                     "; pass the tensors that xs and zs name");
       }
       copy.id = model_.next_id++;
       for (ValueId& input : copy.inputs) {

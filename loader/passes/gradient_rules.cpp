@@ -74,7 +74,7 @@ Status sqrt(Step& s) {  // 1 / 2y
 }
 
 Status step_function(Step&) {
-  return {};  // flat wherever it has a slope
+  return {};  // piecewise constant
 }
 
 Status tanh(Step& s) {  // 1 - y²
@@ -124,7 +124,7 @@ Status div(Step& s) {  // 1/b and -y/b
   return {};
 }
 
-Status pow(Step& s) {  // b xᵇ⁻¹, and 0 where b is 0, whatever x is
+Status pow(Step& s) {  // b xᵇ⁻¹, and 0 where b is 0, for any x
   if (s.wants(1)) return s.refuse("its exponent depends on what the gradient is taken of");
   const ValueId zero = s.r.like(0, s.x());
   const ValueId b = s.r.emit("CastLike", {s.x(1), s.x()});
@@ -258,7 +258,8 @@ struct Entry {
   GradientRule rule;
 };
 
-// Sorted by operator; all are of ai.onnx. What they put in has its own entry, so that gradients have gradients.
+// Sorted by operator; all are of ai.onnx. The operators that rules insert have entries too, so gradients have
+// gradients.
 constexpr Entry kRules[] = {
     {"Abs", abs},
     {"Add", add},

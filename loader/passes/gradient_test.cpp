@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes a Gradient becomes. That they compute the right numbers is for the conformance cases.
+// Which nodes a Gradient becomes. The conformance cases check the numbers.
 #include "passes/gradient.h"
 
 #include <gmock/gmock.h>

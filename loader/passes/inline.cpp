@@ -41,7 +41,7 @@ class Inliner {
   }
 
  private:
-  // Values of a function's body → values of the graph that it goes into.
+  // Values of a function's body → values of the graph into which it is inlined.
   using ValueMap = std::vector<ValueId>;
 
   // What one call passes to the body.
@@ -139,7 +139,7 @@ class Inliner {
     Node copy = node;
     copy.id = model_.next_id++;
     copy.name = name_of_call(call) + "/" + (node.name.empty() ? node.op_type : node.name);
-    bool changed = false;  // in a way that the checker has not checked
+    bool changed = false;  // not checked by the checker
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
       input = map[input];
@@ -156,32 +156,32 @@ class Inliner {
       changed = true;
       const std::string& outer_name = attribute.strings().front();
       const Attribute* given = call.node.find(outer_name);
-      const Graph* home = &call.graph;
+      const Graph* source_graph = &call.graph;
       if (!given) {
         const auto& defaults = call.function.attribute_defaults;
         const auto found = std::ranges::lower_bound(defaults, outer_name, {}, &Attribute::name);
         if (found == defaults.end() || found->name != outer_name)
           continue;  // neither given nor defaulted: left out, as ONNX says
         given = &*found;
-        home = call.function.body.get();
+        source_graph = call.function.body.get();
       }
       model_.charge(size_of(*given), kDoing);
       copy.attributes.push_back(*given);
       copy.attributes.back().name = attribute.name;
-      if (home == &to) continue;
+      if (source_graph == &to) continue;
       if (given->type == BP_ATTR_GRAPH || given->type == BP_ATTR_GRAPHS) {
         return Status(BP_UNSUPPORTED,
                       call.node.label() + ": attribute " + in_quotes(outer_name) +
                           " hands a graph to a function's inner graph; inline the function in the model")
             .with_node(call.node.id);
       }
-      BP_TRY(move_indices(copy.attributes.back(), *home, to, map, call));
+      BP_TRY(move_indices(copy.attributes.back(), *source_graph, to, map, call));
     }
     if (changed) BP_TRY(check_node(copy));
     return copy;
   }
 
-  // Brings what an attribute points at from one graph into another.
+  // Copies what an attribute refers to from one graph into another.
   Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};

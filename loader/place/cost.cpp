@@ -17,11 +17,11 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// For devices that report no rates. Low guesses, so that a device never loses by reporting its own.
-struct Rates {
+// For devices that report no speed. Low guesses, so that a device never loses by reporting its own.
+struct DefaultSpeed {
   double flops, bandwidth, operator_seconds;
 };
-constexpr Rates kRatesByKind[] = {
+constexpr DefaultSpeed kDefaultSpeed[] = {
     {1e9, 2e9, 1e-6},     // unknown
     {20e9, 10e9, 1e-6},   // BP_DEVICE_CPU
     {2e12, 200e9, 5e-6},  // BP_DEVICE_GPU
@@ -30,7 +30,7 @@ constexpr Rates kRatesByKind[] = {
     {1e9, 2e9, 1e-6},     // BP_DEVICE_OTHER
 };
 
-// Operations for one element of the result, where they do not follow from the operands' shapes.
+// Operations per element of the result, where they do not follow from the operands' shapes.
 struct OperatorClass {
   std::string_view op_type;
   double operations;
@@ -111,7 +111,7 @@ double operations(const model::Graph& graph, const model::Node& node) {
 double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict,
                     const bp_device_info_t& info) {
   if (verdict.seconds > 0 && std::isfinite(verdict.seconds)) return verdict.seconds;
-  const Rates& kind = kRatesByKind[info.kind < std::size(kRatesByKind) ? info.kind : 0];
+  const DefaultSpeed& kind = kDefaultSpeed[info.kind < std::size(kDefaultSpeed) ? info.kind : 0];
   double bytes = 0;
   for (const auto* operands : {&node.inputs, &node.outputs})
     for (model::ValueId value : *operands)
@@ -126,14 +126,14 @@ bool in_host_memory(const Device& device) {
          (device.info().flags & BP_DEVICE_UNIFIED_MEMORY);
 }
 
-bool peers(const Device& from, const Device& to) {
+bool can_copy_directly(const Device& from, const Device& to) {
   return to.reads_from(from);
 }
 
 namespace {
 
 // From the times of a small and a large copy, if both were measured.
-std::optional<CopyRate> measured_rate(const Profile* profile, std::string_view from, std::string_view to) {
+std::optional<CopyRate> measured_copy_rate(const Profile* profile, std::string_view from, std::string_view to) {
   if (!profile) return std::nullopt;
   const auto small = profile->find(profile_key_of_copy(from, to, kSmallCopy));
   const auto large = profile->find(profile_key_of_copy(from, to, kLargeCopy));
@@ -154,7 +154,7 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   // From or to the host.
   const auto leg = [](const DeviceCoverage& one, bool in) {
     const std::string& name = one.device->name();
-    if (const auto rate = measured_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
+    if (const auto rate = measured_copy_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;
     const double reported = static_cast<double>(one.device->info().link_bandwidth);
     return CopyRate{kCopyLatency, 1 / (reported > 0 ? reported : kLinkBandwidth),
                     reported > 0 ? Source::kBackend : Source::kEstimate};
@@ -163,9 +163,9 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   if (!to) return leg(*from, false);
   const CopyRate a = leg(*from, false), b = leg(*to, true);
   const Source source = std::min(a.source, b.source);
-  if (!peers(*from->device, *to->device))
+  if (!can_copy_directly(*from->device, *to->device))
     return {a.seconds + b.seconds, a.seconds_per_byte + b.seconds_per_byte, source};
-  if (const auto rate = measured_rate(from->profile.get(), from->device->name(), to->device->name())) return *rate;
+  if (const auto rate = measured_copy_rate(from->profile.get(), from->device->name(), to->device->name())) return *rate;
   return {kCopyLatency, std::max(a.seconds_per_byte, b.seconds_per_byte), source};
 }
 

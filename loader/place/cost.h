@@ -36,10 +36,10 @@ struct CopyRate {
 };
 
 // Whether the two devices copy to each other without the host.
-bool peers(const Device& from, const Device& to);
+bool can_copy_directly(const Device& from, const Device& to);
 
 // Between the memories of two devices; null is the host's. Devices that share a memory copy nothing. Peers copy
-// directly, others through the host. Measured rates come first; otherwise a copy takes 10 µs plus its bytes at the link
+// directly, others through the host. Measurements come first; otherwise a copy takes 10 µs plus its bytes at the link
 // bandwidth that the device reports, or at 10 GB/s.
 CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to);
 

@@ -47,8 +47,8 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
   for_each_copy(problem, found.assignment, [&](const Problem::Link& link, uint32_t to, double seconds) {
     const uint32_t from = link.producer == BP_NONE ? BP_NONE : found.assignment[link.producer];
     if (seconds == 0) return;
-    const uint32_t home = from == BP_NONE ? problem.host() : from;
-    const Source source = problem.copies[home * (problem.devices + 1) + to].source;
+    const uint32_t origin = from == BP_NONE ? problem.host() : from;
+    const Source source = problem.copies[origin * (problem.devices + 1) + to].source;
     placement.copies.push_back({link.value, from, place(to), seconds, link.bytes, source});
   });
 }

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-bool sound(const NodeGroup& group, uint32_t device, const Problem& problem) {
+bool is_sound(const NodeGroup& group, uint32_t device, const Problem& problem) {
   return std::ranges::all_of(group.nodes, [&](uint32_t i) {
     const size_t at = size_t{i} * problem.devices + device, first = size_t{group.nodes[0]} * problem.devices + device;
     return problem.can(i, device) && problem.group_of[device][i] == BP_NONE &&
@@ -39,7 +39,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
     std::vector<bool> bound(problem.nodes, false);  // nodes that the device supports only as part of a group
     for (const NodeGroup& group : coverage[d].groups) {
       for (uint32_t i : group.nodes) bound[i] = bound[i] || group.atomic;
-      if (sound(group, d, problem)) add_group(group, d, problem);
+      if (is_sound(group, d, problem)) add_group(group, d, problem);
     }
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
@@ -85,11 +85,11 @@ class Assigner {
 
   void take(uint32_t node, uint32_t device) {
     const uint32_t g = problem_.atomic_group(node, device);
-    if (g == BP_NONE) return take_one(node, device);
-    for (uint32_t i : problem_.groups[g].nodes) take_one(i, device);
+    if (g == BP_NONE) return assign_one(node, device);
+    for (uint32_t i : problem_.groups[g].nodes) assign_one(i, device);
   }
 
-  void take_one(uint32_t node, uint32_t device) {
+  void assign_one(uint32_t node, uint32_t device) {
     assignment_[node] = device;
     for (uint32_t d = 0; d < problem_.devices; ++d)
       if (d != device) close(node, d);
@@ -126,7 +126,7 @@ class Assigner {
 
 Assignment assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
   Assigner assigner(problem);
-  // Nodes that had only one choice from the start come first: they leave no decision.
+  // Nodes with only one choice from the start come first.
   for (const bool single : {true, false})
     for (uint32_t i = 0; i < problem.nodes; ++i) {
       uint32_t choices = 0;

@@ -17,10 +17,10 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
   std::mt19937 random(13);
   int taken = 0;
   for (int round = 0; round < 2000; ++round) {
-    const World world(2 + random() % 2, random() % 2 * 20'000);
+    const FakeDevices devices(2 + random() % 2, random() % 2 * 20'000);
     const uint32_t nodes = 10 + random() % 40;
     const model::Graph graph = random_graph(random, nodes);
-    auto coverage = random_coverage(random, world, nodes);
+    auto coverage = random_coverage(random, devices, nodes);
     for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
     for (uint32_t d = 1; d < coverage.size(); ++d)
       for (uint32_t first = random() % 5; first + 8 < nodes; first += random() % 12) {
@@ -32,7 +32,7 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
-    // Each node that only a group allows is in one that is there as a whole.
+    // Each node that is supported only in a group is in a complete one.
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t d = placement->device[i];
       bool bound = false, whole = false;
@@ -50,9 +50,9 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
 }
 
 TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(6);
-  auto coverage = world.coverage(6);
+  auto coverage = devices.coverage(6);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 20);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 21);
   coverage[1].groups = {{.nodes = {1, 2, 3, 4}, .atomic = true, .seconds = 10e-6, .name = "block"}};
@@ -68,9 +68,9 @@ TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
 }
 
 TEST(Groups, ANonConvexGroupIsNotUsed) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(3);
-  auto coverage = world.coverage(3);
+  auto coverage = devices.coverage(3);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
   coverage[1].groups = {{.nodes = {0, 2}, .atomic = true, .seconds = 1e-6}};
@@ -83,11 +83,11 @@ TEST(Groups, ANonConvexGroupIsNotUsed) {
   EXPECT_NE(pinned.status().text().find("b (group)"), std::string::npos) << pinned.status().text();
 }
 
-// Nodes supported only as part of an impossible group run nowhere; the report has the others.
+// Nodes supported only as part of an impossible group run nowhere; the others are in the report.
 TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(5);
-  auto coverage = world.coverage(5);
+  auto coverage = devices.coverage(5);
   for (DeviceCoverage& device : coverage)
     for (uint32_t i : {0u, 3u, 4u}) allow(device.nodes[i]);
   allow(coverage[1].nodes[2]);

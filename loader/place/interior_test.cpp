@@ -17,9 +17,9 @@ using namespace placement_test;
 
 // A chain's nodes, the first half on one device, with a shortcut from the first to the last of all.
 TEST(Region, OnlyNodesFarFromOthersHangTogether) {
-  const World world(2);
+  const FakeDevices devices(2);
   model::Graph graph = chain(20);
-  const auto problem = [&] { return make_problem(graph, world.coverage(20), std::vector<uint32_t>(20, BP_NONE)); };
+  const auto problem = [&] { return make_problem(graph, devices.coverage(20), std::vector<uint32_t>(20, BP_NONE)); };
   Assignment assignment(20, 0);
   std::fill_n(assignment.begin() + 10, 10, 1);
   std::vector<uint32_t> expected(20, 0);
@@ -34,16 +34,16 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   EXPECT_EQ(label_interior(problem(), Assignment(20, 1), 20), std::vector<uint32_t>(20, 0));
 }
 
-// On random graphs what moves together costs what it costs node by node, and never less than free choice.
+// On random graphs, moving nodes together costs the same as moving them one by one, and never less than the optimum.
 TEST(Region, NodesOfARegionMoveTogether) {
   std::mt19937 random(3);
-  const World world(2);
+  const FakeDevices devices(2);
   int apart = 0, moved = 0;
   for (int round = 0; round < 300; ++round) {
     const uint32_t nodes = 10 + random() % 50;
     const model::Graph graph = random_graph(random, nodes);
     const Problem problem =
-        make_problem(graph, random_coverage(random, world, nodes), std::vector<uint32_t>(nodes, BP_NONE));
+        make_problem(graph, random_coverage(random, devices, nodes), std::vector<uint32_t>(nodes, BP_NONE));
     Assignment base(nodes);
     std::vector<uint32_t> together(nodes, BP_NONE);
     for (uint32_t i = 0; i < nodes; ++i) {

@@ -25,7 +25,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const double there = memory_of(*coverage_[d].device);
     if (there == 0) continue;
-    double weights = 0, beside = 0;
+    double weights = 0, scratch = 0;
     bool over = false, given = false;
     const auto add = [&](uint32_t i) {
       double own = static_cast<double>(coverage_[d].nodes[i].bytes), fresh = 0;
@@ -38,14 +38,14 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
           held[value] = d, fresh += value_bytes(graph_, value);
       });
       weights += fresh;
-      beside = std::max(beside, own);
-      if (weights + beside <= there) return;
+      scratch = std::max(scratch, own);
+      if (weights + scratch <= there) return;
       over = true;
       if (!problem.can(i, d) || !problem.elsewhere(i, d)) return;
       const uint32_t group = problem.atomic_group(i, d);
       for (uint32_t node : group == BP_NONE ? std::vector<uint32_t>{i} : problem.groups[group].nodes)
         no_room.push_back({node, d});
-      problem.give_up(i, d);
+      problem.exclude(i, d);
       given = true;
       weights -= fresh;
     };
@@ -59,7 +59,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
                     "device '" + coverage_[d].device->name() + "' has " +
                         std::to_string(coverage_[d].device->info().memory_bytes) +
                         " bytes of memory and its nodes need " +
-                        std::to_string(static_cast<uint64_t>(weights + beside)) +
+                        std::to_string(static_cast<uint64_t>(weights + scratch)) +
                         ", and no other device supports them: use a smaller model or list more devices");
     all = all && !over;
   }

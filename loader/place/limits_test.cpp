@@ -13,9 +13,9 @@ namespace {
 using namespace placement_test;
 
 TEST(Limits, ABoundOnIslandsIsMetByDissolvingIslands) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(20);
-  auto coverage = world.coverage(20);
+  auto coverage = devices.coverage(20);
   for (uint32_t i = 0; i < 20; ++i) {
     allow(coverage[0].nodes[i], i % 2 ? 100 : 1);
     allow(coverage[1].nodes[i], i % 2 ? 1 : 100);
@@ -31,9 +31,9 @@ TEST(Limits, ABoundOnIslandsIsMetByDissolvingIslands) {
 }
 
 TEST(Limits, LargeIslandsAreCutAndAtomicGroupsAreNot) {
-  const World world(1);
+  const FakeDevices devices(1);
   const model::Graph graph = chain(20);
-  auto coverage = world.coverage(20);
+  auto coverage = devices.coverage(20);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict);
   coverage[0].groups = {{.nodes = {2, 3, 4, 5, 6, 7}, .atomic = true, .seconds = 1e-6}};
   for (uint32_t fallback : {BP_FALLBACK_ALLOW, BP_FALLBACK_PREFER, BP_FALLBACK_FORBID}) {
@@ -58,8 +58,8 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
     for (const model::ValueId weight : {own, shared}) node.inputs.push_back(weight);
   }
   // Seven nodes' weights, the shared one, and a node's input and output.
-  const World world(2, 0, 8 * 4000 + 2 * 40);
-  auto coverage = world.coverage(10);
+  const FakeDevices devices(2, 0, 8 * 4000 + 2 * 40);
+  auto coverage = devices.coverage(10);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
   std::vector<uint32_t> seven(10, 0);
@@ -77,7 +77,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
 }
 
 TEST(Limits, MoreIslandsThanAllowedIsAnError) {
-  const World world(2);
+  const FakeDevices devices(2);
   model::Graph graph;
   graph.inputs.push_back(graph.add_value("x"));
   for (uint32_t i = 0; i < 6; ++i) {
@@ -87,7 +87,7 @@ TEST(Limits, MoreIslandsThanAllowedIsAnError) {
     node.outputs.push_back(graph.add_value("v" + std::to_string(i)));
     graph.nodes.push_back(std::move(node));
   }
-  auto coverage = world.coverage(6);
+  auto coverage = devices.coverage(6);
   for (size_t i = 0; i < 6; ++i) allow(coverage[i % 2].nodes[i]);
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 6u);
   EXPECT_EQ(place(graph, coverage, {.max_islands = 5}).status().code(), BP_UNSUPPORTED);

@@ -66,13 +66,13 @@ class Savings {
 
   // Copies of a value when `inside` of its readers go from `here` to `there`, and its producer too where it is of the
   // region.
-  double copies(uint32_t link, uint32_t home, uint32_t here, uint32_t there, uint32_t inside) const {
+  double copies(uint32_t link, uint32_t origin, uint32_t here, uint32_t there, uint32_t inside) const {
     double sum = 0;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
       uint32_t readers = readers_at_[size_t{link} * (problem_.devices + 1) + place];
       if (place == here) readers -= inside;
       if (place == there) readers += inside;
-      if (readers > 0 && place != home) sum += problem_.copy(home, place, problem_.links[link].bytes);
+      if (readers > 0 && place != origin) sum += problem_.copy(origin, place, problem_.links[link].bytes);
     }
     return sum;
   }
@@ -80,7 +80,8 @@ class Savings {
   double cost_of_move(const MissedSpeedup& saving) {
     const uint32_t region = saving.nodes[0], here = found_.assignment[region], there = saving.instead_of;
     double seconds = 0;
-    bool fed = false, read = false, beside = false;  // both by its island; and whether a node of `there` is next to it
+    bool fed = false, read = false,
+         adjacent = false;  // both by its island; and whether a node of `there` is next to it
     touched_.clear();
     const auto touch = [&](uint32_t link, uint32_t reads) {
       if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);
@@ -90,7 +91,7 @@ class Savings {
     const auto look = [&](uint32_t other, bool& mark) {
       if (other == BP_NONE || region_[other] == region) return;
       mark = mark || found_.order.island[other] == saving.island;
-      beside = beside || found_.assignment[other] == there;
+      adjacent = adjacent || found_.assignment[other] == there;
     };
     for (uint32_t i : saving.nodes) {
       seconds += problem_.at(i, there) - problem_.at(i, here);
@@ -105,11 +106,11 @@ class Savings {
     }
     for (uint32_t l : touched_) {
       const uint32_t producer = problem_.links[l].producer;
-      const uint32_t home = producer == BP_NONE ? problem_.host() : found_.assignment[producer];
-      const uint32_t then = producer != BP_NONE && region_[producer] == region ? there : home;
-      seconds += copies(l, then, here, there, inside_[l]) - copies(l, home, here, there, 0);
+      const uint32_t origin = producer == BP_NONE ? problem_.host() : found_.assignment[producer];
+      const uint32_t then = producer != BP_NONE && region_[producer] == region ? there : origin;
+      seconds += copies(l, then, here, there, inside_[l]) - copies(l, origin, here, there, 0);
     }
-    if (!beside) seconds += problem_.launch[there];
+    if (!adjacent) seconds += problem_.launch[there];
     if (fed && read) seconds += problem_.launch[here];
     if (island_size_[saving.island] == saving.nodes.size()) seconds -= problem_.launch[here];
     return seconds;

@@ -23,7 +23,7 @@ class Move {
         sequence_(sequence),
         launch_weight_(launch_weight) {
     scale_costs();
-    tie(together);
+    join_nodes(together);
     const uint32_t first_helper = static_cast<uint32_t>(costs_.sink_cost.size());
     for (uint32_t i = 0; i < problem_.nodes; ++i)
       if (assignment_[i] != target_) add_cost(i, problem_.at(i, assignment_[i]), problem_.at(i, target_));
@@ -66,7 +66,7 @@ class Move {
 
   int64_t scaled(double seconds) const { return std::llround(seconds * scale_); }
 
-  void tie(const std::vector<uint32_t>& together) {
+  void join_nodes(const std::vector<uint32_t>& together) {
     vertex_.resize(problem_.nodes);
     std::vector<uint32_t> leader(problem_.nodes);
     for (uint32_t i = 0; i < problem_.nodes; ++i) leader[i] = i;
@@ -124,7 +124,7 @@ class Move {
     return any;
   }
 
-  // Gained while all of the group's nodes are on its device.
+  // Saved while all of the group's nodes are on its device.
   void add_saving(const Problem::Group& group) {
     free_.clear();
     for (uint32_t i : group.nodes) {
@@ -143,14 +143,14 @@ class Move {
   // The cost of copying a value from its producer's device to its readers' devices.
   template <class Price>
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
-    const uint32_t home = producer == BP_NONE ? problem_.host() : assignment_[producer];
+    const uint32_t origin = producer == BP_NONE ? problem_.host() : assignment_[producer];
     const uint32_t from = producer == BP_NONE ? kStays : vertex_[producer];
     if (!to_host && from < kStays &&
         std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
       return;
 
     // Readers that move. They cost only while the producer stays.
-    if (const int64_t cost = from == kMoved ? 0 : scaled(price(home, target_)); cost > 0) {
+    if (const int64_t cost = from == kMoved ? 0 : scaled(price(origin, target_)); cost > 0) {
       free_.clear();
       bool certain = false;
       for (uint32_t reader : readers) {
@@ -174,7 +174,7 @@ class Move {
     if (to_host) present_[problem_.host()] = true;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
       if (!present_[place] || place == target_) continue;
-      const int64_t while_stays = from == kMoved ? scaled(price(target_, place)) : scaled(price(home, place));
+      const int64_t while_stays = from == kMoved ? scaled(price(target_, place)) : scaled(price(origin, place));
       const int64_t while_moves = from == kStays ? while_stays : scaled(price(target_, place));
       if (while_stays == 0 && while_moves == 0) continue;
       free_.clear();
@@ -214,14 +214,14 @@ class Move {
   // Numbers helpers right after the first vertex that they are connected to.
   void renumber(uint32_t first_helper) {
     const size_t count = costs_.sink_cost.size();
-    std::vector<uint32_t> beside(count), number(count), first(count + 1, 0);
-    std::iota(beside.begin(), beside.end(), 0);
+    std::vector<uint32_t> anchor(count), number(count), first(count + 1, 0);
+    std::iota(anchor.begin(), anchor.end(), 0);
     for (const CutCosts::Arc& arc : costs_.arcs)
       for (const auto& [v, other] : {std::pair{arc.from, arc.to}, std::pair{arc.to, arc.from}})
-        if (v >= first_helper) beside[v] = std::min(beside[v], other);
-    for (uint32_t place : beside) ++first[place + 1];
+        if (v >= first_helper) anchor[v] = std::min(anchor[v], other);
+    for (uint32_t place : anchor) ++first[place + 1];
     std::partial_sum(first.begin(), first.end(), first.begin());
-    for (size_t v = 0; v < count; ++v) number[v] = first[beside[v]]++;
+    for (size_t v = 0; v < count; ++v) number[v] = first[anchor[v]]++;
     const std::vector<int64_t> sink_cost = costs_.sink_cost;
     for (size_t v = 0; v < count; ++v) costs_.sink_cost[number[v]] = sink_cost[v];
     for (CutCosts::Arc& arc : costs_.arcs) arc.from = number[arc.from], arc.to = number[arc.to];

@@ -97,7 +97,7 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   std::vector<uint32_t> device_of;
   const std::vector<uint32_t> owner = owners(problem, assignment, device_of);
 
-  // How often owners change on the way from a unit to the end.
+  // The number of owner changes on the way from a unit to the end.
   const std::vector<uint32_t> sorted = units.sorted();
   std::vector<uint32_t> changes(problem.nodes, 0);
   for (size_t k = sorted.size(); k-- > 0;)
@@ -108,7 +108,7 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   struct Ready {
     std::vector<uint32_t> units;
     uint32_t changes = 0;
-    uint32_t turn = 0;  // queue entries with another number are out of date
+    uint32_t version = 0;  // queue entries with another number are out of date
   };
   std::vector<Ready> ready(device_of.size());
   // The most changes first, then the cheapest launch, then the smallest owner.
@@ -119,7 +119,7 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
     r.units.push_back(unit);
     if (r.units.size() > 1 && r.changes >= changes[unit]) return;
     r.changes = changes[unit];
-    queue.emplace(r.changes, -problem.launch[device_of[o]], -int64_t{o}, r.turn);
+    queue.emplace(r.changes, -problem.launch[device_of[o]], -int64_t{o}, r.version);
   };
 
   Order order;
@@ -129,11 +129,11 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   for (uint32_t i = 0; i < problem.nodes; ++i)
     if (units.is(i) && waiting[i] == 0) offer(i);
   while (!queue.empty()) {
-    const auto [most, launch, negative, turn] = queue.top();
+    const auto [most, launch, negative, version] = queue.top();
     queue.pop();
     const uint32_t o = static_cast<uint32_t>(-negative);
-    if (ready[o].turn != turn) continue;
-    ++ready[o].turn;
+    if (ready[o].version != version) continue;
+    ++ready[o].version;
     std::vector<uint32_t> running = std::move(ready[o].units);
     ready[o].units.clear();
     const uint32_t island = static_cast<uint32_t>(order.devices.size());

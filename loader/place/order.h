@@ -41,13 +41,13 @@ template <class Visit>
 void for_each_copy(const Problem& problem, const Assignment& assignment, const Visit& visit) {
   std::vector<bool> there(problem.devices + 1);
   for (const Problem::Link& link : problem.links) {
-    const uint32_t home = link.producer == BP_NONE ? problem.host() : assignment[link.producer];
+    const uint32_t origin = link.producer == BP_NONE ? problem.host() : assignment[link.producer];
     there.assign(problem.devices + 1, false);
-    there[home] = true;
+    there[origin] = true;
     const auto arrive = [&](uint32_t place) {
       if (there[place]) return;
       there[place] = true;
-      visit(link, place, problem.copy(home, place, link.bytes));
+      visit(link, place, problem.copy(origin, place, link.bytes));
     };
     for (uint32_t reader : problem.readers_of(link)) arrive(assignment[reader]);
     if (link.to_host) arrive(problem.host());

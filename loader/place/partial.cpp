@@ -22,9 +22,9 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
   return nodes;
 }
 
-// Makes the device support the nodes at no cost, in a part of their own, so that no island has them and others. Removes
+// Makes the device support the nodes at no cost, in a separate part, so that no island mixes them with others. Removes
 // the groups that they are in.
-void pretend(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
+void claim_all(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;
   std::erase_if(device.groups, [&](const NodeGroup& group) {
     const bool meets =
@@ -61,11 +61,11 @@ Result<Placement> place_partly(const model::Graph& graph, const std::vector<Devi
   const std::vector<uint32_t> uncovered = uncovered_nodes(graph, coverage, policy);
   if (uncovered.empty()) return place(graph, coverage, policy);
 
-  std::vector<DeviceCoverage> pretended = coverage;
-  pretend(pretended.front(), uncovered);
+  std::vector<DeviceCoverage> claiming = coverage;
+  claim_all(claiming.front(), uncovered);
   Policy unbounded = policy;
   unbounded.max_islands = 0;
-  BP_ASSIGN(Placement placement, place(graph, pretended, unbounded));
+  BP_ASSIGN(Placement placement, place(graph, claiming, unbounded));
   for (uint32_t node : uncovered) placement.device[node] = BP_NONE;
   drop_uncovered(placement);
   placement.copies.clear();

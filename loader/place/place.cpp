@@ -18,7 +18,7 @@ bool names(std::string_view pattern, const model::Node& node) {
   return glob(pattern, node.name);
 }
 
-// A pin on a call applies to its whole body.
+// A pin on a call applies to all nodes of its body.
 bool pin_matches(std::string_view pattern, const model::Graph& graph, const model::Node& node) {
   if (names(pattern, node)) return true;
   for (uint32_t c = node.call; c != BP_NONE; c = graph.calls[c].caller)
@@ -40,7 +40,7 @@ std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node)
   return text.empty() ? "no device was asked" : text;
 }
 
-Status nobody_takes(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
+Status unsupported_node(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
   return Status(BP_UNSUPPORTED, node.label() + " is supported by no device: " + refusals(coverage, index))
       .with_node(node.id);
 }
@@ -73,7 +73,7 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
 // Whether every node has a device.
 Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found) {
   for (uint32_t i = 0; i < found.assignment.size(); ++i)
-    if (found.assignment[i] == BP_NONE) return nobody_takes(graph.nodes[i], i, coverage);
+    if (found.assignment[i] == BP_NONE) return unsupported_node(graph.nodes[i], i, coverage);
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a placement takes, the answers of fake devices included.
+// The time of a placement, including the answers of fake devices.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -11,8 +11,8 @@
 namespace backplane {
 namespace {
 
-struct World {
-  explicit World(uint32_t count) {
+struct FakeDevices {
+  explicit FakeDevices(uint32_t count) {
     backend.id = "fake";
     backend.tables->plugin.memory = &backend.tables->memory;
     for (uint32_t d = 0; d < count; ++d) {
@@ -67,11 +67,11 @@ model::Graph make_graph(uint32_t nodes, uint32_t branching) {
   return graph;
 }
 
-void run(benchmark::State& state, const model::Graph& graph, uint32_t devices, const auto& answer) {
-  const World world(devices);
+void run(benchmark::State& state, const model::Graph& graph, uint32_t count, const auto& answer) {
+  const FakeDevices devices(count);
   size_t islands = 0;
   for (auto _ : state) {
-    const auto coverage = world.ask(graph.nodes.size(), answer);
+    const auto coverage = devices.ask(graph.nodes.size(), answer);
     const auto placement = place(graph, coverage, {});
     if (!placement.ok()) return state.SkipWithError(std::string(placement.status().text()).c_str());
     islands = placement->islands.size();
@@ -82,12 +82,12 @@ void run(benchmark::State& state, const model::Graph& graph, uint32_t devices, c
                          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// A chain whose pairs of nodes are taken by the one and by the other device in turn.
+// A chain whose pairs of nodes are supported by the two devices in turn.
 void alternating(benchmark::State& state) {
   run(state, make_graph(2000, 0), 2, [](uint32_t d, uint32_t i) { return i / 2 % 2 == d ? 10.0 : 0.0; });
 }
 
-// Every node on each device with a chance of 3 in 4, and on the first always; costs differ at random.
+// Each device supports a node with a probability of 3/4, the first device all of them; costs are random.
 void masks(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -98,7 +98,7 @@ void masks(benchmark::State& state) {
       });
 }
 
-// Everything everywhere, no device clearly better: the hardest cut.
+// All devices support all nodes, none is clearly better: the hardest cut.
 void undecided(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -109,7 +109,7 @@ void undecided(benchmark::State& state) {
 }
 
 // As undecided, but every node reads two values.
-void tangled(benchmark::State& state) {
+void interleaved(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
         std::minstd_rand random(i * 8 + d + 1);
@@ -118,15 +118,15 @@ void tangled(benchmark::State& state) {
       });
 }
 
-// Tangled, each half of the nodes a little faster on another device: what decides is far away.
+// Interleaved, each half of the nodes a little faster on another device: decisions depend on distant nodes.
 void halves(benchmark::State& state) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   run(state, make_graph(nodes, 1), static_cast<uint32_t>(state.range(1)),
       [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
 }
 
-// Tangled, copies 100 times as dear as a node: few large islands.
-void dear(benchmark::State& state) {
+// Interleaved, copies 100 times as expensive as a node: few large islands.
+void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
         std::minstd_rand random(i * 8 + d + 1);
@@ -135,7 +135,7 @@ void dear(benchmark::State& state) {
       });
 }
 
-// As dear, but nodes cost ten times as much: what decides is far away, and yet there are several islands.
+// As expensive, but nodes cost ten times as much: decisions depend on distant nodes, and there are several islands.
 void regional(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -155,7 +155,7 @@ BENCHMARK(undecided)
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
 
-BENCHMARK(tangled)
+BENCHMARK(interleaved)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
@@ -163,7 +163,7 @@ BENCHMARK(halves)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(dear)
+BENCHMARK(expensive)
     ->ArgNames({"nodes", "devices"})
     ->ArgsProduct({{1000, 10'000, 100'000}, {2, 4}})
     ->Unit(benchmark::kMillisecond);

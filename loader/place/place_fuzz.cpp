@@ -48,7 +48,7 @@ bool is_legal(const model::Graph& graph, const Placement& placement) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  const World world(1 + bytes.next(4), bytes.next(3) * 1'000'000, bytes.next(4) ? 0 : 1 << bytes.next(20));
+  const FakeDevices devices(1 + bytes.next(4), bytes.next(3) * 1'000'000, bytes.next(4) ? 0 : 1 << bytes.next(20));
   Policy policy;
   policy.fallback = bytes.next(3);
   policy.max_islands = bytes.next(5);
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     add_node(graph, inputs, 1 + bytes.next(3), bytes.next(2) ? int64_t{1} << bytes.next(62) : bytes.next(200));
   }
   graph.outputs.push_back(static_cast<model::ValueId>(graph.values.size() - 1));
-  auto coverage = world.coverage(graph.nodes.size());
+  auto coverage = devices.coverage(graph.nodes.size());
   for (DeviceCoverage& device : coverage) {
     for (NodeVerdict& verdict : device.nodes) {
       if (bytes.next(4) == 3) continue;

@@ -16,10 +16,10 @@ using namespace placement_test;
 TEST(Place, RandomGraphsAndMasksGiveLegalIslandsThatCostNoMoreThanGreedyOrOneDevice) {
   std::mt19937 random(11);
   for (int round = 0; round < 10'000; ++round) {
-    const World world(2 + random() % 3, random() % 2 * 20'000);
+    const FakeDevices devices(2 + random() % 3, random() % 2 * 20'000);
     const uint32_t nodes = 5 + random() % (round % 20 ? 60 : 196);
     const model::Graph graph = random_graph(random, nodes);
-    auto coverage = random_coverage(random, world, nodes);
+    auto coverage = random_coverage(random, devices, nodes);
     for (uint32_t i = 0; i < nodes; ++i)
       for (DeviceCoverage& device : coverage) device.nodes[i].part = round % 5 == 0 && random() % 4 == 0;
     Policy policy;
@@ -51,9 +51,9 @@ TEST(Place, RandomGraphsAndMasksGiveLegalIslandsThatCostNoMoreThanGreedyOrOneDev
 }
 
 TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
-  const World world(2, 5'000);
+  const FakeDevices devices(2, 5'000);
   const model::Graph graph = chain(9);
-  auto coverage = world.coverage(9);
+  auto coverage = devices.coverage(9);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 20);
   allow(coverage[1].nodes[4], 2);
   const auto placement = place(graph, coverage, {});
@@ -67,16 +67,16 @@ TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
   EXPECT_EQ(placement->missed_speedups[0].nodes, std::vector<uint32_t>{4});
   EXPECT_EQ(placement->missed_speedups[0].instead_of, 1u);
   EXPECT_NEAR(placement->missed_speedups[0].seconds, pinned->cost.total() - placement->cost.total(), 1e-12);
-  // Where it pays it goes.
+  // A node moves where it pays.
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 200);
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 3u);
   EXPECT_TRUE(place(graph, coverage, {})->missed_speedups.empty());
 }
 
 TEST(Place, ADeviceWithoutCostEstimatesDoesNotWinByThat) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(4);
-  auto coverage = world.coverage(4);
+  auto coverage = devices.coverage(4);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 0.5);
   for (NodeVerdict& verdict : coverage[1].nodes) verdict.answer = BP_ANSWER_YES;
   EXPECT_EQ(place(graph, coverage, {})->device, std::vector<uint32_t>(4, 0));
@@ -86,9 +86,9 @@ TEST(Place, ADeviceWithoutCostEstimatesDoesNotWinByThat) {
 }
 
 TEST(Place, MeasuredCopiesTakePrecedenceOverEstimates) {
-  const World world(2);
+  const FakeDevices devices(2);
   const model::Graph graph = chain(3, 1 << 20);
-  auto coverage = world.coverage(3);
+  auto coverage = devices.coverage(3);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 3000);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1000);
   // 6 ms saved, two copies of 4 MB at 1 GB/s: 8.4 ms.
@@ -106,10 +106,10 @@ TEST(Place, MeasuredCopiesTakePrecedenceOverEstimates) {
 }
 
 TEST(Place, OneDeviceMakesOneIsland) {
-  const World world(1);
+  const FakeDevices devices(1);
   std::mt19937 random(3);
   const model::Graph graph = random_graph(random, 50);
-  auto coverage = world.coverage(50);
+  auto coverage = devices.coverage(50);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict);
   auto placement = place(graph, coverage, {});
   ASSERT_TRUE(placement.ok());
@@ -117,10 +117,10 @@ TEST(Place, OneDeviceMakesOneIsland) {
 }
 
 TEST(Place, AnUnsupportedNodeIsNamedWithEveryReason) {
-  const World world(2);
+  const FakeDevices devices(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
-  auto coverage = world.coverage(4);
+  auto coverage = devices.coverage(4);
   for (DeviceCoverage& device : coverage)
     for (size_t i = 0; i < 3; ++i) allow(device.nodes[i]);
   const auto placement = place(graph, coverage, {});
@@ -133,20 +133,20 @@ TEST(Place, AnUnsupportedNodeIsNamedWithEveryReason) {
 }
 
 TEST(Place, ForbidAsksTheFirstDeviceAlone) {
-  const World world(2);
+  const FakeDevices devices(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
-  auto coverage = world.coverage(4);
+  auto coverage = devices.coverage(4);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict);
   EXPECT_TRUE(place(graph, coverage, {}).ok());
   EXPECT_FALSE(place(graph, coverage, {.fallback = BP_FALLBACK_FORBID}).ok());
 }
 
 TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {
-  const World world(2);
+  const FakeDevices devices(2);
   std::mt19937 random(5);
   const model::Graph graph = random_graph(random, 4);
-  auto coverage = world.coverage(4);
+  auto coverage = devices.coverage(4);
   for (DeviceCoverage& device : coverage)
     for (NodeVerdict& verdict : device.nodes) allow(verdict);
   auto placement = place(graph, coverage, {.fallback = BP_FALLBACK_PREFER, .pins = {{"n2", "b"}}});

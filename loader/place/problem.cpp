@@ -70,7 +70,7 @@ bool Problem::elsewhere(uint32_t node, uint32_t device) const {
   });
 }
 
-void Problem::give_up(uint32_t node, uint32_t device) {
+void Problem::exclude(uint32_t node, uint32_t device) {
   if (const uint32_t group = atomic_group(node, device); group != BP_NONE) return ban(group);
   seconds[size_t{node} * devices + device] = kInfinite;
 }

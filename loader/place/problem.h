@@ -29,7 +29,7 @@ struct Problem {
   struct Group {
     uint32_t device;
     std::vector<uint32_t> nodes;  // ascending
-    bool atomic;                  // all or none; their costs are shares of the group's
+    bool atomic;                  // all or none; their costs are shares of the group's cost
     double saving;                // not atomic: how much cheaper they are when all are in one island
   };
 
@@ -64,17 +64,17 @@ struct Problem {
     const uint32_t g = group(node, device);
     return g != BP_NONE && groups[g].atomic ? g : BP_NONE;
   }
-  // Makes the nodes of an atomic group impossible on its device.
+  // Forbids the nodes of an atomic group on its device.
   void ban(uint32_t group);
   // Whether other devices support the node and, where it is in an atomic group of this device, the group's other nodes.
   bool elsewhere(uint32_t node, uint32_t device) const;
-  // Makes the node, or its atomic group, impossible on the device.
-  void give_up(uint32_t node, uint32_t device);
+  // Forbids the node, or its atomic group, on the device.
+  void exclude(uint32_t node, uint32_t device);
 
   static constexpr double kInfinite = __builtin_inf();
 };
 
-// Links, costs and groups of a graph. Groups that are not sound (see groups.h) are left out. `only` has for each node
+// Links, costs and groups of a graph. Invalid groups (see groups.h) are left out. `only` has for each node
 // the only device that it may be on, or BP_NONE.
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);

@@ -20,7 +20,7 @@ const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so
 const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 constexpr int64_t kSide = 8;  // all values are [side, side], so that any operator can read any of them
 
-// Values are whole numbers from -64 to 64, so that results are exact whatever a backend fuses: what grows is clipped.
+// Values are integers from -64 to 64, so that results are exact however a backend fuses: growing values are clipped.
 constexpr int32_t kLargest = 64;
 
 struct Operator {
@@ -100,8 +100,8 @@ class Drawing {
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };
 
-// The first device takes every node, the others what their masks leave; some have a memory of their own, some give
-// islands back in review.
+// The first device supports every node, the others those of their masks; some have a memory of their own, some return
+// islands in review.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
   how.backend_files = {kCpu, kPartialFile};
@@ -128,8 +128,8 @@ std::vector<Tensor> run(const Session& session, const Tensor& x, const Tensor& y
   return outputs;
 }
 
-// Islands run in the order of their numbers: that every value goes from an island to itself or a later one is what
-// convex and acyclic mean together.
+// Islands run in the order of their numbers. They are convex and acyclic if every value goes from an island to itself
+// or a later one.
 void expect_legal(const Session& session) {
   const bp_graph_t& graph = *session.model().graph().raw();
   std::vector<uint64_t> device_of;  // of each island

@@ -191,11 +191,11 @@ Solution search(Problem& problem, uint32_t max_islands) {
 
 Solution reduce(const Problem& problem, Solution found, uint32_t max_islands) {
   if (found.cost.islands <= max_islands) return found;
-  Problem dear = problem;  // islands without a launch cost would never be removed
-  for (double& launch : dear.launch) launch = std::max(launch, 1e-6);
+  Problem expensive = problem;  // islands without a launch cost would never be removed
+  for (double& launch : expensive.launch) launch = std::max(launch, 1e-6);
   for (double weight = 1; weight <= 0x1p30 && found.cost.islands > max_islands; weight *= 8)
     for (uint32_t device = 0; device < problem.devices; ++device) {
-      Assignment assignment = move_to(dear, found.assignment, device, found.order.sequence, weight);
+      Assignment assignment = move_to(expensive, found.assignment, device, found.order.sequence, weight);
       if (assignment == found.assignment || !cyclic_groups(problem, assignment).empty()) continue;
       Solution next = evaluate(problem, std::move(assignment));
       if (better(next, found, max_islands)) found = std::move(next);

@@ -13,24 +13,24 @@ namespace {
 
 using namespace placement_test;
 
-// The cost of assignment by plain counting, with the least launches that two devices can do with.
+// The cost of an assignment, counted directly, with the least launches that two devices need.
 double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                   const std::vector<uint32_t>& assignment) {
   const uint32_t host = BP_NONE;
   double sum = 0;
-  std::map<model::ValueId, uint32_t> home;
+  std::map<model::ValueId, uint32_t> origin;
   std::map<model::ValueId, std::set<uint32_t>> readers;
-  for (model::ValueId value : graph.inputs) home[value] = host;
+  for (model::ValueId value : graph.inputs) origin[value] = host;
   for (uint32_t i = 0; i < assignment.size(); ++i) {
     sum += coverage[assignment[i]].nodes[i].seconds;
     for (model::ValueId value : graph.nodes[i].inputs) readers[value].insert(assignment[i]);
-    for (model::ValueId value : graph.nodes[i].outputs) home[value] = assignment[i];
+    for (model::ValueId value : graph.nodes[i].outputs) origin[value] = assignment[i];
   }
   for (model::ValueId value : graph.outputs) readers[value].insert(host);
   // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
   for (const auto& [value, places] : readers) {
     const auto far = [](uint32_t place) { return place == 1; };
-    const uint32_t at_home = home.at(value);
+    const uint32_t at_home = origin.at(value);
     const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(at_home); });
     if (crosses) sum += 10e-6 + static_cast<double>(graph.values[value].type.dims[0].extent) * 4 * 1e-9;
   }
@@ -72,11 +72,11 @@ double cheapest(const model::Graph& graph, const std::vector<DeviceCoverage>& co
 
 TEST(Search, TwoDevicesWithoutLaunchesAreOptimal) {
   std::mt19937 random(5);
-  const World world(2);
+  const FakeDevices devices(2);
   for (int round = 0; round < 400; ++round) {
     const uint32_t nodes = 5 + random() % 10;
     const model::Graph graph = random_graph(random, nodes);
-    const auto coverage = random_coverage(random, world, nodes);
+    const auto coverage = random_coverage(random, devices, nodes);
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok());
     const double least = cheapest(graph, coverage);
@@ -91,10 +91,10 @@ TEST(Search, TwoDevicesWithLaunchesAreNearTheOptimum) {
   double excess = 0, worst = 0;
   const int rounds = 400;
   for (int round = 0; round < rounds; ++round) {
-    const World world(2, 1000 + random() % 100'000);
+    const FakeDevices devices(2, 1000 + random() % 100'000);
     const uint32_t nodes = 5 + random() % 10;
     const model::Graph graph = random_graph(random, nodes);
-    const auto coverage = random_coverage(random, world, nodes);
+    const auto coverage = random_coverage(random, devices, nodes);
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok());
     const double least = cheapest(graph, coverage), total = placement->cost.total();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of placement: devices, graphs and verdicts that are only numbers.
+// Shared by the tests of placement: fake devices, graphs and verdicts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 
 namespace backplane::placement_test {
 
-// Devices that exist only as names and rates: placement never calls them. The first works on host memory, the others
+// Devices that are only names and speeds: placement never calls them. The first works on host memory, the others
 // have a memory of their own.
-struct World {
-  explicit World(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
+struct FakeDevices {
+  explicit FakeDevices(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
     backend.id = "fake";
     backend.tables->plugin.memory = &backend.tables->memory;
     for (uint32_t d = 0; d < count; ++d) {
@@ -92,8 +92,8 @@ inline model::Graph chain(uint32_t nodes, int64_t elements = 10) {
 }
 
 // Every node is supported by at least one device, at random costs.
-inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const World& world, size_t nodes) {
-  auto coverage = world.coverage(nodes);
+inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const FakeDevices& devices, size_t nodes) {
+  auto coverage = devices.coverage(nodes);
   const uint32_t share = 1 + random() % 9;
   for (size_t i = 0; i < nodes; ++i) {
     const uint32_t certain = random() % coverage.size();

@@ -120,7 +120,7 @@ void measure_copies(const Environment& environment, std::vector<DeviceCoverage>&
     know(nullptr, &device);
     know(&device, nullptr);
     for (const DeviceCoverage& other : coverage)
-      if (&other != &device && peers(*device.device, *other.device)) know(&device, &other);
+      if (&other != &device && can_copy_directly(*device.device, *other.device)) know(&device, &other);
     if (fresh) device.profile->save();
   }
 }

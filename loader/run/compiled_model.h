@@ -31,11 +31,11 @@ class CompiledModel {
   // The weight that a value is now; null where it is none. Thread-safe.
   virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
 
-  // After a device failed or a weight was replaced, another model takes this one's place: that one, or this one.
+  // The model to use: this one, or the one that replaced it after a device failed or a weight was replaced.
   // Thread-safe.
   virtual std::shared_ptr<const CompiledModel> current() const = 0;
   virtual bool is_current() const = 0;
-  // Lets a model without the failed device, or without the island on that device, take this one's place. Errors:
+  // Replaces this model by one without the failed device, or without the island on that device. Errors:
   // BP_UNSUPPORTED (the policy or the other devices do not allow it). Thread-safe.
   virtual Status fail_over(const Fault& fault) const = 0;
 };

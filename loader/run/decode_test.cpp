@@ -130,11 +130,11 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
     EXPECT_EQ(counters->binds, before.binds);
     EXPECT_EQ(counters->shape_queries, before.shapes);
     EXPECT_EQ(counters->allocations, before.allocations);
-    // A step moves the token, its place, the length and the scores; no cache.
+    // A step copies the token, its position, the length and the scores, but no cache.
     EXPECT_EQ(counters->copied_bytes - before.copied, (kCapacity - 1) * (3 * 8 + kWords * 4));
   }
 
-  // What the model without caches says of the same tokens.
+  // The result of the model without caches for the same tokens.
   Exec whole = env.compile(gpt2(false)).exec();
   std::vector<int64_t> places(kCapacity);
   for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;

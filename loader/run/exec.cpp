@@ -55,7 +55,7 @@ Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const CompiledM
     Fault fault{exec->make_run()};
     if (fault.status.ok()) return exec;
     if (fault.status.code() != BP_DEVICE_LOST || !exec->model_->fail_over(fault).ok()) return std::move(fault.status);
-    exec->follow();
+    exec->adopt_current_model();
   }
 }
 
@@ -67,7 +67,7 @@ Exec::~Exec() {
 }
 
 void Exec::drop_run() {
-  if (abandoned_device()) return keep_run();
+  if (abandoned_device()) return keep_run_forever();
   planned_ = false;
   run_.reset();
 }
@@ -79,7 +79,7 @@ Device* Exec::abandoned_device() const {
   return found != steps.end() ? found->program->device : nullptr;
 }
 
-void Exec::keep_run() {
+void Exec::keep_run_forever() {
   struct Kept {
     Kept(std::shared_ptr<const CompiledModel> of, std::unique_ptr<Run> what) : model(std::move(of)), run(std::move(what)) {}
     std::shared_ptr<const CompiledModel> model;
@@ -283,7 +283,7 @@ Status Exec::check_symbols() const {
   return {};
 }
 
-void Exec::pass_on_bindings() {
+void Exec::apply_bindings() {
   const RunGraph& graph = *run_->graph;
   const auto pass_on = [&](const Binding& binding, uint32_t value) {
     if (graph.values[value].kind != BP_KIND_TENSOR)
@@ -305,13 +305,13 @@ Status Exec::prepare() {
   if (planned_) return {};
   BP_TRY(check_symbols());
   if (!run_) BP_TRY(make_run());
-  pass_on_bindings();
+  apply_bindings();
   BP_TRY(run_->plan->make());
   planned_ = true;
   return {};
 }
 
-void Exec::follow() {
+void Exec::adopt_current_model() {
   if (model_->is_current()) return;
   drop_run();
   model_ = model_->current();
@@ -320,7 +320,7 @@ void Exec::follow() {
 // Runs, and runs again where a device fails and the model may fail over to others.
 Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
-    follow();
+    adopt_current_model();
     Fault fault;
     fault.status = prepare();
     if (Device* const device = fault.status.ok() ? abandoned_device() : nullptr) {  // in a run of another exec
@@ -329,8 +329,8 @@ Status Exec::attempt(const bp_run_t& options) {
       fault.device = device;
     } else if (fault.status.ok()) {
       fault.status = run_->runner->run(options);
-      if (run_->runner->gave_up()) {
-        keep_run();
+      if (run_->runner->abandoned()) {
+        keep_run_forever();
         lost_ = true;
         return std::move(fault.status);
       }
@@ -366,16 +366,16 @@ void Exec::wait_for_stream() {
   if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->drain();
 }
 
-Status Exec::put_into(const bp_run_t& options) {
+Status Exec::enqueue_in(const bp_run_t& options) {
   if (lost_) return lost();
   const std::shared_ptr<FrameworkStream> stream = stream_of(options.stream);
   if (stream->device().given_up())
     return {BP_DEVICE_LOST, "device '" + stream->device().name() + "' did not return from a run and was given up"};
   if (stream_ != stream || !planned_ || !model_->is_current()) wait_for_stream();
   ran_ = false;
-  follow();
+  adopt_current_model();
   BP_TRY(prepare());
-  BP_TRY(run_->runner->put_into(*stream, options));
+  BP_TRY(run_->runner->enqueue_in(*stream, options));
   stream_ = stream;
   ran_ = true;
   return {};
@@ -445,7 +445,7 @@ Status Exec::run(const bp_run_t* run) {
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   Status status;
   try {
-    status = options.stream ? put_into(options) : execute(options);
+    status = options.stream ? enqueue_in(options) : execute(options);
     if (status.ok() && !options.stream) report(options, status);
   } catch (...) {
     release();
@@ -496,7 +496,7 @@ Status Exec::output(uint32_t index, bp_tensor_t& out) {
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is not a tensor: use bp_exec_output_container"};
   if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
   const uint32_t value = run_->graph->outputs[index];
-  bp_tensor_t tensor = run_->state->tensor({value, run_->graph->values[value].home});
+  bp_tensor_t tensor = run_->state->tensor({value, run_->graph->values[value].user_replica});
   tensor.buffer.bytes = run_->state->value(value).bytes;
   return abi::write(tensor, &out, "out_tensor");
 }

@@ -66,7 +66,7 @@ class Exec {
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run();                   // for good: a device which did not come back may still write its memory
+  void keep_run_forever();           // a device that did not return may still write its memory
   Device* abandoned_device() const;  // a device whose run was abandoned, or null
   Result<Binding*> binding(uint32_t slot);
   model::ValueId value_of(uint32_t slot) const;
@@ -76,12 +76,12 @@ class Exec {
   void set_extents(uint32_t slot, std::span<const int64_t> extents);
 
   Status check_symbols() const;
-  void pass_on_bindings();  // to the run's state
-  Status prepare();         // run and plan for what is bound
-  void follow();            // uses the model that took this one's place, if one did
+  void apply_bindings();       // to the run's state
+  Status prepare();            // run and plan for what is bound
+  void adopt_current_model();  // uses the model that replaced this one, if there is one
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits, runs
-  Status put_into(const bp_run_t& options);
+  Status enqueue_in(const bp_run_t& options);
   void wait_for_stream();  // into which runs were put
   static void report(const bp_run_t& options, const Status& status);
   static void signal(std::span<const bp_point_t> points, const Status& status);
@@ -89,7 +89,7 @@ class Exec {
 
   std::shared_ptr<const CompiledModel> model_;
   std::vector<Binding> inputs_, outputs_;
-  std::unique_ptr<Run> run_;  // null: to be made
+  std::unique_ptr<Run> run_;  // null: not created yet
   bool planned_ = false;
   bool ran_ = false;
   bool lost_ = false;

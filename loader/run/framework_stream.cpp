@@ -117,8 +117,8 @@ Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_n
 
 // ---- orders ---------------------------------------------------------------------------------------------------------
 
-Result<DeviceOrder> DeviceOrder::of(const bp_run_t& order) {
-  DeviceOrder own;
+Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
+  DeviceRun own;
   own.run_ = order;
   if (order.stream) {
     FrameworkStream& stream = *stream_of(order.stream);
@@ -132,7 +132,7 @@ Result<DeviceOrder> DeviceOrder::of(const bp_run_t& order) {
   return own;
 }
 
-Status DeviceOrder::take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own) {
+Status DeviceRun::take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own) {
   for (uint32_t i = 0; i < count; ++i) {
     bp_point_t point = points[i];
     if (point.kind == BP_POINT_NATIVE) {

@@ -76,10 +76,10 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
 }
 
 // A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
-class DeviceOrder {
+class DeviceRun {
  public:
   // `order` outlives this. BP_INVALID_ARGUMENT where stream and points are of different devices.
-  static Result<DeviceOrder> of(const bp_run_t& order);
+  static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
   Device* device() const { return device_; }  // null: the order names none
 

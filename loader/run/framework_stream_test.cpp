@@ -132,7 +132,7 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
 }
 
-// Nothing is copied then, before the first island or after the last.
+// Then nothing is copied before the first island or after the last.
 TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
@@ -161,7 +161,7 @@ TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[1], -2);
   EXPECT_EQ(counters(env).copies, 0u);
-  // Where the host has to flush it, there is no order to do that in.
+  // If the host has to flush it, there is no point in time to do that.
   const Environment flushed = streaming({{"partial.memory", "flushed"}});
   Exec other = flushed.compile(chain(2), pinned({{"*", "partial"}})).exec();
   const Stream its = flushed.stream(partial_id(flushed));
@@ -282,7 +282,7 @@ TEST(FrameworkStream, OrdersMemory) {
   EXPECT_THAT(to, ElementsAre(1, 2, 3));
   EXPECT_EQ(counters(env).releases, 1u);
   EXPECT_EQ(counters(env).stream_copies, 2u);
-  // The stream of one device is none of another's.
+  // The stream of one device cannot be used with another.
   const Environment other = streaming({});
   EXPECT_EQ(failure([&] {
               detail::call(api().memory_allocate, other.get(), other.devices().front().info.id, &what, &buffer);
@@ -374,7 +374,7 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
   EXPECT_EQ(failure([&] { exec.symbol("m", 1); }).status(), BP_NOT_FOUND);
   exec.run();
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
-  // Beyond what the session was made for.
+  // Beyond the session's range.
   exec.bind("a", Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
   exec.bind("b", Tensor::of<float>({5}, {1, 1, 1, 1, 1}));
   const Error refused = failure([&] { exec.run(); });

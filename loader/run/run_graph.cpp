@@ -15,7 +15,7 @@ class Maker {
       : graph_(graph), programs_(programs), services_(services), locations_(locations), run_(run) {
     run_.model = &graph;
     run_value_of_.assign(graph_.values.size(), BP_NONE);
-    home_of_.assign(graph_.values.size(), BP_NONE);
+    output_memory_of_.assign(graph_.values.size(), BP_NONE);
   }
 
   Status make() {
@@ -25,11 +25,11 @@ class Maker {
       run_.inputs.push_back(index);
       RunValue& value = run_.values[index];
       if (value.kind == BP_KIND_TENSOR && value.replicas.empty())
-        value.home = add_replica(value, memory_of(locations_.inputs[i]), BP_NONE);
+        value.user_replica = add_replica(value, memory_of(locations_.inputs[i]), BP_NONE);
     }
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
-      uint32_t& home = home_of_[graph_.outputs[o]];
-      if (home == BP_NONE) home = memory_of(locations_.outputs[o]);
+      uint32_t& output_memory = output_memory_of_[graph_.outputs[o]];
+      if (output_memory == BP_NONE) output_memory = memory_of(locations_.outputs[o]);
     }
     for (const auto& program : programs_) add_step(*program);
     BP_TRY(add_outputs());
@@ -77,7 +77,7 @@ class Maker {
     return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
   }
 
-  // Whether a device's islands use buffers of a memory without a copy, besides those of the one in which it works.
+  // Whether a device's islands use buffers of this memory without a copy, in addition to the one in which it works.
   bool uses_directly(Device* device, uint32_t memory) const {
     return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
   }
@@ -161,17 +161,17 @@ class Maker {
       const uint32_t index = run_value_for(id);
       RunValue& value = run_.values[index];
       value.producer = number;
-      const uint32_t home = home_of_[id];
-      const uint32_t written = uses_directly(program.device, home) ? home : step.memory;
+      const uint32_t output_memory = output_memory_of_[id];
+      const uint32_t written = uses_directly(program.device, output_memory) ? output_memory : step.memory;
       step.outputs.push_back({index, value.kind == BP_KIND_TENSOR ? add_replica(value, written, step.task) : BP_NONE});
     }
     const std::vector<ReplicaRef> outputs = step.outputs;
     run_.steps.push_back(std::move(step));
     for (const ReplicaRef& output : outputs) {
-      const uint32_t home = home_of_[run_.values[output.value].value];
-      if (home == BP_NONE || output.replica == BP_NONE) continue;
-      const uint32_t replica = replica_in(output.value, home);
-      run_.values[output.value].home = replica;
+      const uint32_t output_memory = output_memory_of_[run_.values[output.value].value];
+      if (output_memory == BP_NONE || output.replica == BP_NONE) continue;
+      const uint32_t replica = replica_in(output.value, output_memory);
+      run_.values[output.value].user_replica = replica;
     }
   }
 
@@ -185,7 +185,8 @@ class Maker {
         const uint32_t source = index;
         index = new_run_value(id);
         RunValue& copy = run_.values[index];
-        if (copy.kind == BP_KIND_TENSOR) copy.home = add_replica(copy, memory_of(locations_.outputs[o]), BP_NONE);
+        if (copy.kind == BP_KIND_TENSOR)
+          copy.user_replica = add_replica(copy, memory_of(locations_.outputs[o]), BP_NONE);
         run_.passthroughs.push_back({index, source});
       }
       run_.outputs.push_back(index);
@@ -221,7 +222,7 @@ class Maker {
   std::vector<std::pair<Device*, uint32_t>> devices_;        // and the memories in which they work
   std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of those devices, with their memories
   std::vector<uint32_t> run_value_of_;                       // by model value
-  std::vector<uint32_t> home_of_;                            // by model value: the memory in which an output is wanted
+  std::vector<uint32_t> output_memory_of_;                   // by model value: the memory in which an output is wanted
 };
 
 }  // namespace

@@ -39,9 +39,9 @@ struct RunValue {
   model::ValueId value = BP_NONE;
   uint32_t kind = BP_KIND_TENSOR;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: known only when it is bound
-  bool output = false;                    // of the graph: its `home` never shares memory with other values
+  bool output = false;                    // of the graph: its `user_replica` never shares memory with other values
   uint32_t producer = BP_NONE;            // the step that makes it
-  uint32_t home = BP_NONE;                // the replica that the framework sees; none: it sees none
+  uint32_t user_replica = BP_NONE;        // the replica that the framework sees; none: it sees none
   std::vector<Replica> replicas;          // none where it is not a tensor
 
   // The replica in a memory, or BP_NONE.

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// The tasks that use a value's bytes in one memory, those included that use an import of them.
+// The tasks that use a value's bytes in one memory, including those that use an import of them.
 struct Use {
   uint32_t first = UINT32_MAX, last = 0;
   std::vector<uint32_t> tasks;
@@ -177,7 +177,7 @@ Status RunPlan::place_buffers() {
       if (state_.replica({v, r}).user) continue;
       if (in_host && state_.value(v).bytes && graph_.memories[memory]->shares_host())
         state_.set_imported({v, r});
-      else if (r == value.home)
+      else if (r == value.user_replica)
         BP_TRY(state_.allocate({v, r}));
       else
         in_arena_[memory].push_back(v);
@@ -222,7 +222,7 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// What the host has to do between tasks: nothing where both are in one stream, or where one waits for the other's mark.
+// What the host has to do between tasks: nothing if both are in one stream, or if one waits for the other's mark.
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
   std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in its stream, whose end implies its own
@@ -303,13 +303,13 @@ Status RunPlan::check_in_place() {
   for (uint32_t o : graph_.outputs) {
     const RunValue& output = graph_.values[o];
     if (!state_.is_bound(o) || output.producer == BP_NONE) continue;
-    const bp_buffer_t& written = state_.replica({o, output.home}).buffer;
-    const uint32_t writer = output.replicas[output.home].writer;
+    const bp_buffer_t& written = state_.replica({o, output.user_replica}).buffer;
+    const uint32_t writer = output.replicas[output.user_replica].writer;
     for (uint32_t i : graph_.inputs) {
       const RunValue& input = graph_.values[i];
       if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
-      const bp_buffer_t& read = state_.replica({i, input.home}).buffer;
-      const std::vector<uint32_t>& readers = input.replicas[input.home].readers;
+      const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
+      const std::vector<uint32_t>& readers = input.replicas[input.user_replica].readers;
       if (!overlap(read, written)) continue;
       updates_inputs_ = true;
       const std::string pair =

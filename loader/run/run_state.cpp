@@ -88,8 +88,8 @@ void RunState::stop() {
 }
 
 bool RunState::is_bound(uint32_t value) const {
-  const uint32_t home = graph_.values[value].home;
-  return home != BP_NONE && values_[value].replicas[home].user;
+  const uint32_t user_replica = graph_.values[value].user_replica;
+  return user_replica != BP_NONE && values_[value].replicas[user_replica].user;
 }
 
 bp_tensor_t RunState::tensor(ReplicaRef ref) const {
@@ -114,12 +114,12 @@ void RunState::bind_container(uint32_t index, bp_container_t* container) {
 
 void RunState::bind_tensor(uint32_t index, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation) {
   Value& value = values_[index];
-  Buffer& home = value.replicas[graph_.values[index].home];
-  if (home.generation != generation)  // imports of what was bound before end
+  Buffer& user_replica = value.replicas[graph_.values[index].user_replica];
+  if (user_replica.generation != generation)  // imports of what was bound before end
     for (Buffer& other : value.replicas) other.block.reset();
-  home.user = true;
-  home.buffer = buffer;
-  home.generation = generation;
+  user_replica.user = true;
+  user_replica.buffer = buffer;
+  user_replica.generation = generation;
   value.dtype = dtype;
 }
 
@@ -128,7 +128,7 @@ void RunState::set_input_extents(uint32_t index, const std::vector<int64_t>& ext
   value.extents = extents;
   value.known = true;
   value.bytes = value.dtype == BP_DTYPE_STRING
-                    ? value.replicas[graph_.values[index].home].buffer.bytes
+                    ? value.replicas[graph_.values[index].user_replica].buffer.bytes
                     : dense_bytes(value.dtype, static_cast<uint32_t>(extents.size()), extents.data());
 }
 
@@ -150,10 +150,10 @@ Status RunState::set_extents(uint32_t index, std::vector<int64_t> extents) {
   value.known = value.dtype != BP_DTYPE_STRING;
   if (value.bytes == UINT64_MAX)
     return {BP_RESOURCE_EXHAUSTED, "value '" + graph_.name_of(fixed) + "' is larger than memory"};
-  if (is_bound(index) && value.known && value.bytes > value.replicas[fixed.home].buffer.bytes)
+  if (is_bound(index) && value.known && value.bytes > value.replicas[fixed.user_replica].buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(value.bytes) +
                                      " bytes, the bound buffer has " +
-                                     std::to_string(value.replicas[fixed.home].buffer.bytes)};
+                                     std::to_string(value.replicas[fixed.user_replica].buffer.bytes)};
   return {};
 }
 
@@ -188,7 +188,7 @@ Status RunState::import_from_host(ReplicaRef ref) {
   const Buffer& host = values_[ref.value].replicas[in_host];
   Buffer& replica = at(ref);
   const bp_buffer_t& arena = arenas_[0].buffer();
-  const bool in_arena = !host.user && in_host != fixed.home;
+  const bool in_arena = !host.user && in_host != fixed.user_replica;
   Block& import = in_arena ? imports_[memory] : replica.block;
   const bp_buffer_t& whole = in_arena ? arena : host.buffer;
   const Status status = import.import(*graph_.memories[memory], host_address(whole), whole.bytes);
@@ -295,11 +295,12 @@ Status RunState::set_passthrough(uint32_t index, bp_dtype_t dtype, const std::ve
   value.extents = extents;
   value.bytes = bytes;
   value.dtype = dtype;
-  const ReplicaRef home{index, fixed.home};
-  if (!replica(home).user) BP_TRY(allocate(home));
-  if (bytes > replica(home).buffer.bytes)
+  const ReplicaRef user_replica{index, fixed.user_replica};
+  if (!replica(user_replica).user) BP_TRY(allocate(user_replica));
+  if (bytes > replica(user_replica).buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(bytes) +
-                                     " bytes, the bound buffer has " + std::to_string(replica(home).buffer.bytes)};
+                                     " bytes, the bound buffer has " +
+                                     std::to_string(replica(user_replica).buffer.bytes)};
   return {};
 }
 

@@ -231,7 +231,7 @@ TEST(Run, AFailureOfOneDeviceEndsTheOthers) {
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
   EXPECT_THAT(error.text(), HasSubstr("node 'right' (Abs): device 'partial:1': scripted scarcity"));
-  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));  // the next one is none the worse
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));  // the next one is not affected
 }
 
 TEST(Run, DeadlinesAndCancellationEndAHang) {

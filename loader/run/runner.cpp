@@ -75,7 +75,7 @@ Status Runner::run(const bp_run_t& options) {
   failed_step_ = BP_NONE;
   failed_device_ = nullptr;
   at_once_ = !plan_.tasks().is_chain();
-  paced_ = options.cancel || options.deadline;
+  stepwise_ = options.cancel || options.deadline;
   if (!graph_.lanes.empty()) {
     first_id_ = new_ids(calls_.size());
     ++mark_;
@@ -85,7 +85,7 @@ Status Runner::run(const bp_run_t& options) {
     for (Call& call : calls_) call.pending = false;
   }
   if (at_once_) cancel_.follow(options.cancel);
-  if (paced_) cancel_pending_.follow(nullptr);
+  if (stepwise_) cancel_pending_.follow(nullptr);
   BP_TRY(at_once_ ? run_at_once() : run_in_order());
   if (!failure_.ok()) return std::move(failure_);
   for (const PassthroughOutput& output : graph_.passthroughs) BP_TRY(pass_through(output));
@@ -95,13 +95,13 @@ Status Runner::run(const bp_run_t& options) {
 Status Runner::run_at_once() {
   TaskGraph& tasks = plan_.tasks();
   const auto start_task = [this](uint32_t task) { return start(task); };
-  if (!paced_) {
+  if (!stepwise_) {
     tasks.run(start_task);
     drain();
     return {};
   }
-  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? give_up_at() : 0};
-  return tasks.run(start_task, &watch) ? Status() : give_up();
+  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? abandon_at() : 0};
+  return tasks.run(start_task, &watch) ? Status() : abandon();
 }
 
 // Starts the tasks one after the other on this thread.
@@ -109,13 +109,13 @@ Status Runner::run_in_order() {
   bool ends = true;
   for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
     for (uint32_t before : plan_.issue(task).host_before)
-      if (!wait_for(calls_[before])) return give_up();
+      if (!wait_for(calls_[before])) return abandon();
     ends = !failed_.load(std::memory_order_relaxed) && start(task) != Started::kFailed;
-    if (paced_ && !wait_for(calls_[task])) return give_up();
+    if (stepwise_ && !wait_for(calls_[task])) return abandon();
   }
   if (!some_pending_) return {};
   for (Call& call : calls_)
-    if (!wait_for(call)) return give_up();
+    if (!wait_for(call)) return abandon();
   drain();
   return {};
 }
@@ -123,7 +123,7 @@ Status Runner::run_in_order() {
 // False if the call has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
-  if (!paced_) {
+  if (!stepwise_) {
     while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
     return true;
   }
@@ -131,7 +131,7 @@ bool Runner::wait_for(Call& call) {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kSlice, [&] { return call.ended.load(std::memory_order_acquire) != 0; })) {
     poll_cancel();
-    if (give_up_is_due()) return false;
+    if (abandon_is_due()) return false;
   }
   return true;
 }
@@ -141,27 +141,27 @@ void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
-uint64_t Runner::give_up_at() const {
+uint64_t Runner::abandon_at() const {
   return deadline_ > UINT64_MAX - kGraceNs ? UINT64_MAX : deadline_ + kGraceNs;
 }
 
-bool Runner::give_up_is_due() const {
-  return deadline_ && monotonic_now() >= give_up_at();
+bool Runner::abandon_is_due() const {
+  return deadline_ && monotonic_now() >= abandon_at();
 }
 
 // Abandons the calls that have not ended; their devices are not used again.
-Status Runner::give_up() {
+Status Runner::abandon() {
   std::string names;
   for (Call& call : calls_) {
     if (!call.pending || call.ended.load(std::memory_order_acquire)) continue;
-    gave_up_ = true;
+    abandoned_ = true;
     const uint32_t step = graph_.tasks[call.task].step;
     const Program& program = *graph_.steps[step].program;
     Device& device = *program.device;
     device.give_up();
     names += (names.empty() ? "'" : ", '") + device.name() + "'";
   }
-  if (!gave_up_) {  // the last call has just ended
+  if (!abandoned_) {  // the last call has just ended
     if (at_once_) plan_.tasks().wait();
     return {BP_TIMED_OUT, "the deadline passed"};
   }
@@ -172,7 +172,7 @@ Status Runner::give_up() {
 
 // After a failure streams may hold work that was started without `done`.
 void Runner::drain() {
-  if (!failed_ || paced_) return;
+  if (!failed_ || stepwise_) return;
   for (const Lane& lane : state_.lanes()) {
     PluginError error;
     const bp_status_t code = lane.wait(error);
@@ -194,7 +194,7 @@ void Runner::fail(Status status, uint32_t step, Device* device) {
   failed_step_ = step;
   failed_device_ = device;
   if (at_once_) cancel_.set();
-  if (paced_) cancel_pending_.set();
+  if (stepwise_) cancel_pending_.set();
 }
 
 // The task whose failure is reported by another one of its stream, or null.
@@ -252,7 +252,7 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
 
 Started Runner::start_copy(Call& call, const Transfer& moving) {
   const RunPlan::Issue& issue = plan_.issue(call.task);
-  const bool in_stream = issue.in_stream && !paced_;
+  const bool in_stream = issue.in_stream && !stepwise_;
   if (in_stream) order(call, true, issue.reports);
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
   if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
@@ -264,7 +264,7 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
 // Imported memory is not copied, so nothing is put into a stream for it.
-bool Runner::acts(const Task& task) const {
+bool Runner::needs_stream(const Task& task) const {
   if (task.step != BP_NONE) return true;
   const Transfer& moving = graph_.transfers[task.transfer];
   const std::vector<RunState::Buffer>& replicas = state_.value(moving.value).replicas;
@@ -291,7 +291,7 @@ Status Runner::fits(const FrameworkStream& stream) const {
       return {BP_UNSUPPORTED, "value " + name_of(moving.value) + " is not copied by " + here()};
     const bool into_device = state_.replica({moving.value, moving.to}).imported;
     const Replica& imported = graph_.values[moving.value].replicas[into_device ? moving.to : moving.from];
-    if (!acts(task) && !graph_.memories[imported.memory]->coherent())
+    if (!needs_stream(task) && !graph_.memories[imported.memory]->coherent())
       return {BP_UNSUPPORTED, "value " + name_of(moving.value) +
                                   " is in host memory that has to be flushed for the device: bind memory of its own"};
   }
@@ -311,14 +311,14 @@ Status Runner::put(const Task& task, const bp_run_t& run, bp_status_t& out_code)
   return device_status(*program.device, error, out_code);
 }
 
-Status Runner::put_into(FrameworkStream& stream, const bp_run_t& order) {
+Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
   BP_TRY(fits(stream));
-  BP_ASSIGN(const DeviceOrder own, DeviceOrder::of(order));
-  const auto does = [this](const Task& task) { return acts(task); };
+  BP_ASSIGN(const DeviceRun own, DeviceRun::of(order));
+  const auto does = [this](const Task& task) { return needs_stream(task); };
   const Task& first = *std::ranges::find_if(graph_.tasks, does);
   const Task& last = *std::find_if(graph_.tasks.rbegin(), graph_.tasks.rend(), does);
   for (const Task& task : graph_.tasks) {
-    if (!acts(task)) continue;
+    if (!needs_stream(task)) continue;
     bp_run_t run = own.run();
     if (&task != &first) run.wait_count = 0;
     if (&task != &last) {
@@ -350,12 +350,12 @@ Started Runner::start_step(Call& call, uint32_t step) {
   }
   const RunPlan::Issue& issue = plan_.issue(call.task);
   const bool synchronous = program.device->info().flags & BP_DEVICE_SYNCHRONOUS;
-  const bool in_stream = issue.in_stream && !paced_;
+  const bool in_stream = issue.in_stream && !stepwise_;
   order(call, in_stream, !synchronous && (!in_stream || issue.reports));
   call.run.deadline = deadline_;
   if (synchronous)
     call.run.cancel = at_once_ ? &cancel_ : cancel_token_;
-  else if (paced_)
+  else if (stepwise_)
     call.run.cancel = &cancel_pending_;
   else
     call.run.cancel = at_once_ && !in_stream ? &cancel_ : nullptr;
@@ -413,7 +413,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
     call.ended.store(1, std::memory_order_release);
     return runner.plan_.tasks().end(call.task, has_failed);
   }
-  if (runner.paced_) {
+  if (runner.stepwise_) {
     const std::lock_guard lock(runner.mutex_);
     call.ended.store(1, std::memory_order_release);
     runner.changed_.notify_one();
@@ -426,7 +426,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
 bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                               bp_tensor_t* out) {
   Call& call = *static_cast<Call*>(self);
-  if (call.runner->gave_up_) return BP_CANCELLED;
+  if (call.runner->abandoned_) return BP_CANCELLED;
   const RunGraph& graph = call.runner->graph_;
   return call.runner->output(graph.steps[graph.tasks[call.task].step], slot, rank, extents, bytes, out);
 }
@@ -482,22 +482,22 @@ Status Runner::pass_through(const PassthroughOutput& output) {
     if (!from) return {BP_INTERNAL, "a constant that is not a tensor cannot be output '" + graph_.name_of(value) + "'"};
     return copy_container(*from, *state_.value(output.value).container);
   }
-  const ReplicaRef home{output.value, value.home};
-  const Memory& to_memory = *graph_.memories[value.replicas[value.home].memory];
+  const ReplicaRef user_replica{output.value, value.user_replica};
+  const Memory& to_memory = *graph_.memories[value.replicas[value.user_replica].memory];
   if (is_weight) {
     const std::shared_ptr<const model::Weight> weight = model_.weight_of(value.value);
     BP_TRY(state_.set_passthrough(output.value, weight->dtype, weight->dims, weight->bytes));
     bp_buffer_t bytes{};
     bytes.address = const_cast<void*>(weight->data);
     bytes.bytes = weight->bytes;
-    return copy(*graph_.memories[0], bytes, to_memory, state_.replica(home).buffer, weight->bytes);
+    return copy(*graph_.memories[0], bytes, to_memory, state_.replica(user_replica).buffer, weight->bytes);
   }
   const RunState::Value& from = state_.value(output.source);
   BP_TRY(state_.set_passthrough(output.value, from.dtype, from.extents, from.bytes));
   const RunValue& source = graph_.values[output.source];
-  const uint32_t replica = source.home == BP_NONE ? 0 : source.home;
+  const uint32_t replica = source.user_replica == BP_NONE ? 0 : source.user_replica;
   const Memory& from_memory = *graph_.memories[source.replicas[replica].memory];
-  const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(home).buffer;
+  const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(user_replica).buffer;
   if (direct(from_memory, to_memory)) return copy(from_memory, read, to_memory, written, from.bytes);
   Block between;
   BP_TRY(between.reserve(*graph_.memories[0], from.bytes));

@@ -25,12 +25,12 @@ class Runner {
   // Allocates nothing unless a step is dynamic.
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED where a part of it cannot run there.
-  Status put_into(FrameworkStream& stream, const bp_run_t& order);
+  Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
-  // Whether a device did not come back: graph, state and plan must be kept for good, and never used again.
-  bool gave_up() const { return gave_up_; }
+  // Whether a device did not return: graph, state and plan must then be kept forever, and never used again.
+  bool abandoned() const { return abandoned_; }
 
  private:
   // A task that was started; `self` of the callbacks in bp_run_t.
@@ -47,7 +47,7 @@ class Runner {
 
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
-  bool acts(const Task& task) const;  // whether it puts anything into the stream
+  bool needs_stream(const Task& task) const;  // whether it puts anything into the stream
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);
@@ -56,9 +56,9 @@ class Runner {
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
-  uint64_t give_up_at() const;  // ns on the monotonic clock
-  bool give_up_is_due() const;
-  Status give_up();
+  uint64_t abandon_at() const;  // ns on the monotonic clock
+  bool abandon_is_due() const;
+  Status abandon();
   Call* call_of(const bp_error_t* error);
   void drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
@@ -86,8 +86,8 @@ class Runner {
   uint64_t first_id_ = 0;                  // of the run's tasks: bp_run_t.id is this and the task's number
   uint64_t mark_ = 0;                      // the value of all marks in this run
   bool at_once_ = false;
-  bool paced_ = false;  // the run may have to end early: no task is put into a stream before the one before it ended
-  bp_cancel_t cancel_;  // for calls that block: follows the framework's, and is set when a part of the run failed
+  bool stepwise_ = false;  // the run may have to end early: no task is put into a stream before the one before it ended
+  bp_cancel_t cancel_;     // for calls that block: follows the framework's, and is set when a part of the run failed
   bp_cancel_t cancel_pending_;  // for calls that return before they end: set once the framework's is; outlives that one
   std::mutex mutex_;
   std::condition_variable changed_;  // a call ended
@@ -95,7 +95,7 @@ class Runner {
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   Device* failed_device_ = nullptr;
-  std::atomic<bool> gave_up_{false};
+  std::atomic<bool> abandoned_{false};
 };
 
 }  // namespace backplane

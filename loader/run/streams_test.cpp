@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous devices in a run: what goes through streams, what waits on the host, and what becomes of failures.
+// Asynchronous devices in a run: what goes through streams, what waits on the host, and how failures are reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// What waited for the mark of the one that failed may be heard of first: the cause is what counts.
+// Tasks that waited for the failed one may be reported first: the cause is what counts.
 TEST(Streams, TheCauseIsReportedNotWhatFollowsFromIt) {
   const Environment env = streaming({{"partial.devices", "2"},
                                      {"partial.peers", "1"},
@@ -120,7 +120,7 @@ TEST(Streams, TheCauseIsReportedNotWhatFollowsFromIt) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// What follows from it: the nodes of the failed island go elsewhere, and the run is done again.
+// The nodes of the failed island are placed elsewhere, and the run is repeated.
 TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
   const Environment env = streaming({{"partial.fault", "internal@n3#1"}});
   Exec exec = env.compile(chain(8)).exec();
@@ -152,7 +152,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
-      // On what is left, the CPU: an exec that was made before, and another one.
+      // On the remaining device, the CPU: with an older exec, and with a new one.
       EXPECT_THAT(run(second), ElementsAre(-1, 2, -3));
       Exec other = session.exec();
       EXPECT_THAT(run(other), ElementsAre(-1, 2, -3));

@@ -16,7 +16,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     ready.reserve(count);
   }
 
-  // All below with the lock held.
+  // Everything below needs the lock.
 
   void finish(uint32_t task, bool failed) {
     --running;
@@ -178,7 +178,7 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* 
     while (!state.changed.wait_for(lock, kSlice, goes_on)) {
       watch->poll();
       // A call that has not returned cannot be abandoned: its thread is inside the plugin.
-      if (state.starting != 0 || !watch->give_up_at || monotonic_now() < watch->give_up_at) continue;
+      if (state.starting != 0 || !watch->abandon_at || monotonic_now() < watch->abandon_at) continue;
       state.stopped = true;
       return false;
     }

@@ -31,15 +31,15 @@ class TaskGraph {
   // `poll` is called every few milliseconds while the run waits for pending tasks.
   struct Watch {
     std::function<void()> poll;
-    uint64_t give_up_at = 0;  // ns on the monotonic clock, 0: never
+    uint64_t abandon_at = 0;  // ns on the monotonic clock, 0: never
   };
   // Starts every task when those before it have ended, and returns when none is pending. After a failure no further
   // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
   // thread. With `watch` (may be null) tasks in a stream wait for each other's end too; the result is false where some
-  // have not ended at `give_up_at`. Allocates nothing.
+  // have not ended at `abandon_at`. Allocates nothing.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
   void end(uint32_t task, bool failed);
-  // Waits for the tasks that were pending when `run` gave up.
+  // Waits for the tasks that were pending when `run` returned false.
   void wait();
 
  private:

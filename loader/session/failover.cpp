@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session that takes the place of one of which a device failed.
+// The session that replaces one whose device failed.
 #include <algorithm>
 
 #include "session/session.h"
@@ -56,7 +56,7 @@ std::shared_ptr<Session> Session::copy() const {
 
 Status Session::fail_over(const Fault& fault) const {
   const std::lock_guard lock(mutex_);
-  if (next_) return {};  // another run was first
+  if (next_) return {};  // another run has replaced it already
   if (request_.policy.fallback == BP_FALLBACK_FORBID)
     return {BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'"};
   auto next = copy();

@@ -127,6 +127,119 @@ class Members {
 
 constexpr std::string_view kAnswers[] = {"no", "yes", "conditional"};
 
+std::string device_name(const Session& session, uint32_t device) {
+  return device == BP_NONE ? std::string("host") : session.coverage()[device].device->name();
+}
+
+json islands(const Session& session) {
+  const std::vector<Island>& placed = session.placement().islands;
+  json list = json::array();
+  for (uint32_t k = 0; k < placed.size(); ++k) {
+    const Program& program = *session.programs()[k];
+    list.push_back({{"index", k},
+                    {"device", program.device->name()},
+                    {"nodes", placed[k].nodes.size()},
+                    {"seconds", program.seconds},
+                    {"launch_seconds", placed[k].launch_seconds},
+                    {"inputs", program.inputs.size()},
+                    {"outputs", program.outputs.size()}});
+    if (!program.cache.empty()) list.back()["cache"] = program.cache;
+    if (!program.cache_reason.empty()) list.back()["cache_reason"] = program.cache_reason;
+  }
+  return list;
+}
+
+// Each device's share of the operations of a run.
+json arithmetic(const Session& session) {
+  const model::Graph& graph = session.model().graph;
+  const Placement& placement = session.placement();
+  std::vector<double> done(session.coverage().size());
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+    if (placement.device[i] != BP_NONE && placement.island[i] != BP_NONE)
+      done[placement.device[i]] += operations(graph, graph.nodes[i]);
+  const double all = std::accumulate(done.begin(), done.end(), 0.0);
+  json shares = json::object();
+  for (uint32_t d = 0; d < done.size() && all > 0; ++d) shares[device_name(session, d)] = done[d] / all;
+  return shares;
+}
+
+// The verdict of device d on node i, and what the node costs there.
+json verdict_entry(const Session& session, uint32_t i, uint32_t d) {
+  const Placement& placement = session.placement();
+  const Device& device = *session.coverage()[d].device;
+  const NodeVerdict& verdict = session.coverage()[d].nodes[i];
+  const double seconds = placement.seconds[i * session.coverage().size() + d];
+  json entry = {{"device", device.name()},
+                {"answer", verdict.answer < 3 ? kAnswers[verdict.answer] : "no"},
+                {"reason", reason_name(verdict.reason)},
+                {"detail", verdict.detail}};
+  if (std::ranges::binary_search(placement.no_room, NoRoom{i, d})) {
+    entry["answer"] = "no";
+    entry["reason"] = reason_name(BP_REASON_MEMORY);
+    entry["detail"] = "its " + std::to_string(device.info().memory_bytes) +
+                      " bytes of memory hold no more than the nodes that it has";
+  } else if (verdict.usable() && std::isfinite(seconds)) {
+    entry["seconds"] = seconds;
+    entry["source"] = source_name(verdict.source);
+  }
+  return entry;
+}
+
+json node_entry(const Session& session, uint32_t i) {
+  const model::Graph& graph = session.model().graph;
+  const Placement& placement = session.placement();
+  const auto& coverage = session.coverage();
+  const model::Node& node = graph.nodes[i];
+  const uint32_t device = placement.device[i];
+  json entry = {{"index", i},
+                {"name", node.name},
+                {"op_type", node.op_type},
+                {"domain", domain_name(node.domain)},
+                {"since_version", node.since_version},
+                {"device", nullptr},
+                {"island", nullptr},
+                {"seconds", 0}};
+  if (device != BP_NONE) {
+    entry["device"] = device_name(session, device);
+    if (placement.island[i] != BP_NONE) entry["island"] = placement.island[i];
+    entry["seconds"] = placement.seconds[i * coverage.size() + device];
+  }
+  if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
+  // The function call that the node's device runs as a whole.
+  const uint64_t call = device == BP_NONE ? BP_NO_NODE : coverage[device].nodes[i].call;
+  for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
+    if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
+  entry["verdicts"] = json::array();
+  for (uint32_t d = 0; d < coverage.size(); ++d) entry["verdicts"].push_back(verdict_entry(session, i, d));
+  return entry;
+}
+
+// Copies between memories. Devices that share one copy nothing.
+json copies(const Session& session) {
+  json list = json::array();
+  for (const Copy& copy : session.placement().copies)
+    list.push_back({{"value", session.model().graph.values[copy.value].name},
+                    {"from", device_name(session, copy.from)},
+                    {"to", device_name(session, copy.to)},
+                    {"bytes", static_cast<uint64_t>(std::min(copy.bytes, 0x1p63))},
+                    {"seconds", copy.seconds},
+                    {"source", source_name(copy.source)}});
+  return list;
+}
+
+// Nodes that another device would compute faster, and how much the total would grow if they ran there.
+json savings(const Session& session) {
+  const Placement& placement = session.placement();
+  json list = json::array();
+  for (const MissedSpeedup& saving : placement.missed_speedups)
+    list.push_back({{"island", saving.island},
+                    {"device", device_name(session, placement.islands[saving.island].device)},
+                    {"instead_of", device_name(session, saving.instead_of)},
+                    {"nodes", saving.nodes},
+                    {"seconds", saving.seconds}});
+  return list;
+}
+
 }  // namespace
 
 std::string report(const Environment& environment) {
@@ -200,105 +313,27 @@ std::string report(const model::Model& model) {
 }
 
 std::string report(const Session& session) {
-  const model::Graph& graph = session.model().graph;
   const Placement& placement = session.placement();
-  const auto& coverage = session.coverage();
-  const auto name = [&](uint32_t device) {
-    return device == BP_NONE ? std::string("host") : coverage[device].device->name();
-  };
   json out;
   out["devices"] = json::array();
-  for (const DeviceCoverage& device : coverage) out["devices"].push_back(device.device->name());
-  double compute = 0;  // as reported by backends in review, where they did
-  out["islands"] = json::array();
-  for (uint32_t k = 0; k < placement.islands.size(); ++k) {
-    const Program& program = *session.programs()[k];
-    compute += program.seconds;
-    out["islands"].push_back({{"index", k},
-                              {"device", program.device->name()},
-                              {"nodes", placement.islands[k].nodes.size()},
-                              {"seconds", program.seconds},
-                              {"launch_seconds", placement.islands[k].launch_seconds},
-                              {"inputs", program.inputs.size()},
-                              {"outputs", program.outputs.size()}});
-    if (!program.cache.empty()) out["islands"].back()["cache"] = program.cache;
-    if (!program.cache_reason.empty()) out["islands"].back()["cache_reason"] = program.cache_reason;
-  }
-  // Each device's share of the operations of a run.
-  std::vector<double> done(coverage.size());
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i)
-    if (placement.device[i] != BP_NONE && placement.island[i] != BP_NONE)
-      done[placement.device[i]] += operations(graph, graph.nodes[i]);
-  const double all_done = std::accumulate(done.begin(), done.end(), 0.0);
-  out["arithmetic"] = json::object();
-  for (uint32_t d = 0; d < done.size() && all_done > 0; ++d) out["arithmetic"][name(d)] = done[d] / all_done;
+  for (const DeviceCoverage& device : session.coverage()) out["devices"].push_back(device.device->name());
+  out["islands"] = islands(session);
+  out["arithmetic"] = arithmetic(session);
   out["faults"] = session.faults();
   out["nodes"] = json::array();
   out["uncovered"] = json::array();  // positions in "nodes"
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const model::Node& node = graph.nodes[i];
-    const double* seconds = &placement.seconds[i * coverage.size()];
-    json entry = {{"index", i},
-                  {"name", node.name},
-                  {"op_type", node.op_type},
-                  {"domain", domain_name(node.domain)},
-                  {"since_version", node.since_version},
-                  {"device", nullptr},
-                  {"island", nullptr},
-                  {"seconds", 0}};
-    if (placement.device[i] == BP_NONE) {
-      out["uncovered"].push_back(i);
-    } else {
-      entry["device"] = name(placement.device[i]);
-      if (placement.island[i] != BP_NONE) entry["island"] = placement.island[i];
-      entry["seconds"] = seconds[placement.device[i]];
-    }
-    if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
-    // The function call that the node's device runs as a whole.
-    const uint64_t call = placement.device[i] == BP_NONE ? BP_NO_NODE : coverage[placement.device[i]].nodes[i].call;
-    for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
-      if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
-    entry["verdicts"] = json::array();
-    for (size_t d = 0; d < coverage.size(); ++d) {
-      const NodeVerdict& verdict = coverage[d].nodes[i];
-      json said = {{"device", coverage[d].device->name()},
-                   {"answer", verdict.answer < 3 ? kAnswers[verdict.answer] : "no"},
-                   {"reason", reason_name(verdict.reason)},
-                   {"detail", verdict.detail}};
-      if (std::ranges::binary_search(placement.no_room, NoRoom{i, static_cast<uint32_t>(d)})) {
-        said["answer"] = "no";
-        said["reason"] = reason_name(BP_REASON_MEMORY);
-        said["detail"] = "its " + std::to_string(coverage[d].device->info().memory_bytes) +
-                         " bytes of memory hold no more than the nodes that it has";
-      } else if (verdict.usable() && std::isfinite(seconds[d])) {
-        said["seconds"] = seconds[d];
-        said["source"] = source_name(verdict.source);
-      }
-      entry["verdicts"].push_back(std::move(said));
-    }
-    out["nodes"].push_back(std::move(entry));
+  for (uint32_t i = 0; i < session.model().graph.nodes.size(); ++i) {
+    out["nodes"].push_back(node_entry(session, i));
+    if (placement.device[i] == BP_NONE) out["uncovered"].push_back(i);
   }
-  // Copies between memories. Devices that share one copy nothing.
-  out["copies"] = json::array();
-  for (const Copy& copy : placement.copies)
-    out["copies"].push_back({{"value", graph.values[copy.value].name},
-                             {"from", name(copy.from)},
-                             {"to", name(copy.to)},
-                             {"bytes", static_cast<uint64_t>(std::min(copy.bytes, 0x1p63))},
-                             {"seconds", copy.seconds},
-                             {"source", source_name(copy.source)}});
-  // Nodes that another device would compute faster, and how much the total would grow if they ran there.
-  out["savings"] = json::array();
-  for (const MissedSpeedup& saving : placement.missed_speedups)
-    out["savings"].push_back({{"island", saving.island},
-                              {"device", name(placement.islands[saving.island].device)},
-                              {"instead_of", name(saving.instead_of)},
-                              {"nodes", saving.nodes},
-                              {"seconds", saving.seconds}});
-  const double copies = placement.cost.copies, launches = placement.cost.launches;
-  if (!out["uncovered"].empty()) compute = 0;  // it cannot run
-  out["cost"] = {{"compute", compute}, {"copies", copies}, {"launches", launches}};
-  out["seconds"] = compute + copies + launches;
+  out["copies"] = copies(session);
+  out["savings"] = savings(session);
+  double compute = 0;  // as reported by backends in review, where they did; 0 if the model cannot run
+  if (out["uncovered"].empty())
+    for (uint32_t k = 0; k < placement.islands.size(); ++k) compute += session.programs()[k]->seconds;
+  const double copied = placement.cost.copies, launches = placement.cost.launches;
+  out["cost"] = {{"compute", compute}, {"copies", copied}, {"launches", launches}};
+  out["seconds"] = compute + copied + launches;
   return dump(out);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model placed on devices and compiled; implements bp_session_t. A session does not change: when a device fails
-// (failover.cpp) or a program is compiled again for other weights (refit.cpp), another session takes its place, and
+// (failover.cpp) or a program is compiled again for other weights (refit.cpp), another session replaces it, and
 // execs use that one from their next run on.
 #pragma once
 
@@ -36,10 +36,10 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled() const override { return compiled_; }
 
   std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const override;
-  // One text for each device that failed.
+  // One text per failed device.
   const std::vector<std::string>& faults() const { return faults_; }
 
-  // This session, or the one that took its place.
+  // This session, or the one that replaced it.
   std::shared_ptr<const Session> latest() const;
   std::shared_ptr<const CompiledModel> current() const override { return latest(); }
   bool is_current() const override { return !has_next_.load(std::memory_order_acquire); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's own cost, through the public API: what a run, a session and a scan take where there is nothing to
-// compute. scripts/bench.py prints these next to their goals.
+// The loader's own cost, through the public API: runs, sessions and scans with nothing to compute. scripts/bench.py
+// prints these next to their goals.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -58,7 +58,7 @@ void bound_run(benchmark::State& state) {
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
-// The same by the backend that is a plain loop: what is left is the way there and back.
+// The same on the null backend, a plain loop: what remains is the cost of the calls.
 void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
@@ -110,7 +110,7 @@ void alternating_islands(benchmark::State& state) {
 }
 BENCHMARK(alternating_islands)->Arg(2000)->Unit(benchmark::kMillisecond);
 
-// Manifests of backends that were looked at before and are not wanted, so no library is opened.
+// Manifests of backends that are known and not requested, so no library is opened.
 void known_backends(benchmark::State& state) {
   testing::Sandbox sandbox;
   EnvironmentOptions how;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework meets, through the public API alone: the C++ client over the built loader, the CPU backend and test
-// backends.
+// Sessions through the public API: the C++ client over the built loader, the CPU backend and test backends.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,7 +105,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const uint32_t a = graph.node("Neg", "a", {x});
-  const uint32_t b = graph.node("Abs", "b", {a});  // the fake hands its input on: this shows who ran it
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns its input: this shows which device ran it
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
   SessionOptions how;
   how.devices = {"fake", "cpu"};
@@ -516,7 +515,7 @@ TEST(Model, WeightsMayBePassedSeparately) {
     EXPECT_EQ(released, 0);
   }
   EXPECT_EQ(released, 1);
-  // A call that fails gives nothing back.
+  // A call that fails returns nothing.
   weight.name = view::text("nobody");
   EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
   weight.name = view::text("b");

@@ -82,10 +82,6 @@ std::string join(const Json& list, std::string_view separator);
 // A cell of a report: strings as they are, everything else as JSON writes it.
 std::string cell(const Json& value);
 
-// The nodes of a session's report that no device takes, and the same as text: a line for each operator.
-Json uncovered_nodes(const Json& report);
-std::string uncovered_text(const Json& nodes);
-
 // A command, defined in the file of its name. Its action may throw Error, Usage and Failure.
 using Action = std::function<Outcome()>;
 using Verb = cli::Verb<Outcome>;

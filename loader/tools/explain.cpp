@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
 
-#include "command.h"
 #include "explain_page.h"
 
 namespace backplane::tools {

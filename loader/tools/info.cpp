@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "command.h"
+#include "explain.h"
 
 namespace backplane::tools {
 namespace {

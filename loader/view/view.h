@@ -19,8 +19,7 @@ struct Refit {
   std::map<WeightId, std::shared_ptr<const Weight>> replaced;
 };
 
-// Calls of functions that are shown as one node each, by node id, ascending. Where one lies within another, the outer
-// one is shown.
+// Calls of functions that appear as one node each, by node id, ascending. Of nested calls the outer one appears.
 using WholeCalls = std::vector<uint64_t>;
 
 // All calls that can be shown as one node, in all graphs of a model.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend sees of a model: whole, of an island, in older forms, and as bytes.
+// What a backend sees: a whole model, an island, older forms of nodes, and ONNX bytes.
 #include "view/view.h"
 
 #include <gmock/gmock.h>
@@ -142,7 +142,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_EQ(g->ir_version, 13u);
   const KnownOpsets old_ir{.opsets = {}, .ir_version = 8};
   EXPECT_EQ(View::whole(model, old_ir)->abi()->ir_version, 8u);
-  EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax meant something else then
+  EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax had another meaning then
 }
 
 TEST(View, HashesContent) {

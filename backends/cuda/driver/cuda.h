@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's driver API, found at run time: the plugin loads on machines without it. Calls as C++ objects and errors of
-// the SDK.
+// CUDA's driver API, opened at run time, so that the plugin loads on machines without it. Objects are C++ values,
+// failures are errors of the SDK.
 #pragma once
 
 #include <cuda.h>
@@ -65,7 +65,7 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
-// The driver's functions, opened once and never closed. Throws BP_UNSUPPORTED with the reason where there is no driver.
+// The driver's functions, opened once and never closed. Throws BP_UNSUPPORTED with the reason if there is no driver.
 const Functions& cuda();
 
 // Throws sdk::Error when `status` is not CUDA_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
@@ -73,7 +73,7 @@ void check(CUresult status, std::string_view what);
 sdk::Error error_of(CUresult status, std::string_view what);
 std::string error_name(CUresult status);
 
-// A context that is in use: the device's primary one, which is retained, or the framework's.
+// The device's primary context, which is retained, or the framework's.
 class Context {
  public:
   Context(CUdevice device, CUcontext framework);
@@ -89,7 +89,7 @@ class Context {
 };
 using SharedContext = std::shared_ptr<const Context>;
 
-// The context is the thread's own while this lives; the framework's comes back afterwards.
+// Makes the context current on this thread while this object lives, and restores the previous one afterwards.
 class Current {
  public:
   explicit Current(const Context& context);

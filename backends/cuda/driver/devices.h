@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA reports of its devices, asked once.
+// The devices that CUDA reports, queried once.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device opened: its context, and what the engine makes in it.
+// An open device: its context, and the objects that the engine creates in it.
 #pragma once
 
 #include <map>
@@ -20,7 +20,6 @@ class Driver final : public gpu::Driver {
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
   std::shared_ptr<const void> pin(void* address, uint64_t bytes) const override;
   gpu::Queue queue() const override;
-  gpu::Queue run_queue() const override { return queue(); }
 
   std::string_view prelude() const override;
   std::string options() const override;

@@ -7,8 +7,8 @@
 namespace backplane::cuda {
 
 // The compiler is looked up by name, then where CUDA's toolkit is installed.
-// Machine code for "sm_90" of kernels with "-DNAME=VALUE" options. Throws sdk::Error with the compiler's log, or the
-// reason why there is no compiler.
+// Compiles kernels with "-DNAME=VALUE" options to machine code for `arch` ("sm_90"). Throws sdk::Error with the
+// compiler's log, or the reason why there is no compiler.
 // `out_log` may be NULL.
 std::string compile(const std::string& text, const std::string& options, const std::string& arch,
                     std::string* out_log = nullptr);

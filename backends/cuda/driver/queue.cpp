@@ -217,9 +217,8 @@ bp_native_t CommandQueue::native() const {
   return {sizeof(bp_native_t), BP_NATIVE_CUDA_STREAM, reinterpret_cast<uint64_t>(stream_)};
 }
 
-gpu::Event CommandQueue::launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, gpu::After after, bool timed) {
+gpu::Event CommandQueue::launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, bool timed) {
   const Current current(*context_);
-  wait(after);
   std::shared_ptr<const Event> begin;
   if (timed) begin = std::make_shared<const Event>(context_, stream_, clock_, true);
   static_cast<Kernel&>(kernel).launch(stream_, ranges);
@@ -237,19 +236,15 @@ gpu::Event CommandQueue::write(const gpu::Span& to, const void* from, uint64_t b
   return nullptr;
 }
 
-gpu::Event CommandQueue::read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, gpu::After after,
-                              std::string_view what) {
+gpu::Event CommandQueue::read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) {
   const Current current(*context_);
-  wait(after);
   check(cuda().cuMemcpyDtoHAsync(to, raw(from), bytes, stream_), what);
   if (blocking) finish(what);
   return nullptr;
 }
 
-gpu::Event CommandQueue::copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, gpu::After after,
-                              std::string_view what) {
+gpu::Event CommandQueue::copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) {
   const Current current(*context_);
-  wait(after);
   check(cuda().cuMemcpyDtoDAsync(raw(to), raw(from), bytes, stream_), what);
   return nullptr;
 }
@@ -266,7 +261,7 @@ gpu::Event CommandQueue::mark() {
   return std::make_shared<const Event>(context_, stream_);
 }
 
-void CommandQueue::wait(gpu::After events) {
+void CommandQueue::wait(std::span<const gpu::Event> events) {
   if (events.empty()) return;
   const Current current(*context_);
   for (const gpu::Event& event : events) {

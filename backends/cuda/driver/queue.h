@@ -18,7 +18,7 @@ class Memory final : public gpu::DeviceMemory {
  public:
   // Allocated, and freed with this.
   Memory(SharedContext context, uint64_t bytes);
-  // A part of `whole`; or, where that is NULL, the framework's.
+  // A part of `whole`, or memory of the framework if that is NULL.
   Memory(gpu::Buffer whole, CUdeviceptr address) : whole_(std::move(whole)), address_(address) {}
   ~Memory() override;
   CUdeviceptr get() const { return address_; }
@@ -35,18 +35,18 @@ inline CUdeviceptr raw(const gpu::Span& span) {
   return raw(*span.memory) + span.offset;
 }
 
-// Events of the backend are destroyed with this; the framework's are its own.
+// Events of the backend are destroyed with this; those of the framework are not.
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Recorded in the stream now. `base`: the start of the device's clock; only an event with it can be asked for times.
+  // Records an event in the stream. `base`: the start of the device's clock, needed for times.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() override;
   CUevent get() const { return event_; }
   CUresult wait() const;  // until it has ended
-  // The command whose end this is began with that event.
+  // Sets the event at which the command began that ends with this one.
   void begins_with(std::shared_ptr<const Event> begin) { begin_ = std::move(begin); }
 
   bool ended_well() const override;
@@ -63,7 +63,7 @@ class Event final : public gpu::DeviceEvent {
   std::shared_ptr<const Event> base_, begin_;
 };
 
-// Kernels stay loaded while one of them is held.
+// A module stays loaded while any of its kernels exists.
 class LoadedModule {
  public:
   LoadedModule(SharedContext context, const std::string& binary);
@@ -94,14 +94,14 @@ class Kernel final : public gpu::DeviceKernel {
   std::vector<void*> pointers_;
 };
 
-// Words that the host writes and streams wait for; each is used by one gate at a time.
+// Words in pinned memory that the host writes and streams wait for; one gate uses a word at a time.
 class Words {
  public:
   explicit Words(SharedContext context) : context_(std::move(context)) {}
   Words(const Words&) = delete;
   Words& operator=(const Words&) = delete;
   ~Words();
-  // A word of value 0. `put_back` comes when no stream waits for it any more.
+  // Returns a word with the value 0. Call `put_back` when no stream waits for it any more.
   volatile uint32_t* take();
   void put_back(volatile uint32_t* word);
   CUdeviceptr device_address(volatile uint32_t* word) const;
@@ -122,17 +122,15 @@ class CommandQueue final : public gpu::CommandQueue {
   ~CommandQueue() override;
   bp_native_t native() const override;
 
-  gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, gpu::After after, bool timed) override;
+  gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, bool timed) override;
   gpu::Event write(const gpu::Span& to, const void* from, uint64_t bytes, bool blocking,
                    std::string_view what) override;
-  gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, gpu::After after,
-                  std::string_view what) override;
-  gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, gpu::After after,
-                  std::string_view what) override;
+  gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) override;
+  gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) override;
   void fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std::string_view what) override;
 
   gpu::Event mark() override;
-  void wait(gpu::After events) override;
+  void wait(std::span<const gpu::Event> events) override;
   std::unique_ptr<gpu::Gate> hold() override;
   void keep(gpu::Buffer memory) override;
   void when_done(std::function<void(const sdk::Error*)> end) override;
@@ -140,7 +138,7 @@ class CommandQueue final : public gpu::CommandQueue {
   void finish(std::string_view what) override;
 
  private:
-  // What a thread waits for, one after the other, and calls.
+  // The events that a thread waits for in order, and what it then calls.
   struct Reports {
     struct Entry {
       std::shared_ptr<const Event> event;

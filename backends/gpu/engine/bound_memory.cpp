@@ -21,7 +21,7 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
   transfer_ = device.caps().unified && aligned && capacity_ != 0 ? Transfer::kShared : Transfer::kHostCopy;
   if (transfer_ == Transfer::kShared) {
     buffer_ = driver.import_host(host_, capacity_);
-    map(*queue_, true, {});
+    map(*queue_, true);
   } else {
     buffer_ = driver.buffer(capacity_);
     pinned_ = driver.pin(host_, capacity_);
@@ -35,9 +35,9 @@ BoundMemory::~BoundMemory() {
 
 // Shared memory belongs to the host while it is mapped, to the device otherwise: OpenCL guarantees nothing else, and on
 // devices that share memory neither step copies.
-Event BoundMemory::map(CommandQueue& queue, bool blocking, After after) {
+Event BoundMemory::map(CommandQueue& queue, bool blocking) {
   auto [mapped, event] =
-      queue.map({buffer_.get(), 0}, capacity_, BP_MAP_READ | BP_MAP_WRITE, blocking, after, "mapping bound memory");
+      queue.map({buffer_.get(), 0}, capacity_, BP_MAP_READ | BP_MAP_WRITE, blocking, "mapping bound memory");
   mapped_ = mapped;
   return std::move(event);
 }
@@ -49,21 +49,20 @@ uint64_t BoundMemory::begin(CommandQueue& queue, uint64_t bytes, bool is_input, 
   const std::string what = "copy of an input of " + std::to_string(bytes) + " bytes";
   events.push_back(transfer_ == Transfer::kHostCopy
                        ? queue.write({buffer_.get(), 0}, host_, bytes, false, what)
-                       : queue.copy({buffer_.get(), 0}, {source_.get(), offset_}, bytes, {}, what));
+                       : queue.copy({buffer_.get(), 0}, {source_.get(), offset_}, bytes, what));
   return bytes;
 }
 
-uint64_t BoundMemory::end(CommandQueue& queue, uint64_t bytes, bool is_output, After after,
-                          std::vector<Event>& events) {
+uint64_t BoundMemory::end(CommandQueue& queue, uint64_t bytes, bool is_output, std::vector<Event>& events) {
   if (transfer_ == Transfer::kShared) {
-    events.push_back(map(queue, false, after));
+    events.push_back(map(queue, false));
     return 0;
   }
   if (!is_output || bytes == 0 || transfer_ == Transfer::kDirect) return 0;
   const std::string what = "copy of an output of " + std::to_string(bytes) + " bytes";
   events.push_back(transfer_ == Transfer::kHostCopy
-                       ? queue.read(host_, {buffer_.get(), 0}, bytes, false, after, what)
-                       : queue.copy({source_.get(), offset_}, {buffer_.get(), 0}, bytes, after, what));
+                       ? queue.read(host_, {buffer_.get(), 0}, bytes, false, what)
+                       : queue.copy({source_.get(), offset_}, {buffer_.get(), 0}, bytes, what));
   return bytes;
 }
 

@@ -5,30 +5,30 @@
 
 namespace backplane::gpu {
 
-// Memory bound to an input or output, as the kernels see it.
+// Memory bound to an input or output, accessible to kernels.
 class BoundMemory {
  public:
-  // Makes the tensor's memory reachable: without a copy where the device can. `queue` is the instance's own.
+  // Makes the tensor's memory accessible, without a copy if the device can. `queue` is the instance's own.
   BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
   ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
-  // Around a run, in the run's queue. What they start is appended to `events`; they return how many bytes
-  // it copies.
+  // Called before and after a run, in the run's queue. They append the events of their commands to `events` and return
+  // the number of bytes copied.
   uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
-  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, After after, std::vector<Event>& events);
+  uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, std::vector<Event>& events);
 
  private:
   enum class Transfer {
     kDirect,      // the device's own memory
     kShared,      // the host's memory, mapped by the host between runs
     kHostCopy,    // the host's memory, copied
-    kDeviceCopy,  // the device's own memory at an odd offset, copied
+    kDeviceCopy,  // the device's own memory at an unaligned offset, copied
   };
-  // Shared memory becomes the host's when what is before has ended; the call waits for that where it is `blocking`.
-  Event map(CommandQueue& queue, bool blocking, After after);
+  // Shared memory becomes the host's when earlier commands have ended; waits for that if `blocking`.
+  Event map(CommandQueue& queue, bool blocking);
 
   Queue queue_;
   Transfer transfer_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node is expected to take: its arithmetic or its memory traffic at the device's throughput, whichever is more.
+// The expected time of a node: of its arithmetic or its memory traffic at the device's throughput, whichever is longer.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"

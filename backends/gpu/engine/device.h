@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open device: its context, its kernels, the constants that its programs share, and its memory as the ABI sees it.
+// An open device: its context, kernels, constants shared by programs, and the ABI's memory functions.
 #pragma once
 
 #include <map>
@@ -26,14 +26,14 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
-  // Constants by what they are; they live as long as a program holds them. NULL when none does.
+  // Constants by key; they live as long as a program holds them. NULL if there is none.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
 
-  // ABI memory. Space `device_space()` is the device's; where the device shares the host's memory, space 0 is that.
+  // ABI memory. Space `device_space()` is the device's own; space 0 is host memory if the device shares it.
   uint32_t device_space() const { return caps_.unified ? 1 : 0; }
   bp_space_t space(uint32_t index) override;
   bp_buffer_t allocate(const bp_allocate_t& what) override;
@@ -51,7 +51,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
  private:
   Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
-  // Throughput before the first estimate, the tile before the first program: once, where no earlier process has.
+  // Measures the throughput before the first estimate, and chooses the tile before the first program, unless an earlier
+  // process stored them.
   void measure();
   void tune();
   Tile chosen_tile();
@@ -68,7 +69,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
 };
 
-// What bp_buffer_t.memory points at in the device's own space.
+// The object behind bp_buffer_t.memory in the device's own space.
 struct Allocation {
   Buffer buffer;
   uint64_t offset;                        // of the allocation in the buffer, of an import

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device reports of itself, and what was measured of it.
+// The properties of a device: reported ones and measured ones.
 #pragma once
 
 #include <string>
@@ -12,32 +12,30 @@
 namespace backplane::gpu {
 
 struct DeviceCaps {
-  std::string backend;  // its id: names the folder of the disk cache
+  std::string backend;  // the backend's id: names the folder of the disk cache
   std::string name, vendor, driver, arch, pci;
-  std::string identity;             // all that a binary and a measurement depend on
+  std::string identity;             // everything that binaries and measurements depend on
   uint32_t kind = BP_DEVICE_GPU;    // BP_DEVICE_*
   bool unified = false;             // reads and writes host memory without a copy
   bool mappable = false;            // the host can map its memory
-  bool fp64 = false, fp16 = false;  // computes in them; fp16 is stored and loaded without
-  bool subnormals = true;           // keeps them in fp32
+  bool fp64 = false, fp16 = false;  // arithmetic in these types; fp16 is loaded and stored in any case
+  bool subnormals = true;           // fp32 keeps subnormals
   bool local_memory = true;         // has fast memory for a work group
-  bool out_of_order = false;  // can run commands of a queue at the same time; once the backend has chosen: and does
-  bool binaries = true;       // of its kernels are kept here, not by the driver alone
-  uint32_t units = 1;         // compute units
-  uint32_t float_lanes = 1;   // of a vector register; 1 where there is none to see
-  uint32_t alignment = 1;     // bytes, of a sub-buffer's offset
+  bool binaries = true;             // kernel binaries are kept by this backend, not by the driver alone
+  uint32_t units = 1;               // compute units
+  uint32_t float_lanes = 1;         // of a vector register; 1 if there is none
+  uint32_t alignment = 1;           // bytes, of a sub-buffer's offset
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
   size_t max_group = 1;         // work items
-  Throughput throughput{};      // what units, lanes and clock allow, until they are measured
-  bool measured = false;        // they are
-  Tile tile{4, 4, 1};           // the first that fits, until one is chosen
+  Throughput throughput{};      // an estimate from units, lanes and clock until measured
+  bool measured = false;        // `throughput` is measured
+  Tile tile{4, 4, 1};           // the first that fits, until one is chosen by measuring
   WinogradThroughput winograd;  // with that tile
 
-  // Sets throughput and tile from what is known of the device: the last step of filling this in.
+  // Estimates throughput and tile from the other members: the last step of filling this in.
   void estimate(double clock_hertz);
-  // What estimates are made with, bytes a second. The memory of a CPU is as fast for the host's own backend, which
-  // does not report its rate and is taken for 10 GB/s: were it reported faster here, nodes between would change sides
-  // for nothing.
+  // The bandwidth for estimates, bytes a second. On a CPU it is limited to what the loader assumes for the CPU backend
+  // (10 GB/s), which uses the same memory: otherwise nodes would move to this backend for no gain.
   double reported_bandwidth() const;
   bp_dtype_set_t dtypes() const;
   bp_device_info_t info() const;

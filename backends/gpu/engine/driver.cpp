@@ -3,7 +3,7 @@
 
 namespace backplane::gpu {
 
-CommandQueue::Mapped CommandQueue::map(const Span&, uint64_t, uint32_t, bool, After, std::string_view what) {
+CommandQueue::Mapped CommandQueue::map(const Span&, uint64_t, uint32_t, bool, std::string_view what) {
   throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory; copy it");
 }
 

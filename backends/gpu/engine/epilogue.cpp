@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A formula over a product's result becomes the product's last step: nothing between them touches memory.
+// Fuses a formula over a product's result into the product's last step.
 #include <algorithm>
 
 #include "engine/planner.h"
@@ -38,7 +38,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
 }  // namespace
 
 bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
-  // The last product among what it reads: all else is there when that one starts.
+  // Choose the last product among the operands: all others are computed when it starts.
   const View* sum = nullptr;
   Open open{};
   for (const View& leaf : expression.leaves) {

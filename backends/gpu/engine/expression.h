@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of elementwise operators that is not computed yet: formulas over tensors, each read along strides of its own
-// (broadcast, transposed, sliced). The first consumer that needs the result in memory has one kernel written for the
-// whole chain, so that nothing between its operators touches memory.
+// A chain of elementwise operators that is not computed yet: formulas over tensors, each with its own strides
+// (broadcast, transposed, sliced). When a consumer needs the result in memory, one kernel is generated for the
+// whole chain, so that intermediate results stay out of memory.
 #pragma once
 
 #include "engine/shape.h"
 
 namespace backplane::gpu {
 
-// Elements of a tensor along the dimensions of an expression, outermost first. A stride of 0 repeats.
+// A strided view of a tensor along the dimensions of an expression, outermost first. A stride of 0 repeats.
 struct View {
   Tensor tensor;
   std::vector<int64_t> strides;
@@ -20,7 +20,7 @@ struct View {
 };
 // Dense, row-major.
 std::vector<int64_t> dense_strides(const Shape& shape);
-// The tensor broadcast to `shape` by ONNX's rule. Throws sdk::Error when it does not.
+// The tensor broadcast to `shape` by ONNX's rule. Throws sdk::Error if it does not broadcast.
 View broadcast_view(const Tensor& tensor, const Shape& shape);
 
 struct Expression {
@@ -36,13 +36,13 @@ struct Expression {
   Shape shape;
 
   bp_dtype_t dtype() const { return steps.back().dtype; }
-  int leaf(const View& view);           // the operand that stands for it
-  int append(const Expression& other);  // the operand that stands for its result
+  int leaf(const View& view);           // returns its operand
+  int append(const Expression& other);  // returns the operand of its result
   // The steps as statements that define t0, t1, … of x0, x1, …
   std::string statements() const;
 };
 
-// Longer formulas are computed in two kernels.
+// Longer formulas are split into two kernels.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

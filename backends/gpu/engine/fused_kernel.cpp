@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the kernel of an expression: one work item an element, each leaf read once along its own strides.
+// Generates the kernel of an expression: one work item per element; each leaf is read once, with its own strides.
+#include "engine/fused_kernel.h"
+
 #include <algorithm>
 
 #include "engine/planner.h"
@@ -7,13 +9,13 @@
 namespace backplane::gpu {
 namespace {
 
-// How the elements are walked: dimension 0 is the innermost.
+// The order of the elements: dimension 0 is the innermost.
 struct Walk {
   std::vector<int64_t> extents;
   std::vector<std::vector<int64_t>> strides;  // by view, then dimension
 };
 
-// With neighbouring dimensions joined where every view goes on through both.
+// Joins adjacent dimensions that are contiguous in every view.
 Walk walk(const Shape& shape, const std::vector<View>& views) {
   Walk walk;
   walk.strides.resize(views.size());
@@ -65,7 +67,7 @@ class Writer {
     std::string code = "  const int c0 = (int)get_global_id(0);\n";
     if (rank > 1) code += "  const int c1 = (int)get_global_id(1);\n";
     if (rank > 2) code += "  int rest = (int)get_global_id(2);\n";
-    // Before any item returns: divisions that all make stay outside of the loop over them.
+    // Before any item returns, so that common divisions stay outside of the loop over work items.
     for (size_t d = 2; d < rank; ++d) {
       const std::string n = std::to_string(d);
       if (d + 1 == rank) {
@@ -116,7 +118,7 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   const std::vector<int64_t>& extents = writer.walked().extents;
   int64_t outer = 1;
   for (size_t d = 2; d < extents.size(); ++d) outer *= extents[d];
-  // What is read across its lines wants square groups: neighbours in the other direction share a line of the caches.
+  // Transposed reads want square groups: neighbours in the other direction share cache lines.
   const bool across =
       std::ranges::any_of(writer.walked().strides, [](const auto& s) { return s[0] != 0 && s[0] != 1; });
   launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);

@@ -13,7 +13,7 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
 Instance::Instance(const Island& island)
     : sdk::Instance(island),
       island_(island),
-      queue_(island.gpu_device().driver().run_queue()),
+      queue_(island.gpu_device().driver().queue()),
       inputs_(island.graph().input_count()),
       outputs_(island.graph().output_count()) {}
 
@@ -105,7 +105,7 @@ std::vector<std::byte> Instance::read_input(uint32_t slot) const {
   const Allocation& own = allocation(tensor.buffer);
   std::vector<std::byte> bytes(dense_bytes(tensor));
   if (!bytes.empty())
-    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true, {},
+    queue_->read(bytes.data(), {own.buffer.get(), own.offset + tensor.buffer.offset}, bytes.size(), true,
                  "reading input " + std::to_string(slot) + " on the host");
   return bytes;
 }
@@ -125,7 +125,7 @@ void Instance::create_kernels(const Plan& plan) {
   const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
-  if (arena_bytes_ < plan.arena_bytes) {  // one that was large enough serves smaller extents too
+  if (arena_bytes_ < plan.arena_bytes) {  // a larger one is reused for smaller extents
     arena_bytes_ = 0;
     arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;
@@ -176,7 +176,7 @@ void Instance::map_bound_memory() {
   bindings_changed_ = false;
 }
 
-// After a failure: the memory that is bound may be taken back.
+// After a failure: the framework may take back the bound memory.
 void Instance::unmap_bound_memory() {
   bindings_changed_ = true;
   for (auto* side : {&inputs_, &outputs_}) {

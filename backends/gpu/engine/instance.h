@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: kernels with their arguments set, memory between them, a queue, the memory that is bound, and
-// the run in flight.
+// A program's run state: kernels with their arguments, intermediate memory, a queue, bound memory, and the run in
+// flight.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ class Instance final : public sdk::Instance {
 
   void bind(const bp_binding_t& binding) override;
   void extents(const sdk::Slots& slots) override;
-  // Starts a run and returns; its end is reported by a thread of the driver.
+  // Starts a run and returns; a thread of the driver reports its end.
   void submit(const bp_run_t& what) override;
 
  protected:
@@ -34,22 +34,22 @@ class Instance final : public sdk::Instance {
     uint32_t slot;
   };
 
-  // The commands of a run. In a stream the next run may begin before this one has ended.
+  // The commands of a run. In a stream, the next run may start before this one has ended.
   struct Work {
     std::shared_ptr<const sdk::RunSync> sync;
     std::shared_ptr<const Plan> plan;
-    std::vector<Event> begun;           // what comes before the kernels
-    std::vector<Event> launched;        // by launch, those started so far
-    std::vector<Event> ended;           // what comes after them
-    std::optional<sdk::Error> failure;  // met while commands were under way
+    std::vector<Event> begun;           // commands before the kernels
+    std::vector<Event> launched;        // kernels started so far, by launch
+    std::vector<Event> ended;           // commands after the kernels
+    std::optional<sdk::Error> failure;  // while commands were in flight
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace
     int32_t found_fault = 0;              // read back at the end
   };
 
-  // ---- what is planned and bound (instance.cpp) ----
+  // ---- plan and bindings (instance.cpp) ----
   void prepare();                  // for the run that is to start
-  bool binds_host_memory() const;  // newly
+  bool binds_host_memory() const;  // whether a new binding is in host memory
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
   void create_kernels(const Plan& plan);
@@ -64,7 +64,6 @@ class Instance final : public sdk::Instance {
   void start_in(Stream& stream);
   void abort_start();
   void begin();
-  void wait_for(const std::vector<uint32_t>& launches);
   void proceed();
   void launch(size_t end);
   void finish_work();
@@ -90,20 +89,19 @@ class Instance final : public sdk::Instance {
   bool shapes_changed_ = true;
   bool bindings_changed_ = true;
 
-  // The run in flight, touched by one thread at a time: the one that starts it, then those that the driver calls from.
+  // The run in flight, accessed by one thread at a time: the one that starts it, then threads of the driver.
   std::shared_ptr<const sdk::RunSync> sync_;
   std::shared_ptr<Work> work_;
   std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
   Queue stream_queue_;                           // of the last one's stream
   Queue run_queue_;                              // the stream's, or queue_
-  std::vector<Event> after_;                     // of the command that is enqueued
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool running_ = false;        // from `submit` until the end is reported, in a stream until it returns
-  uint32_t in_stream_ = 0;      // runs in a stream whose end was not looked at yet
+  bool running_ = false;        // from `submit` until the end is reported; in a stream, until `submit` returns
+  uint32_t in_stream_ = 0;      // runs in a stream whose end was not examined yet
   bool stream_failed_ = false;  // one of them failed
-  uint32_t callbacks_ = 0;      // threads that the driver calls from, or that wait for what a run waits for
+  uint32_t callbacks_ = 0;      // callbacks of the driver, and threads that wait for a run's waits
 };
 
 }  // namespace backplane::gpu

@@ -74,7 +74,6 @@ void Island::prepare(Plan& plan) const {
   }
   std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
   pack(plan, gpu_device_.caps().alignment);
-  order(plan);
 }
 
 Constant Island::resolve(Plan& plan, uint32_t index) const {
@@ -119,7 +118,7 @@ Buffer Island::run_once(Plan& plan, const Launch& launch) const {
     set_argument(kernel, i, argument, value ? Buffer() : written ? result : resolve(plan, argument.storage));
   }
   const Queue queue = gpu_device_.driver().queue();
-  queue->launch(*kernel, {launch.global, launch.local}, {}, false);
+  queue->launch(*kernel, {launch.global, launch.local}, false);
   queue->finish("preparing constants with kernel '" + launch.source.entry + "'");
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island compiled: a prepared plan for each set of input extents that it met.
+// A compiled island: a prepared plan for each set of input extents seen so far.
 #pragma once
 
 #include <list>
@@ -15,8 +15,8 @@ class Island final : public sdk::Program {
   Island(Device& device, const sdk::Compile& what);
 
   Device& gpu_device() const { return gpu_device_; }
-  // Ready to run: kernels built, constants on the device, arena packed. `read` is asked for inputs from whose bytes
-  // the plan follows; without it InputsUnknown is thrown. Thread-safe.
+  // A plan ready to run: kernels built, constants on the device, arena packed. `read` supplies inputs on whose bytes
+  // the plan depends; without it InputsUnknown is thrown. Thread-safe.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
 
   std::unique_ptr<sdk::Instance> instance() const override;
@@ -39,7 +39,7 @@ class Island final : public sdk::Program {
   mutable std::list<Entry> plans_;  // the latest used first
 };
 
-// Whether the plan holds for what the inputs now have.
+// Whether the plan is valid for the present bytes of the inputs.
 bool follows_from(const Plan& plan, const ReadInput& read);
 // The elements of a tensor in host memory.
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);

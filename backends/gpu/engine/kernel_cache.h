@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels built for one device: once in the process, and from disk when they were built before.
+// Kernels of one device: built once per process, or loaded from disk.
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,16 @@ class KernelCache {
  public:
   KernelCache(const sdk::Host& host, const DeviceCaps& caps, const Driver& driver);
 
-  // A kernel of its own for the caller: arguments are set on it. Thread-safe; blocks while it is built. Throws
-  // sdk::Error with the build log.
+  // A new kernel object, for the caller to set arguments. Thread-safe; blocks while it is built. Throws sdk::Error with
+  // the build log.
   Kernel kernel(const KernelSource& source);
-  // Builds what is missing of these on the host's threads.
+  // Builds those that are missing, on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
 
  private:
   Module module(const KernelSource& source);
   Module make(const KernelSource& source, const std::string& text, const std::string& options);
-  // Logs and traces that it was compiled.
+  // Logs and traces the compilation.
   void report(const KernelSource& source, std::chrono::steady_clock::time_point begin) const;
 
   const sdk::Host& host_;

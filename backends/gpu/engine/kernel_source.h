@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel before it is built: which file, what is put before it, with which macros.
+// A kernel before it is built: its file, generated code, and macros.
 #pragma once
 
 #include <span>
@@ -17,10 +17,10 @@ std::span<const KernelFile> kernel_files();
 // Throws sdk::Error when no such file is embedded.
 std::string_view kernel_text(std::string_view name);
 
-// What is compiled is the driver's prelude, kernels/types.cl, `code`, and the file, with the options. Kernels with
-// equal sources share a program; the entry chooses one in it.
+// The source is the driver's prelude, kernels/types.cl, `code`, and the file, compiled with the options. Kernels with
+// equal sources share a module; `entry` selects one in it.
 struct KernelSource {
-  std::string_view file;  // of kernels/, or empty when `code` is all
+  std::string_view file;  // in kernels/; empty if `code` is everything
   std::string entry;      // the kernel function
   std::string options;    // "-DTYPE=f32 -DROWS=4"
   std::string code;       // generated, may be empty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's memory as the ABI sees it.
+// The ABI's memory functions of a device.
 #include <cstring>
 #include <utility>
 
@@ -60,7 +60,7 @@ bp_space_t Device::space(uint32_t index) {
 
 bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   const auto [index, bytes] = std::pair(what.space, what.bytes);
-  space(index);  // refuses what is not there
+  space(index);  // throws if there is no such space
   if (index == device_space()) return device_buffer(index, bytes, driver_->buffer(bytes), 0);
   bp_buffer_t result{};
   result.address = host().allocate(std::max<uint64_t>(bytes, 1), kHostAlignment);
@@ -68,7 +68,7 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   return result;
 }
 
-// What is not the device's own has to be waited for.
+// Memory of others may be in use: wait for the stream.
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
@@ -87,7 +87,7 @@ void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
 void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
   if (buffer.memory == nullptr) return host_address(buffer);
   return transfers_
-      ->map({allocation(buffer).buffer.get(), offset_of(buffer)}, buffer.bytes, access, true, {},
+      ->map({allocation(buffer).buffer.get(), offset_of(buffer)}, buffer.bytes, access, true,
             "mapping " + std::to_string(buffer.bytes) + " bytes")
       .pointer;
 }
@@ -143,8 +143,8 @@ Event Device::move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, 
     return {};
   }
   if (from.memory == nullptr) return queue.write(span(to), host_address(from), bytes, blocking, what);
-  if (to.memory == nullptr) return queue.read(host_address(to), span(from), bytes, blocking, {}, what);
-  Event event = queue.copy(span(to), span(from), bytes, {}, what);
+  if (to.memory == nullptr) return queue.read(host_address(to), span(from), bytes, blocking, what);
+  Event event = queue.copy(span(to), span(from), bytes, what);
   if (blocking) queue.finish(what);
   return event;
 }
@@ -153,7 +153,7 @@ void Device::fill(const bp_fill_t& what) {
   const bp_buffer_t& buffer = *what.buffer;
   const bp_run_t* const run = what.run;
   const char* const pattern = reinterpret_cast<const char*>(&what.pattern);
-  // By way of a filled copy: neither offset nor size need be a multiple of the pattern.
+  // Copies a filled host buffer: neither offset nor size need be a multiple of the pattern.
   const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
   for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = pattern[i % what.pattern_bytes];
   bp_buffer_t from{};
@@ -162,7 +162,7 @@ void Device::fill(const bp_fill_t& what) {
   copy({sizeof(bp_copy_t), 0, &from, &buffer, from.bytes, run});
   if (run == nullptr || run->stream == nullptr) return;
   CommandQueue& queue = *stream_of(*run)->queue();
-  // It is read until then.
+  // The copy reads the buffer until then.
   if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_noexcept();
 }
 

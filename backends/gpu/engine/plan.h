@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: kernels in order, and where every tensor lies. Immutable once prepared, shared by
-// instances.
+// An island with concrete extents: kernels in order, and the storage of every tensor. Immutable once prepared, shared
+// by instances.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace backplane::gpu {
 
-// Memory of the device that never changes again: a weight, or what was computed from weights alone.
+// Constant memory of the device: a weight, or what was computed from weights alone.
 using Constant = Buffer;
 
 // A piece of memory that kernels read and write.
@@ -21,11 +21,11 @@ struct Storage {
   enum class Place { kInput, kOutput, kConstant, kArena, kFault };
   Place place = Place::kArena;
   uint32_t slot = 0;          // kInput, kOutput: of the island
-  uint32_t weight = BP_NONE;  // kConstant: the weight of the graph that it is, or BP_NONE when a kernel makes it
+  uint32_t weight = BP_NONE;  // kConstant: a weight of the graph, or BP_NONE if a kernel computes it
   uint64_t bytes = 0;
   uint64_t offset = 0;                                 // kArena
-  std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, when the planner made them
-  std::string key;                                     // kConstant: what it is, the same in every plan of a device
+  std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, if the planner made them
+  std::string key;                                     // kConstant: identifies its content across the plans of a device
   Constant constant;                                   // kConstant, once prepared
 };
 
@@ -42,12 +42,11 @@ struct Launch {
   std::vector<uint32_t> reads, writes;  // storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};
-  uint32_t node = 0;            // of the graph
-  bool once = false;            // reads constants alone: run when the plan is prepared, never again
-  std::vector<uint32_t> after;  // launches that must have ended before it starts, by `order`
+  uint32_t node = 0;  // of the graph
+  bool once = false;  // reads only constants: run once, when the plan is prepared
 };
 
-// An input of the island whose bytes the plan follows from: axes, extents, paddings that are known at run time alone.
+// An input of the island on whose bytes the plan depends: axes, extents or paddings that are known only at run time.
 struct HostInput {
   uint32_t slot;
   std::vector<std::byte> bytes;
@@ -56,19 +55,15 @@ struct HostInput {
 struct Plan {
   std::vector<Launch> launches;
   std::vector<Storage> storages;
-  std::vector<uint32_t> last;  // launches after which no other comes, by `order`
   std::vector<Shape> outputs;  // of the island
   std::vector<HostInput> host_inputs;
-  bool may_fault = false;  // a kernel may write its node to the storage kFault: an index was beyond its extent
+  bool may_fault = false;  // a kernel may report an index out of range in the storage kFault
   uint64_t arena_bytes = 0;
   uint64_t constant_bytes = 0;
 };
 
-// Gives every storage of the arena its offset: those that live at the same time do not overlap. `alignment` is that of
-// each offset.
+// Sets the offset of every storage in the arena, a multiple of `alignment`, so that those that are live at the same
+// time do not overlap.
 void pack(Plan& plan, uint64_t alignment);
-// Which launches have to wait for which: those that read what another wrote, or overwrite what another used. Once
-// packed.
-void order(Plan& plan);
 
 }  // namespace backplane::gpu

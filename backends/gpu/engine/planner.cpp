@@ -9,6 +9,7 @@
 
 #include "backplane/sdk/blob.hpp"
 #include "backplane/sdk/weights.hpp"
+#include "engine/fused_kernel.h"
 
 namespace backplane::gpu {
 
@@ -133,7 +134,7 @@ void Emit::alias(uint32_t slot, const Tensor& source, Shape shape) {
 }
 
 Tensor Emit::view(const Tensor& source, Shape shape) {
-  planner_.open_.erase(source.id);  // the view may have readers of its own
+  planner_.open_.erase(source.id);  // the view may have other readers
   if (elements(shape) != source.count()) {
     throw sdk::Error(BP_TYPE_MISMATCH,
                      to_string(source.shape) + " does not have as many elements as " + to_string(shape));
@@ -179,7 +180,7 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
       continue;
     }
     const Planner::State& state = planner_.state(node.input(operand.slot));
-    // What is pending joins if it has the same extents: broadcast, it would be computed many times.
+    // A pending operand is fused if it has the same extents; broadcast, it would be computed many times.
     const bool joins = state.pending && state.pending->shape == shape &&
                        sum.leaves.size() + state.pending->leaves.size() < kMaxLeaves &&
                        sum.steps.size() + state.pending->steps.size() < kMaxSteps;
@@ -202,7 +203,7 @@ Tensor Emit::computed(std::string code, bp_dtype_t dtype, const Shape& shape, co
 
 namespace {
 
-// The elements of a view as they are.
+// An expression that reads a view unchanged.
 Expression reading(Shape shape, const View& source) {
   Expression all;
   all.shape = std::move(shape);
@@ -310,7 +311,7 @@ Tensor Planner::tensor(const sdk::Value& value) {
 void Planner::set_pending(const sdk::Value& value, Expression expression) {
   check_extents(value, expression.shape);
   states_[value.index()].pending = std::move(expression);
-  // Computed once: what several readers want, and what leaves the island, goes to memory.
+  // Results with several readers, and outputs of the island, are computed once and stored.
   if (value.raw().use_count != 1 || (value.raw().flags & BP_VALUE_OUTPUT) != 0) materialise(value);
 }
 
@@ -347,7 +348,7 @@ Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
   return states_[value.index()].tensor = add_tensor(value.dtype(), std::move(shape), std::move(storage));
 }
 
-// The model's own word on a result must not differ.
+// Checks computed extents against those that the model declares.
 void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
   if (value.rank() < 0) return;
   bool same = static_cast<size_t>(value.rank()) == shape.size();
@@ -363,7 +364,7 @@ size_t Planner::begin_launch(KernelSource source) {
   return plan_.launches.size() - 1;
 }
 
-// Each output of the island gets its own bytes: what is an input, a constant, or shared with another output is copied.
+// Each output of the island has its own memory: an output that is an input, a constant or another output is copied.
 void Planner::finish_outputs() {
   plan_.outputs.resize(graph_.output_count());
   for (uint32_t i = 0; i < graph_.output_count(); ++i) {
@@ -390,14 +391,14 @@ bool Planner::is_constant(uint32_t storage) const {
          std::ranges::all_of(writer->reads, [&](uint32_t read) { return is_constant(read); });
 }
 
-// What follows from constants alone is constant.
+// Marks results of constants as constant.
 void Planner::mark_constants() {
   std::vector<uint32_t> writers(plan_.storages.size());
   for (const Launch& launch : plan_.launches) {
     for (const uint32_t storage : launch.writes) ++writers[storage];
   }
   for (Launch& launch : plan_.launches) {
-    // With several results it stays in the plan: what is run once makes one constant.
+    // With several results it stays in the plan: a launch that runs once makes one constant.
     launch.once = launch.writes.size() == 1 &&
                   std::ranges::all_of(
                       launch.reads, [&](uint32_t s) { return plan_.storages[s].place == Storage::Place::kConstant; }) &&

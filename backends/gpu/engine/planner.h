@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an island's nodes that makes a plan for concrete extents. Emit is the interface that operators see:
+// Walks over an island's nodes and makes a plan for concrete extents. Emit is the interface for operators:
 //
 //   void emit_relu(Emit& e) { e.elementwise("fmax($0, 0.0f)"); }                      a formula
 //   void emit_flatten(Emit& e) { e.alias(0, e.input(0), …); }                         the same bytes, other extents
@@ -8,7 +8,7 @@
 //     e.launch("pool", "max_pool", "-DTYPE=" + e.type(x)).in(x).out(y).arg(height).range(width, height, n);
 //   }
 //
-// A launch that reads constants alone is run once, when the plan is prepared: packing weights needs nothing special.
+// A launch that reads only constants runs once, when the plan is prepared, so packing weights needs no special code.
 #pragma once
 
 #include <functional>
@@ -46,8 +46,8 @@ class LaunchBuilder {
   // Exactly these groups of these sizes.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
-  // The kernel has an EPILOGUE (kernels/gemm.cl): when one formula alone reads `y`, which is [.., rows, columns], it
-  // becomes the kernel's last step. After the arguments and the range.
+  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl): if a single formula reads `y`, which is
+  // [.., rows, columns], it becomes the kernel's last step. To be called after the arguments and the range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -57,7 +57,7 @@ class LaunchBuilder {
   size_t launch_;
 };
 
-// An operand of a formula: an input of the node as it is (pending ones join), or a view.
+// An operand of a formula: an input of the node (a pending one is fused), or a view.
 struct Operand {
   Operand(uint32_t slot) : slot(slot) {}
   Operand(View view) : view(std::move(view)) {}
@@ -73,12 +73,12 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);                // computed into memory if it was pending
+  Tensor input(uint32_t slot);                // in memory; computed now if it was pending
   Shape shape(uint32_t slot) const;           // of an input, whether computed or not
   bool constant(uint32_t slot) const;         // its bytes are in the model
-  bool constant(const Tensor& tensor) const;  // follows from constants alone: kernels that make it run once
+  bool constant(const Tensor& tensor) const;  // computed from constants alone, once
   // The integers (int32 or int64) or numbers of any type of an input that is a constant or an input of the island
-  // (ops/row.h: known_on_host); empty when it is omitted. The plan then holds for these values alone.
+  // (ops/row.h: known_on_host); empty if it is omitted. The plan is then valid only for these values.
   std::vector<int64_t> ints(uint32_t slot) const;
   std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // the one float of a constant input
@@ -86,7 +86,7 @@ class Emit {
   Tensor output(uint32_t slot, Shape shape);  // memory to be written
   void alias(uint32_t slot, const Tensor& source, Shape shape);
   Tensor scratch(bp_dtype_t dtype, Shape shape);
-  // A constant that this operator makes on the host: tables of places and weights.
+  // A constant made on the host by this operator, such as a table of positions and weights.
   template <class T>
   Tensor table(bp_dtype_t dtype, Shape shape, const std::vector<T>& elements) {
     return table(dtype, std::move(shape), std::as_bytes(std::span(elements)));
@@ -99,13 +99,13 @@ class Emit {
   // result.
   void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
   void elementwise(std::string code);  // of all inputs, of input 0's type
-  // Output 0 as a formula over views, whose strides go along `shape`: $k is operands[k].
+  // Output 0 as a formula over views with strides along `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
   // The same, computed now into memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
-  // Output `slot` as elements of a tensor that lie elsewhere: transposed, sliced, repeated.
+  // Output `slot` as a view of another tensor: transposed, sliced, repeated.
   void moved(uint32_t slot, Shape shape, const View& source);
-  // Now: elements of `source` along `shape` go to `target`.
+  // Copies now: elements of `source` along `shape` to `target`.
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
@@ -118,7 +118,7 @@ class Emit {
 
 // The bytes of the island's input `slot`.
 using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
-// Thrown where a plan follows from an input's bytes and there is nothing to read them with.
+// Thrown if a plan depends on an input's bytes and they cannot be read.
 struct InputsUnknown {};
 
 class Planner {
@@ -147,14 +147,15 @@ class Planner {
   bool is_constant(uint32_t storage) const;
   std::string key_of(const Launch& launch) const;
 
-  // The bytes of a weight or of an input of the island; of neither: none.
+  // The bytes of a weight or of an input of the island; empty for other values.
   std::span<const std::byte> host_bytes(const sdk::Value& value);
   State& state(const sdk::Value& value);
   Tensor tensor(const sdk::Value& value);  // materialised
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
-  // Lets the launch that makes one of the formula's operands compute it into `y`, if it can. (engine/epilogue.cpp)
+  // Fuses the formula into the launch that computes one of its operands, writing `y`, if possible.
+  // (engine/epilogue.cpp)
   bool fuse_epilogue(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
@@ -167,7 +168,7 @@ class Planner {
   Plan plan_;
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id
-  // Launches that a formula may still end, by the tensor that they write and no launch has read.
+  // Launches whose epilogue is still free, by the tensor that they write and no launch has read.
   struct Open {
     size_t launch;
     int64_t rows, columns;
@@ -176,9 +177,5 @@ class Planner {
   uint32_t node_ = 0;
   Tensor fault_;
 };
-
-// Computes an expression into `y`, whose strides go along the expression's dimensions: writes its kernel.
-// (engine/fused_kernel.cpp)
-void emit_expression(Emit& e, const Expression& expression, const View& y);
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operator is implemented: a row of its family's table. The engine is given the table when a device is opened
+// A row of an operator table: how an operator is implemented. The engine receives the table when a device is opened,
 // and names no operator itself.
 #pragma once
 
@@ -11,20 +11,20 @@ namespace backplane::gpu {
 
 class Emit;
 
-// An operator from one version of its operator set on, until a later row of the same operator.
+// An operator, from one version of its operator set up to that of its next row.
 struct Row {
   std::string_view domain;
   std::string_view type;
   uint32_t since_version;
-  bp_dtype_set_t types;  // that input 0 may have, if the device has them
+  bp_dtype_set_t types;  // of input 0, if the device supports them
   sdk::Form form;
-  // What else must hold; NULL: nothing. Asked for coverage and again before `emit`. Ranks are known, operands are
-  // tensors of types that the device has; extents may be unknown (-1).
+  // Further conditions, or NULL. Evaluated for coverage and again before `emit`. Ranks are known, operands are
+  // tensors of supported types; extents may be unknown (-1).
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // a formula or a name, for the rows that share `emit`
 
-  // All of that, and in what time the device is expected to run the node.
+  // Checks all of that, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;
 };
 

@@ -77,7 +77,7 @@ void Instance::start() {
   }
 }
 
-// All of it at once: what comes after it in the stream may be put there as soon as this returns.
+// Enqueues the complete run: later work may be put into the stream as soon as this returns.
 void Instance::start_in(Stream& stream) {
   run_queue_ = stream_queue_ = stream.queue();
   prepare();
@@ -109,7 +109,7 @@ void Instance::start_in(Stream& stream) {
 }
 
 void Instance::abort_start() {
-  run_queue_->finish_noexcept();  // nothing of this run touches bound memory any more
+  run_queue_->finish_noexcept();  // so that no command of this run uses bound memory any more
   unmap_bound_memory();
 }
 
@@ -130,16 +130,7 @@ void Instance::begin() {
   work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
 }
 
-// The next command comes after these launches, or, where there are none, after what comes before the kernels. An
-// in-order queue needs no events for that.
-void Instance::wait_for(const std::vector<uint32_t>& launches) {
-  after_.clear();
-  if (run_queue_ != queue_ || !island_.gpu_device().caps().out_of_order) return;
-  for (const uint32_t launch : launches) after_.push_back(work_->launched[launch]);
-  if (launches.empty()) after_ = work_->begun;
-}
-
-// Starts the kernels: all, or as many as may run before the host looks whether the run should end.
+// Starts the kernels: all, or a batch if the host must check for cancellation and the deadline.
 void Instance::proceed() {
   const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
   launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
@@ -151,24 +142,22 @@ void Instance::proceed() {
 void Instance::launch(size_t end) {
   for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
-    wait_for(launch.after);
-    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, after_, work_->tracing));
+    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, work_->tracing));
   }
 }
 
 // What comes after the kernels.
 void Instance::finish_work() {
-  wait_for(plan_->last);
   for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, after_, work_->ended);
+    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, work_->ended);
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, after_, work_->ended);
+    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, work_->ended);
   if (!plan_->may_fault) return;
   work_->ended.push_back(
-      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, after_, "run"));
+      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, "run"));
 }
 
-// Has `reached` called when all that was started has ended. That may be before this returns.
+// Calls `reached` when everything started has ended, possibly before this returns.
 void Instance::call_back() {
   begin_callback();
   try {
@@ -192,7 +181,7 @@ void Instance::reached(const sdk::Error* ended) {
     if (ended != nullptr) throw sdk::Error(*ended);
     if (work_->launched.size() < kernels_.size()) {
       host().check(sync_->run().cancel, sync_->run().deadline);
-      goes_on = true;  // from here on another thread may be where we are
+      goes_on = true;  // from here on another thread may run this function
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
         work_->failure = std::move(failure);
@@ -223,7 +212,7 @@ void Instance::check_work(const Work& work) const {
                    node.id());
 }
 
-// What a run in a stream failed with. Its commands have ended; later ones of the stream may be under way.
+// The failure of a run in a stream. Its commands have ended; later ones of the stream may be in flight.
 std::optional<sdk::Error> Instance::conclude(const Work& work) {
   auto failure = sdk::caught([&] {
     check_work(work);
@@ -288,7 +277,7 @@ void Instance::trace(const Work& work) const {
   host().trace(span);
 }
 
-// Threads that are inside while no call of the host's is: the instance outlives them.
+// Counts callbacks and waiting threads, which the instance must outlive.
 void Instance::begin_callback() {
   const std::lock_guard lock(mutex_);
   ++callbacks_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as the planner sees them, and what kernels call their types.
+// Tensors of the planner, and the names of types in kernels.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Tensor {
   size_t rank() const { return shape.size(); }
 };
 
-// How kernels call a type: "f32", "i64", "b8". Its storage and arithmetic are in kernels/types.cl.
+// The name of a type in kernels: "f32", "i64", "b8". kernels/types.cl has its storage and arithmetic.
 std::string_view type_name(bp_dtype_t dtype);
 // The unsigned integer of the same size, for kernels that only move elements.
 std::string_view word_name(bp_dtype_t dtype);

@@ -44,7 +44,7 @@ namespace {
 std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
   std::optional<sdk::Error> first;
   for (const auto& flight : flights) {
-    std::optional<sdk::Error> failure = flight->outcome();  // of each: that is how it ends
+    std::optional<sdk::Error> failure = flight->outcome();  // for each, as this also ends it
     if (!failure || first) continue;
     first = std::move(failure);
     first->run = flight->id();
@@ -89,7 +89,7 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
-    // A framework may wait by means of its own and never ask here.
+    // A framework may wait by its own means and never call `wait`.
     constexpr size_t kKept = 64;
     if (unreported_.size() >= kKept)
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
@@ -112,7 +112,7 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     std::shared_ptr<Gate> gate = queue_->hold();
     begin_callback();
     try {
-      // The work follows even where this fails: it makes garbage, and the end says so.
+      // The work runs even if the wait fails: its results are garbage, and the end reports the failure.
       std::thread([gate, reports = reports_, sync, failure] {
         *failure = sdk::caught([&] { sync->wait(); });
         gate->open();

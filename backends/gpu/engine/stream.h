@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and semaphores of a device: command queues in order, and numbers that grow.
+// Streams and semaphores of a device: command queues, and increasing counters.
 #pragma once
 
 #include <condition_variable>
@@ -21,17 +21,17 @@ inline bool same(const CommandQueue& a, const CommandQueue& b) {
   return &a == &b || a.native().handle == b.native().handle;
 }
 
-// A run or a copy whose commands are in a stream. How it ended is determined at the first question, which is
-// asked when it has ended.
+// A run or a copy whose commands are in a stream. Its outcome is determined by the first call of `outcome`, after it
+// has ended.
 class Flight {
  public:
-  // `conclude` returns what it failed with; `id` is that of the run, `last` its last command's event, where there is
+  // `conclude` returns the failure; `id` is that of the run, `last` the event of its last command, if there is
   // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
   std::optional<sdk::Error> outcome();
   bool concluded();
-  // Whether it is known to have ended well, without waiting.
+  // Whether it is known to have succeeded, without waiting.
   bool ended_well();
   uint64_t id() const { return id_; }
 
@@ -51,16 +51,16 @@ class Stream final : public sdk::Stream {
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
 
-  // What comes next in the queue waits for the points of `order`: on the device where their events are known, else by a
-  // thread of its own. Returns what becomes of the wait, or null where there is none.
+  // Later commands in the queue wait for the points of `sync`: on the device if their events are known, otherwise
+  // in a separate thread. Returns the wait as a flight, or null if there is none.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
-  // The commands of `flight` are in the queue, behind what `wait_for` returned: its signals follow, and its end is
-  // reported or kept until another's is.
+  // The commands of `flight` are in the queue, after the wait that `wait_for` returned: enqueues its signals, and
+  // reports its end, or keeps it until the end of another flight is reported.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
  private:
-  // Threads of ours or of the driver's that are in a wait or report an end.
+  // Threads of this backend or the driver that wait or report an end.
   struct Reports {
     std::mutex mutex;
     std::condition_variable changed;
@@ -82,9 +82,9 @@ inline Stream* stream_of(const bp_run_t& run) {
   return run.stream != nullptr ? static_cast<Stream*>(sdk::stream_of(run.stream)) : nullptr;
 }
 
-// A timeline semaphore. Its number is kept on the host, as events that report a failure end the process in some drivers
-// (decision 0008); what is in a stream and will bring it to a value is known by its event, which other streams wait for
-// on the device. Thread-safe.
+// A timeline semaphore. Its value is kept on the host, as events that report a failure end the process in some drivers
+// (decision 0008). Pending signals in streams are known by their events, for which other streams wait on the device.
+// Thread-safe.
 class Timeline final : public sdk::NativeSemaphore {
  public:
   Timeline() = default;
@@ -96,14 +96,14 @@ class Timeline final : public sdk::NativeSemaphore {
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
 
-  // It reaches `value` when the event has ended, and holds what `flight` made.
+  // The semaphore reaches `value` when the event has ended; failures are those of `flight`.
   void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
-  // What will bring it to `value`, or no event.
+  // The event that will bring it to `value`, or no event.
   Event pending(uint64_t value) const;
 
  private:
   struct PendingSignal {
-    uint64_t first, last;  // values that it brings
+    uint64_t first, last;  // values that it sets
     Event event;
     std::shared_ptr<Flight> flight;
   };

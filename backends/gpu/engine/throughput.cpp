@@ -17,7 +17,7 @@ constexpr size_t kChains = 16;  // of kernels/throughput.cl
 constexpr int kRepeats = 8;     // the best one counts: what disturbs a measurement makes it slower
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // of one call of arithmetic
-constexpr double kSlowSeconds = 50e-3;   // a slow device, or a simulated one, is not asked twice
+constexpr double kSlowSeconds = 50e-3;   // a slow or simulated device is measured only once
 
 std::string key_of(const DeviceCaps& caps) {
   return "rates 2\n" + caps.identity + std::to_string(caps.units);
@@ -40,7 +40,7 @@ double shortest(CommandQueue& queue, const Call& call) {
 }
 
 void start(CommandQueue& queue, const Kernel& kernel, size_t items, size_t group) {
-  queue.launch(*kernel, {{(items + group - 1) / group * group, 1, 1}, {group, 1, 1}}, {}, false);
+  queue.launch(*kernel, {{(items + group - 1) / group * group, 1, 1}, {group, 1, 1}}, false);
 }
 
 template <class T>
@@ -70,7 +70,7 @@ Throughput measure_throughput(Device& device) {
   const Kernel stream = device.kernels().kernel({"throughput", "stream", options, {}});
   const Queue queue = device.driver().queue();
 
-  // Streams much longer than caches are; as many items for arithmetic as keep each unit busy.
+  // Copies much larger than caches; enough work items for arithmetic to keep each unit busy.
   const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, caps.max_buffer_bytes / 4) / 4096 * 4096;
   const Buffer x = device.driver().buffer(bytes), y = device.driver().buffer(bytes);
   const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, caps.units * group * 32);
@@ -81,7 +81,7 @@ Throughput measure_throughput(Device& device) {
   const double launch = shortest(*queue, [&] {
     for (int i = 0; i < kLaunches; ++i) start(*queue, arithmetic, group, group);
   });
-  // As long as takes a few milliseconds, on whatever device.
+  // Repeat until it takes a few milliseconds on any device.
   const double each = 2.0 * static_cast<double>(items * kChains * vector);
   int32_t n = 4;
   double seconds = 0;

@@ -15,9 +15,9 @@ struct Throughput {
   double launch_seconds;  // of a kernel among others
 };
 
-// What was measured before on such a device and driver.
+// The measurement of an earlier process for this device and driver.
 std::optional<Throughput> stored_throughput(const DeviceCaps& caps);
-// Measures in less than a tenth of a second, not counting the build of two small kernels, and keeps the result on disk.
+// Measures in less than 0.1 s, not counting the build of two small kernels, and stores the result on disk.
 Throughput measure_throughput(Device& device);
 
 }  // namespace backplane::gpu

@@ -10,7 +10,7 @@
 namespace backplane::gpu {
 namespace {
 
-// As many sums as vector registers hold in addition to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// Sums that fit into vector registers next to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
 // Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
@@ -46,8 +46,8 @@ std::string Tile::text() const {
 }
 
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, size_t widest) {
-  // Powers of two, so that few sizes occur: some drivers compile a kernel again for each. A group costs a CPU as much
-  // as many items, but each core wants some.
+  // Powers of two, as some drivers recompile a kernel for each size. On a CPU a group costs as much as many work items,
+  // but each core needs some groups.
   const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
   const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
   const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
@@ -97,7 +97,7 @@ std::optional<Tile> tile_named(std::string_view text) {
 Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype) {
   Tile tile = caps.tile;
   if (dtype != BP_DTYPE_FLOAT) tile.vector = 1;
-  if (tile.depth != 0) return tile;  // its edges are guarded
+  if (tile.depth != 0) return tile;  // the kernel checks its edges
   tile.rows = below(tile.rows, m);
   tile.vector = below(tile.vector, n);
   // Few rows leave registers for more columns.

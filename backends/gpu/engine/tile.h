@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a matrix product is cut for a device: what a work item and a work group of kernels/gemm.cl compute.
+// The tiling of matrix products for a device: what a work item and a work group of kernels/gemm.cl compute.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace backplane::gpu {
 
 struct DeviceCaps;
 
-// Of x × y × z items that work alone, rounded up to groups of a size that suits the device: kernels check their bounds.
-// A group is as long as can be in x, up to `widest`.
+// Ranges for x × y × z independent work items, rounded up to groups of a size that suits the device: kernels check
+// their bounds. Groups extend along x first, up to `widest`.
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
 
 struct Tile {

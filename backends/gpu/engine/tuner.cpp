@@ -105,7 +105,7 @@ double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
   for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
     const auto begin = std::chrono::steady_clock::now();
     const auto failure = sdk::caught([&] {
-      for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, {}, false);
+      for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);
       queue->finish("tuning");
     });
     if (failure) return INFINITY;  // more than the device allows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses by measuring, once for a device and driver: the choice is kept on disk.
+// Chooses tiles by measuring, once per device and driver; the choice is stored on disk.
 #pragma once
 
 #include <vector>
@@ -17,13 +17,13 @@ double product_flops(Device& device, const Tile& tile);
 
 // ---- for measuring -------------------------------------------------------------------------------------------------
 
-// A device that takes so long is slow, or simulated: no choice makes good what measuring would cost.
+// Whether the device is so slow, or simulated, that measuring would cost more than it gains.
 bool too_slow_to_measure(const DeviceCaps& caps);
-// Numbers that make no slow ones.
+// Fills with 0.5, which produces no subnormals.
 void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes);
 // Buffers, then integers.
 void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers);
-// Kernels one after the other, the shortest time of some; infinite where the device does not take them.
+// The shortest time of several rounds of these kernels, one after the other; infinite if the device refuses them.
 struct Start {
   const Kernel& kernel;
   Ranges ranges;

@@ -3,7 +3,7 @@
 // at places z * stride + p of the padded channel. What a tap of the window meets as it moves then lies side by side.
 // y is [N·C, phases, qd, qh, qw]. TYPE: a word of the elements' size; STRIDE_*, PHASES_* for D, H, W; LANES work items
 // share a line of y.
-kernel void phases(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int d, int h, int w, int qd,
+kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int d, int h, int w, int qd,
                    int qh, int qw, int pad_d, int pad_h, int pad_w) {
   const int zh = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
   const int slice = (int)get_global_id(1), plane = (int)get_global_id(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in fp32: two products with a softmax between them. Heads are laid out one after the other, keys transposed,
-// and both repeated for the query heads that share them, before the products.
+// Attention in fp32: two products with a softmax between them. Before the products, heads are made contiguous, keys
+// transposed, and both repeated for the query heads that share them.
 #include <cmath>
 
 #include "ops/gemm.h"
@@ -59,7 +59,7 @@ Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, 0}});
 }
 
-// Scores less what queries may not see.
+// Masks the scores.
 Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
   const Tensor mask = e.input(kMask), lengths = e.input(kLengths);
   const bool causal = e.node.int_attribute("is_causal", 0) != 0;
@@ -72,7 +72,7 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
   std::vector<int64_t> strides(4);
   int64_t keys = 0;
   if (mask) {
-    // The mask may end before the keys do.
+    // The mask may be shorter than the keys.
     keys = mask.shape.back();
     Shape seen = scores.shape;
     seen[3] = keys;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv: a product with the windows as columns. The windows are never laid out: the input is, so that what one tap of
-// them meets lies side by side (kernels/polyphase.cl), and a line of the product's matrix is read from where the tap
-// begins.
+// Conv: a product with the windows as columns. The columns are never stored: the input is split into phases, so that
+// the elements of one tap are contiguous (kernels/polyphase.cl), and a line of the product's matrix is read from the
+// tap's first element.
 #include "ops/conv.h"
 
 #include "ops/gemm.h"

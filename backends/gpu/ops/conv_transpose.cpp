@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: a product gives what each element of the input adds to each tap of its window; the result gathers it.
+// ConvTranspose: a product computes what each input element adds to each tap of its window; a kernel sums this up.
 #include <algorithm>
 
 #include "ops/gemm.h"

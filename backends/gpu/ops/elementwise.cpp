@@ -39,7 +39,7 @@ void emit_comparison(Emit& e, std::string_view formula) {
   e.elementwise(std::string(formula), BP_DTYPE_BOOL, slots);
 }
 
-// Of any number of inputs, from the left: `formula` joins two.
+// Folds any number of inputs from the left: `formula` combines two.
 void emit_variadic(Emit& e, std::string_view formula) {
   std::string code = "$0";
   std::vector<uint32_t> slots;
@@ -155,7 +155,7 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
-// The device's own is for doubles: many compute it for one number at a time.
+// A power function for floats: the built-in one is not vectorized on many devices.
 std::string erf_of(const Emit& e, const std::string& x) {
   return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
 }

@@ -35,7 +35,7 @@ void emit_gather(Emit& e, std::string_view) {
   const Tensor y = e.output(0, shape);
   if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
-  // Neighbours in a row are neighbours in a group of a GPU, and in a loop of a CPU.
+  // Adjacent elements belong to adjacent work items on a GPU, and to one loop on a CPU.
   const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
   e.launch("gather", "gather",
            "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices) + " -DRUN=" + std::to_string(run))

@@ -38,7 +38,7 @@ Columns flattened(const Product& p) {
 Columns columns_of(const DeviceCaps& caps, const Product& p) {
   const Columns flat = flattened(p);
   if (!flat.gaps) return flat;
-  // Storing around gaps is dear where the sums are short; short lines leave vectors idle.
+  // Skipping gaps is expensive if the sums are short; short lines leave vectors idle.
   const Spatial out = p.window->out;
   if (p.k >= 128 || out[2] < 2 * int64_t{caps.float_lanes}) return flat;
   return {out[0] * out[1], out[2], out[1], false};

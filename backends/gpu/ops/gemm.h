@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products, for the operators that are made of them.
+// Matrix products, for operators that use them.
 #pragma once
 
 #include "ops/window.h"
@@ -13,16 +13,16 @@ struct Product {
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
   Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
   float alpha = 1;
-  // Instead of a matrix, b is a tensor that kernels/polyphase.cl laid out; its windows are the columns.
+  // If set, b is not a matrix but a tensor in the layout of kernels/polyphase.cl; its windows are the columns.
   const Window* window = nullptr;
-  // b lies in panels as wide as the tile of m × n, each with its lines one after the other; the last one is moved back
-  // to end with the matrix.
+  // b is stored in panels as wide as the tile of m × n, line after line; the last panel is moved back to end with the
+  // matrix.
   bool in_panels = false;
 };
 void emit_product(Emit& e, const Product& p);
 
-// MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. All but `y` is filled in;
-// `out_shape` is the result's. Throws sdk::Error where they do not multiply.
+// MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. Fills in all but `y`;
+// `out_shape` is the shape of the result. Throws sdk::Error if the shapes do not fit.
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape);
 
 }  // namespace backplane::gpu

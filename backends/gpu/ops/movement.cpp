@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements or only call them otherwise. What is transposed, sliced or repeated is not moved at
-// all when the reader is a formula: it reads along the strides.
+// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not moved if the
+// reader is a formula: it reads them by strides.
 #include <algorithm>
 #include <numeric>
 

@@ -53,7 +53,7 @@ struct Normalization {
 };
 
 void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
-  // A CPU's item has a row for itself: lanes that wait for each other would hold its loops up.
+  // On a CPU a work item has a row for itself: synchronizing lanes would slow its loops.
   Rows rows = p.rows;
   const bool alone = e.caps().kind == BP_DEVICE_CPU;
   if (alone) rows.lanes = 1;
@@ -66,7 +66,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   if (p.deviations) options += " -DDEVIATION";
   LaunchBuilder launch = e.launch("normalize", "normalize_rows", options);
   launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
-  // What is not asked for is not written: any buffer stands for it.
+  // Outputs that are not used are not written: pass any buffer.
   p.means ? launch.out(p.means) : launch.in(x);
   p.deviations ? launch.out(p.deviations) : launch.in(x);
   launch.arg(rows.count()).arg(rows.n).arg(p.period).arg(std::max<int64_t>(p.span, 1));
@@ -148,7 +148,7 @@ void emit_lrn(Emit& e, std::string_view) {
   const int64_t size = e.node.int_attribute("size", 1);
   const Tensor y = e.output(0, x.shape);
   const float beta = e.node.float_attribute("beta", 0.75f);
-  // The power that almost all have is made of roots, which are vectors everywhere.
+  // The most common power is computed by square roots, which vectorize everywhere.
   const std::string power = beta == 0.75f ? "sqrt(v) * sqrt(sqrt(v))" : "pow(v, (C(TYPE))" + literal(beta) + ")";
   const int64_t inner = elements(x.shape, 2, x.rank());
   e.launch("lrn", "lrn",

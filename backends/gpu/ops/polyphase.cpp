@@ -7,10 +7,10 @@ Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x) {
   if (w.in_place()) return x;
   const Spatial phases = w.phases(), places = w.places();
   const int64_t planes = x.shape[0] * x.shape[1], each = phases[0] * phases[1] * phases[2];
-  // Neighbours in a line are neighbours in a group of a GPU, and in a vector of a CPU.
+  // Adjacent elements belong to adjacent work items on a GPU, and to one vector on a CPU.
   const int64_t lanes = e.caps().kind == BP_DEVICE_CPU ? 1 : 32;
   const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
-  e.launch("phases", "phases",
+  e.launch("polyphase", "polyphase",
            "-DTYPE=" + std::string(word_name(x.dtype)) + w.polyphase_macros() + " -DLANES=" + std::to_string(lanes))
       .in(x)
       .out(y)

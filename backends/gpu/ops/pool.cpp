@@ -9,7 +9,7 @@
 namespace backplane::gpu {
 namespace {
 
-// What the norm is of: P in the kernels.
+// The order of the norm: P in the kernels.
 std::string norm(Emit& e) {
   return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
 }

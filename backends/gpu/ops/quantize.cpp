@@ -119,7 +119,7 @@ View along(const Tensor& x, const Shape& shape, size_t dimension) {
   return view;
 }
 
-// In int32 less its zero point, which goes along `dimension`.
+// Converts to int32 and subtracts the zero point, which is along `dimension`.
 Tensor centred(Emit& e, const Tensor& x, const Tensor& zero, size_t dimension) {
   std::vector<View> views{{x, dense_strides(x.shape), 0}};
   if (zero) views.push_back(along(zero, x.shape, dimension));
@@ -145,7 +145,7 @@ Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
   return p.y;
 }
 
-// Sums times a_scale · b_scale / y_scale, as quantized values. The scales go along dimensions of the result.
+// Sums times a_scale · b_scale / y_scale, as quantized values. The scales are along dimensions of the result.
 void emit_requantize(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
   const Shape& shape = sums.shape;
   const bp_dtype_t dtype = e.node.output(0).dtype();

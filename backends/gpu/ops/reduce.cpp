@@ -9,7 +9,7 @@
 namespace backplane::gpu {
 namespace {
 
-// Which dimensions go, and how often; the input with those of them last that do not lie together.
+// The dimensions to reduce; the input, transposed if they are not adjacent.
 struct Reduction {
   Tensor x;
   Rows rows;
@@ -80,7 +80,7 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const std::string formula =
       define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
-  // A CPU's item walks alone: it takes as many rows as a line of the caches has, or some lines where there are enough.
+  // On a CPU a work item runs alone: it takes as many rows as a cache line has, or several lines if there are enough.
   constexpr int64_t kLeast = 16;
   if (e.caps().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
     const int64_t wide =
@@ -111,7 +111,7 @@ Verdict supports_reduce(const Node& node) {
     if (axis < 0) axis += rank;
   }
   std::ranges::sort(axes);
-  if (std::ranges::adjacent_find(axes) != axes.end()) return sdk::no(BP_REASON_ATTRIBUTE, "an axis is given twice");
+  if (std::ranges::adjacent_find(axes) != axes.end()) return sdk::no(BP_REASON_ATTRIBUTE, "an axis is repeated");
   return known_on_host(node, 1);
 }
 
@@ -125,7 +125,7 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
-  // A CPU's item walks alone: it compares as many elements at a time as a line of the caches has.
+  // On a CPU a work item runs alone: it compares as many elements at a time as a cache line has.
   constexpr int64_t kWide = 16;
   const bool cpu = e.caps().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
   const bool apart = cpu && rows.inner == 1 && rows.n >= kWide;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors whose places along an axis are others' of the input, or weighted sums of them: padded, cropped, resized.
+// Resampling along axes: each output position is an input position or a weighted sum of some (pad, crop, resize).
 #pragma once
 
 #include "ops/row.h"
 
 namespace backplane::gpu {
 
-// For each place of the result `count` places of the input with their weights, the first -1 for the filler.
+// For each output position, `count` input positions with weights; -1 as the first one means the filler.
 struct Taps {
   size_t axis = 0;
   int64_t to = 0, count = 1;

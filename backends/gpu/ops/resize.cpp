@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize: an axis at a time, each place of the result from a few places of the input. The host finds them in double
-// precision, so that a device's rounding chooses no other neighbour.
+// Resize, one axis at a time: each output position is computed from a few input positions. The host determines them in
+// double precision, so that rounding on the device cannot change them.
 #include <algorithm>
 #include <cmath>
 
@@ -31,7 +31,7 @@ struct Method {
         exclude_outside(node.int_attribute("exclude_outside", 0) != 0) {}
 };
 
-// Place i of the result, in the input.
+// The input coordinate of output position i.
 double position(const Axis& axis, const Method& method, int64_t i) {
   const double x = static_cast<double>(i), n = static_cast<double>(axis.from), whole = axis.scale * n;
   const double center = (x + 0.5) / axis.scale - 0.5;
@@ -56,7 +56,7 @@ double nearest_of(double x, const std::string& rule) {
   return x - low <= 0.5 ? low : low + 1;
 }
 
-// What a place at this distance weighs.
+// The weight of a position at this distance.
 double weight_of(double distance, const Method& method) {
   const double d = std::fabs(distance), a = method.cubic;
   if (method.mode == "linear") return std::max(0.0, 1 - d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of all families share: the SDK's words for their forms and types, and conditions.
+// Shared by the rows of all families: names of the SDK, and conditions.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ inline Verdict accept() {
   return sdk::yes();
 }
 
-// A number as kernels write it, exact.
+// A number as an exact literal in kernels.
 std::string literal(float value);
 
 // Conditions that many rows share.

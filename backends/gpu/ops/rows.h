@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbouring dimensions of a tensor that an operator works along: [outer, n, inner]. A row is the n elements of one
-// (outer, inner).
+// The view [outer, n, inner] of a tensor, for operators that work along adjacent dimensions. A row is the n elements of
+// one (outer, inner).
 #pragma once
 
 #include "ops/row.h"
@@ -21,7 +21,7 @@ struct Rows {
 // The dimensions [begin, end) of `shape`.
 Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end);
 
-// The least or the greatest number of a type, as kernels write it.
+// The smallest or largest number of a type, as a literal in kernels.
 std::string extreme(bp_dtype_t dtype, bool least);
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax along an axis, for the operators that contain one.
+// Softmax along an axis, for operators that contain one.
 #pragma once
 
 #include "ops/row.h"

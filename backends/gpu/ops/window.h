@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window of a convolution or pool, as kernels are given it.
+// A window of a convolution or pool, as macros for kernels.
 #pragma once
 
 #include "backplane/sdk/window.hpp"
@@ -11,10 +11,10 @@ using sdk::Spatial;
 using sdk::supports_window;
 
 struct Window : sdk::Window {
-  // How kernels/polyphase.cl lays the input out: phases that the window's taps meet, and the places of a phase.
+  // The layout of kernels/polyphase.cl: the number of phases that the window's taps use, and the positions per phase.
   Spatial phases() const;
   Spatial places() const;
-  // Whether that is how the input lies already.
+  // Whether the input already has this layout.
   bool in_place() const;
   // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels call it; padding before only.
   std::string macros() const;

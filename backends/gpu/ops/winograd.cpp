@@ -16,7 +16,7 @@ Window tiles_of(const Window& w) {
   return tiles;
 }
 
-// Tiles as they lie in a phase, with those between two lines.
+// Tiles as stored in a phase, including those between two lines.
 int64_t count_of(const Window& tiles) {
   return (tiles.out[1] - 1) * tiles.places()[2] + tiles.out[2];
 }
@@ -28,7 +28,7 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
   return u;
 }
 
-// What a product of m × n costs, with what its tiles compute twice or beyond the edges.
+// The cost of an m × n product, including what tiles compute twice or beyond the edges.
 double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
   const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };
@@ -36,7 +36,7 @@ double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
          static_cast<double>(k);
 }
 
-// Less than measurements differ is not worth sums of other roundings.
+// A gain within measurement noise does not justify other rounding.
 constexpr double kWorth = 0.9;
 
 bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t maps, int64_t channels) {

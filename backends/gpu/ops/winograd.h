@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 3 × 3 windows with fewer multiplications (kernels/winograd.cl).
+// Winograd convolutions of 3 × 3 windows (kernels/winograd.cl).
 #pragma once
 
 #include "ops/window.h"
 
 namespace backplane::gpu {
 
-// Whether it can be, and takes less time than a product with the windows as columns.
+// Whether it is possible and faster than a product with the windows as columns.
 bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
 // As emit_windows in ops/conv.cpp, for one group.
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OpenCL reports of its devices, asked once.
+// The devices that OpenCL reports, queried once.
 #pragma once
 
 #include "driver/cl.h"

@@ -127,20 +127,11 @@ uint64_t Driver::export_memory(const gpu::DeviceMemory& memory) const {
 
 // ---- queues and events ---------------------------------------------------------------------------------------------
 
-gpu::Queue Driver::make_queue(cl_command_queue_properties properties) const {
+gpu::Queue Driver::queue() const {
   cl_int status = CL_SUCCESS;
-  ClQueue queue(clCreateCommandQueue(context_.get(), device_.id, properties | CL_QUEUE_PROFILING_ENABLE, &status));
+  ClQueue queue(clCreateCommandQueue(context_.get(), device_.id, CL_QUEUE_PROFILING_ENABLE, &status));
   check(status, "command queue");
   return std::make_shared<CommandQueue>(std::move(queue));
-}
-
-gpu::Queue Driver::queue() const {
-  return make_queue(0);
-}
-
-// Out of order, kernels name what they wait for (engine/plan.h). What that is worth was measured: decision 0008.
-gpu::Queue Driver::run_queue() const {
-  return make_queue(device_.caps.out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
 }
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device opened: its context, and what the engine makes in it.
+// An open device: its context, and the objects that the engine creates in it.
 #pragma once
 
 #include "driver/cl.h"
@@ -17,7 +17,6 @@ class Driver final : public gpu::Driver {
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
   gpu::Buffer import_host(void* address, uint64_t bytes) const override;
   gpu::Queue queue() const override;
-  gpu::Queue run_queue() const override;
 
   std::string_view prelude() const override;
   std::string options() const override;
@@ -31,8 +30,6 @@ class Driver final : public gpu::Driver {
   uint64_t export_memory(const gpu::DeviceMemory& memory) const override;
 
  private:
-  gpu::Queue make_queue(cl_command_queue_properties properties) const;
-
   FoundDevice device_;
   ClContext context_;
 };

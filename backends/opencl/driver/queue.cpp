@@ -6,10 +6,10 @@
 namespace backplane::opencl {
 namespace {
 
-// The events that a command waits for.
+// The raw events of a wait.
 class WaitList {
  public:
-  explicit WaitList(gpu::After events) {
+  explicit WaitList(std::span<const gpu::Event> events) {
     for (const gpu::Event& event : events) raw_.push_back(static_cast<const Event&>(*event).get());
   }
   cl_uint count() const { return static_cast<cl_uint>(raw_.size()); }
@@ -65,7 +65,7 @@ void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
 
 Event::Times Event::times() const {
   const auto time = [this](cl_profiling_info what) {
-    cl_ulong t = 0;  // stays so in a queue of the framework's that does not measure
+    cl_ulong t = 0;  // unchanged for a framework's queue without profiling
     clGetEventProfilingInfo(get(), what, sizeof t, &t, nullptr);
     return t;
   };
@@ -89,12 +89,11 @@ bp_native_t CommandQueue::native() const {
   return {sizeof(bp_native_t), BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(queue_.get())};
 }
 
-gpu::Event CommandQueue::launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, gpu::After after, bool) {
+gpu::Event CommandQueue::launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, bool) {
   const auto& own = static_cast<const Kernel&>(kernel);
-  const WaitList list(after);
   cl_event event = nullptr;
   const cl_int status = clEnqueueNDRangeKernel(queue_.get(), own.get(), 3, nullptr, ranges.global.data(),
-                                               ranges.local.data(), list.count(), list.data(), &event);
+                                               ranges.local.data(), 0, nullptr, &event);
   if (status != CL_SUCCESS) check(status, "kernel '" + own.entry() + "'");
   return held(event);
 }
@@ -108,22 +107,18 @@ gpu::Event CommandQueue::write(const gpu::Span& to, const void* from, uint64_t b
   return held(event);
 }
 
-gpu::Event CommandQueue::read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, gpu::After after,
-                              std::string_view what) {
-  const WaitList list(after);
+gpu::Event CommandQueue::read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) {
   cl_event event = nullptr;
-  check(clEnqueueReadBuffer(queue_.get(), raw(*from.memory), blocking ? CL_TRUE : CL_FALSE, from.offset, bytes, to,
-                            list.count(), list.data(), &event),
+  check(clEnqueueReadBuffer(queue_.get(), raw(*from.memory), blocking ? CL_TRUE : CL_FALSE, from.offset, bytes, to, 0,
+                            nullptr, &event),
         what);
   return held(event);
 }
 
-gpu::Event CommandQueue::copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, gpu::After after,
-                              std::string_view what) {
-  const WaitList list(after);
+gpu::Event CommandQueue::copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) {
   cl_event event = nullptr;
-  check(clEnqueueCopyBuffer(queue_.get(), raw(*from.memory), raw(*to.memory), from.offset, to.offset, bytes,
-                            list.count(), list.data(), &event),
+  check(clEnqueueCopyBuffer(queue_.get(), raw(*from.memory), raw(*to.memory), from.offset, to.offset, bytes, 0, nullptr,
+                            &event),
         what);
   return held(event);
 }
@@ -134,14 +129,13 @@ void CommandQueue::fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std:
 }
 
 CommandQueue::Mapped CommandQueue::map(const gpu::Span& range, uint64_t bytes, uint32_t access, bool blocking,
-                                       gpu::After after, std::string_view what) {
+                                       std::string_view what) {
   const cl_map_flags flags =
       ((access & BP_MAP_READ) != 0 ? CL_MAP_READ : 0) | ((access & BP_MAP_WRITE) != 0 ? CL_MAP_WRITE : 0);
-  const WaitList list(after);
   cl_int status = CL_SUCCESS;
   cl_event event = nullptr;
   void* const pointer = clEnqueueMapBuffer(queue_.get(), raw(*range.memory), blocking ? CL_TRUE : CL_FALSE, flags,
-                                           range.offset, bytes, list.count(), list.data(), &event, &status);
+                                           range.offset, bytes, 0, nullptr, &event, &status);
   check(status, what);
   return {pointer, held(event)};
 }
@@ -164,7 +158,7 @@ gpu::Event CommandQueue::mark() {
   return std::make_shared<const Event>(marker());
 }
 
-void CommandQueue::wait(gpu::After events) {
+void CommandQueue::wait(std::span<const gpu::Event> events) {
   const WaitList list(events);
   check(clEnqueueBarrierWithWaitList(queue_.get(), list.count(), list.data(), nullptr), "wait in a stream");
 }
@@ -189,13 +183,13 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   };
   const auto ending = std::make_shared<Ending>();
   ending->end = std::move(end);
-  const ClEvent last = marker();  // held until the calls that name it have returned
+  const ClEvent last = marker();  // keeps the event until the calls that use it have returned
   ending->marker = last;
   const auto on_end = [](cl_event, cl_int status, void* self) {
     const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
     Ending& ending = **held;
     if (ending.settled.exchange(true)) return;
-    ending.marker = {};  // before the end is known to anyone
+    ending.marker = {};  // before the end is reported
     if (status == CL_COMPLETE) return ending.end(nullptr);
     const sdk::Error failure = error_of(status, "run");
     ending.end(&failure);
@@ -203,7 +197,8 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
   check(clSetEventCallback(last.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
   static_cast<void>(held.release());
-  // Only now: Oclgrind does the work in this call, and makes no callback for an event that has already ended.
+  // After the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that has
+  // ended.
   const cl_int status = clFlush(queue_.get());
   if (status != CL_SUCCESS && !ending->settled.exchange(true)) check(status, "flush");
 }

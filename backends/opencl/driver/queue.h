@@ -52,20 +52,17 @@ class CommandQueue final : public gpu::CommandQueue {
   explicit CommandQueue(ClQueue queue) : queue_(std::move(queue)) {}
   bp_native_t native() const override;
 
-  gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, gpu::After after, bool timed) override;
+  gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, bool timed) override;
   gpu::Event write(const gpu::Span& to, const void* from, uint64_t bytes, bool blocking,
                    std::string_view what) override;
-  gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, gpu::After after,
-                  std::string_view what) override;
-  gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, gpu::After after,
-                  std::string_view what) override;
+  gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) override;
+  gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) override;
   void fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std::string_view what) override;
-  Mapped map(const gpu::Span& range, uint64_t bytes, uint32_t access, bool blocking, gpu::After after,
-             std::string_view what) override;
+  Mapped map(const gpu::Span& range, uint64_t bytes, uint32_t access, bool blocking, std::string_view what) override;
   gpu::Event unmap(const gpu::DeviceMemory& memory, void* pointer, std::string_view what) override;
 
   gpu::Event mark() override;
-  void wait(gpu::After events) override;
+  void wait(std::span<const gpu::Event> events) override;
   std::unique_ptr<gpu::Gate> hold() override;
   void keep(gpu::Buffer) override {}  // OpenCL keeps memory until the commands that use it have ended
   void when_done(std::function<void(const sdk::Error*)> end) override;

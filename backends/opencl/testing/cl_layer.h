@@ -40,14 +40,14 @@ class ClLayer {
   // Kernels of this name, created since the start.
   uint64_t created(const std::string& kernel) const;
 
-  // The calls of `function` fail with `status`, after `good` ones that do not, until `clear_failures`. "the end" is no
-  // function: work that was started is reported to have ended so.
+  // The calls of `function` fail with `status`, after `good` successful ones, until `clear_failures`. "the end" is not
+  // a function: work that was started is reported to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Programs made from source get this in front.
   void prepend_to_sources(std::string with);
   // What devices report as their driver's version.
   void set_driver_version(std::string version);
-  // Ends all that was asked for above.
+  // Ends all of the above.
   void clear_failures();
 
   // ---- for the functions of the layer ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong on the device comes back as a code and one line, and the next run or session works.
+// Failures of the device are reported as a code and one line, and the next run or session works.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
@@ -43,8 +43,8 @@ TEST_F(Fault, OutOfMemoryIsReportedAsExhausted) {
   bound(env).run();
 }
 
-// Each call that takes memory fails once, in turn, until a whole run finds nothing that fails: no run crashes, each
-// error has its code, and no object stays behind.
+// Fails each allocating call once, in turn, until a whole run succeeds: no run crashes, each error has its code, and no
+// object leaks.
 TEST_F(Fault, EveryAllocationMayFail) {
   const Environment env = opencl();
   bound(env).run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between devices and with the framework: shared without a copy, or copied where a device has its own.
+// Memory between devices and with the framework: shared without a copy, or copied if a device has its own.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"

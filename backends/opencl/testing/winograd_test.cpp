@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's convolutions give the numbers that plain ones give, whether or not the device finds them faster.
+// Winograd convolutions have the same results as direct ones, whether or not they are faster on the device.
 #include "testing/session.h"
 
 namespace backplane::opencl::testing {
@@ -32,7 +32,7 @@ std::vector<float> result_of(const Sizes& s, const Environment& env, const Sessi
   return exec.output(0u).values<float>();
 }
 
-// Whole numbers are added without rounding, so all ways give the same bits: tiles that end with a line and beyond it,
+// Integers are added without rounding, so all methods have the same bits: tiles that end with a line and beyond it,
 // fewer tiles than a vector has lanes and more than a panel, one image and three.
 TEST_F(WinogradTest, WholeNumbersAreExact) {
   const Sizes sizes[] = {

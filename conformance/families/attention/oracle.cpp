@@ -20,7 +20,8 @@ Array with_heads(const Array& x, int64_t heads) {
 // Without past, lengths and a second output: softmax(scale·Q·Kᵀ + mask)·V.
 References attention(const Call& call) {
   const bool is_flat = call.in(0, 3).rank() == 3;
-  require_known(!call.has(4) && !call.has(5) && !call.has(6) && call.output_count() <= 1, "the oracle knows no cache");
+  require_known(!call.has(4) && !call.has(5) && !call.has(6) && call.output_count() <= 1,
+                "the oracle does not support cache");
   const Array q = with_heads(call.in(0, 3), call.integer("q_num_heads")),
               k = with_heads(call.in(1, 3), call.integer("kv_num_heads")),
               v = with_heads(call.in(2, 3), call.integer("kv_num_heads"));
@@ -35,7 +36,7 @@ References attention(const Call& call) {
                 static_cast<double>(size + v.extents[3]));
   require_known(
       !call.has(3) || (call.in(3).rank() > 0 && (call.in(3).extents.back() == keys || call.in(3).extents.back() == 1)),
-      "the oracle knows masks of all keys alone");
+      "the oracle supports only masks of all keys");
   const double given = call.real("scale"), scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given,
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;

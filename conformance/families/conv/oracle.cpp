@@ -59,8 +59,8 @@ References conv_transpose(const Call& call) {
   const Array &x = call.in(0, 3), &w = call.in(1, 3);  // w: [channels in, channels out / groups, kernel…]
   require(x.rank() == w.rank() && x.dtype == w.dtype, "input and weights differ in rank or type");
   require(x.extents[1] == w.extents[0], "the weights are for another number of channels");
-  require(call.text("auto_pad").empty() || call.text("auto_pad") == "NOTSET", "the oracle knows explicit pads only");
-  require(call.ints("output_shape").empty(), "the oracle knows no output_shape");
+  require(call.text("auto_pad").empty() || call.text("auto_pad") == "NOTSET", "the oracle supports explicit pads only");
+  require(call.ints("output_shape").empty(), "the oracle does not support output_shape");
   const size_t axes = x.extents.size() - 2;
   const int64_t group = group_of(call, x.extents[1]), in_per_group = x.extents[1] / group, out_per_group = w.extents[1];
   const Extents strides = call.ints("strides", Extents(axes, 1)), dilations = call.ints("dilations", Extents(axes, 1)),

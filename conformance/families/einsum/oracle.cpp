@@ -27,7 +27,7 @@ Equation parse(std::string_view text) {
       is_output = has_arrow = true;
       ++i;
     } else {
-      require_known((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), "the oracle knows equations of letters alone");
+      require_known((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), "the oracle supports only equations of letters");
       (is_output ? equation.output : equation.inputs.back()) += c;
       if (!is_output) ++counts[c];
     }
@@ -58,7 +58,7 @@ References einsum(const Call& call) {
   Extents shape, summed;
   for (size_t i = 0; i < letters.size(); ++i) {
     require(extents.contains(letters[i]), "a letter of the output is in no input");
-    require(letters.find(letters[i]) == i, "a letter stands twice in the output");
+    require(letters.find(letters[i]) == i, "a letter is repeated in the output");
     (i < equation.output.size() ? shape : summed).push_back(extents[letters[i]]);
   }
   require_steps(static_cast<double>(count_of(shape)) * static_cast<double>(count_of(summed)) *

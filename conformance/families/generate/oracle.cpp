@@ -33,7 +33,7 @@ References range(const Call& call) {
   require(delta != 0 && std::isfinite(start) && std::isfinite(limit) && std::isfinite(delta),
           "the step is 0, or a limit is not finite");
   const double count = std::fmax(0, std::ceil((limit - start) / delta));
-  require(count <= kMaxElements, "there are more elements than the oracle takes");
+  require(count <= kMaxElements, "there are more elements than the oracle supports");
   // A product and a sum, or a sum for each element.
   Reference result(Array(call.in(0).dtype, {static_cast<int64_t>(count)}), Rule::of(Rule::kDot, std::fmax(2, count)));
   for (size_t i = 0; i < result.value.values.size(); ++i) {
@@ -57,7 +57,7 @@ template <const Cosines& kCosines>
 References window(const Call& call) {
   const int64_t count = whole(call.single(0));
   require(count >= 1 && count <= kMaxElements, "the window has no element");
-  require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle makes windows of FLOAT alone");
+  require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle supports only FLOAT windows");
   const double period = static_cast<double>(call.integer("periodic", 1) != 0 ? count : std::max<int64_t>(1, count - 1));
   Reference result(Array(BP_DTYPE_FLOAT, {count}), Rule::smooth());
   for (size_t i = 0; i < result.value.values.size(); ++i) {
@@ -79,7 +79,7 @@ References mel_weights(const Call& call) {
   const double low = call.single(3), high = call.single(4);
   require(filters > 0 && filters < 4096 && length > 0 && length < 1 << 20 && rate > 0, "a count is not positive");
   require(low >= 0 && low < high && high <= static_cast<double>(rate) / 2, "the edges are not in the spectrum");
-  require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle makes weights of FLOAT alone");
+  require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle supports only FLOAT weights");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   std::vector<double> corners;
   for (int64_t i = 0; i < filters + 2; ++i) {

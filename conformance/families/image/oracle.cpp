@@ -68,7 +68,8 @@ References grid_sample(const Call& call) {
           "the grid does not fit the image");
   const std::string_view mode = call.text("mode"), given = call.text("padding_mode"),
                          padding = given.empty() ? "zeros" : given;
-  require_known(mode == "linear" || mode == "nearest" || mode.empty(), "the oracle knows linear and nearest sampling");
+  require_known(mode == "linear" || mode == "nearest" || mode.empty(),
+                "the oracle supports linear and nearest sampling");
   require(padding == "zeros" || padding == "border" || padding == "reflection", "the padding is not known");
   const bool align = call.integer("align_corners") != 0;
   for (int64_t i = 0; i < axes; ++i) require(x.extents[static_cast<size_t>(i + 2)] > 0, "the image is empty");
@@ -134,7 +135,7 @@ References roi_align(const Call& call) {
               batches.extents == Extents{rois.extents[0]},
           "the regions do not fit");
   const std::string_view coordinates = call.text("coordinate_transformation_mode"), mode = call.text("mode");
-  require_known(mode.empty() || mode == "avg", "the oracle knows the mean alone");
+  require_known(mode.empty() || mode == "avg", "the oracle supports only the mean");
   require(coordinates.empty() || coordinates == "half_pixel" || coordinates == "output_half_pixel",
           "the coordinates are not known");
   const double shift = coordinates == "output_half_pixel" ? 0 : 0.5, spatial = call.real("spatial_scale", 1);
@@ -281,7 +282,7 @@ References non_max_suppression(const Call& call) {
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.extents[2] == 4 && boxes.extents[0] == scores.extents[0] &&
               boxes.extents[1] == scores.extents[2],
           "boxes and scores do not fit");
-  require(boxes.extents[1] <= 4096, "there are more boxes than the oracle takes");
+  require(boxes.extents[1] <= 4096, "there are more boxes than the oracle supports");
   const int64_t most = call.has(2) ? whole(call.single(2)) : 0;
   const double iou = call.has(3) ? call.single(3) : 0, least = call.has(4) ? call.single(4) : -HUGE_VAL;
   const bool centres = call.integer("center_point_box") != 0;

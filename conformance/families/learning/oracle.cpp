@@ -15,7 +15,7 @@ std::vector<double> real_list(const Call& call, std::string_view name) {
   return {};
 }
 void require_float32(const Array& x) {
-  require_known(x.dtype == BP_DTYPE_FLOAT, "the oracle knows FLOAT alone");
+  require_known(x.dtype == BP_DTYPE_FLOAT, "the oracle supports only FLOAT");
 }
 // Entry i of a list, or its only one.
 double entry(const std::vector<double>& list, size_t i) {
@@ -48,7 +48,7 @@ References scaler(const Call& call) {
 References normalizer(const Call& call) {
   const Array& x = call.in(0, 1);
   require_float32(x);
-  require_known(x.rank() == 2, "the oracle knows matrices alone");
+  require_known(x.rank() == 2, "the oracle supports only matrices");
   const std::string_view kind = call.text("norm");
   require(kind == "MAX" || kind == "L1" || kind == "L2", "the norm is not known");
   const int64_t columns = x.extents[1];
@@ -88,7 +88,7 @@ References linear_regressor(const Call& call) {
   const Array& x = call.in(0, 2);
   require_float32(x);
   require_known(x.rank() == 2 && (call.text("post_transform").empty() || call.text("post_transform") == "NONE"),
-                "the oracle knows matrices without transform");
+                "the oracle supports matrices without transform");
   const std::vector<double> coefficients = real_list(call, "coefficients"), intercepts = real_list(call, "intercepts");
   const int64_t targets = call.integer("targets", 1), columns = x.extents[1];
   require(targets > 0 && targets < 4096 && static_cast<int64_t>(coefficients.size()) == targets * columns &&
@@ -109,7 +109,7 @@ References linear_regressor(const Call& call) {
 // Chosen columns.
 References array_feature_extractor(const Call& call) {
   const Array &x = call.in(0, 2), &chosen = call.in(1);
-  require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle knows columns of matrices");
+  require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports columns of matrices");
   Array result(x.dtype, {x.extents[0], chosen.count()});
   for_each_index(result.extents, [&](const Index& at) {
     const int64_t column = whole(chosen.values[static_cast<size_t>(at[1])]);
@@ -143,7 +143,7 @@ References feature_vectorizer(const Call& call) {
 References one_hot_encoder(const Call& call) {
   const Array& x = call.in(0);
   const std::vector<int64_t> categories = call.ints("cats_int64s");
-  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64, "the oracle knows integer categories");
+  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64, "the oracle supports integer categories");
   Extents shape = x.extents;
   shape.push_back(static_cast<int64_t>(categories.size()));
   Array result(BP_DTYPE_FLOAT, shape);
@@ -166,7 +166,7 @@ struct Step {
   Tracked rate;
 };
 Step step_of(const Call& call, size_t inputs, std::string_view decay) {
-  require_known(call.input_count() == inputs && call.output_count() == inputs - 3, "the oracle knows one tensor");
+  require_known(call.input_count() == inputs && call.output_count() == inputs - 3, "the oracle supports one tensor");
   const Array& x = call.in(2);
   require_float32(x);
   for (size_t i = 3; i < inputs; ++i)

@@ -87,7 +87,7 @@ References reduce_log_sum(const Call& call) {
 
 // (Σ|x|^p)^(1/p) for p = 1 and 2.
 Tracked norm(const Array& x, const std::vector<size_t>& group, int64_t p) {
-  require_known(p == 1 || p == 2, "the oracle knows p = 1 and p = 2");
+  require_known(p == 1 || p == 2, "the oracle supports p = 1 and p = 2");
   TrackedSum sum(x.dtype);
   for (const size_t i : group) sum.add(std::fabs(x.values[i]), p == 1 ? 1 : std::fabs(x.values[i]));
   return p == 1 ? sum.result() : sqrt(sum.result());

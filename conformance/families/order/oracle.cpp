@@ -65,7 +65,7 @@ References non_zero(const Call& call) {
 References unique(const Call& call) {
   const Array& x = call.in(0);
   for (const Attribute& attribute : call.attributes())
-    require_known(attribute.name != "axis", "the oracle knows Unique of the flattened input alone");
+    require_known(attribute.name != "axis", "the oracle supports only Unique of the flattened input");
   std::vector<double> order;  // the elements that are kept, as they come
   for (const double value : x.values) {
     require(!std::isnan(value), "NaN has no order");
@@ -189,7 +189,7 @@ References cast_like(const Call& call) {
 // Outside of training the input itself, and a mask of ones.
 References dropout(const Call& call) {
   const Array& x = call.in(0);
-  require_known(!call.has(2) || call.single(2) == 0, "the oracle knows no training, which draws at random");
+  require_known(!call.has(2) || call.single(2) == 0, "the oracle does not support training, which draws at random");
   require(call.output_count() <= 2, "there are two outputs");
   References all = {moved(x)};
   if (call.output_count() < 2) return all;

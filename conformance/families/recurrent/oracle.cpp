@@ -94,7 +94,7 @@ References recurrent(const Call& call) {
   require(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W or R is not of rank 3");
   for (const char* name : {"activations", "activation_alpha", "activation_beta", "clip"}) {
     for (const Attribute& one : call.attributes())
-      require_known(one.name != name, "the oracle knows the default activations alone");
+      require_known(one.name != name, "the oracle supports only the default activations");
   }
   require_known(call.integer("input_forget") == 0, "the oracle does not couple the gates");
   const std::string_view direction = call.text("direction");

@@ -71,8 +71,7 @@ References scatter_elements(const Call& call) {
   Target target(data, call.text("reduction"));
   for_each_index(indices.extents, [&](const Index& index) {
     Index to = index;
-    for (size_t i = 0; i < to.size(); ++i)
-      require(to[i] < data.extents[i] || i == axis, "the indices reach beyond the data");
+    for (size_t i = 0; i < to.size(); ++i) require(to[i] < data.extents[i] || i == axis, "an index is out of range");
     to[axis] = normal_axis(whole(indices.at(index)), data.extents[axis]);
     target.update(to, updates.at(index));
   });

@@ -80,7 +80,7 @@ References unsqueeze(const Call& call) {
   Extents shape = x.extents, axes = call.integers(1);
   for (int64_t& axis : axes) axis = normal_axis(axis, x.rank() + static_cast<int64_t>(axes.size()));
   std::sort(axes.begin(), axes.end());
-  require(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "an axis stands twice");
+  require(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "an axis is repeated");
   for (const int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
   return {reshaped(x, shape)};
 }
@@ -136,7 +136,7 @@ References split(const Call& call) {
   }
   require(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0 && size <= kMaxElements; }) &&
               std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == x.extents[axis],
-          "the pieces are not the whole");
+          "the pieces differ from the whole");
   References results;
   int64_t start = 0;
   for (const int64_t size : sizes) {

@@ -52,7 +52,7 @@ References dft(const Call& call) {
   const int64_t count = call.has(1) ? whole(call.single(1)) : x.extents[a];
   require(count >= 1 && count <= 1 << 16, "the length is not positive");
   const bool inverse = call.integer("inverse") != 0, onesided = call.integer("onesided") != 0;
-  require_known(!(inverse && onesided), "the oracle knows no one-sided inverse");
+  require_known(!(inverse && onesided), "the oracle does not support one-sided inverse");
   const int64_t bins = onesided ? count / 2 + 1 : count;
   Extents shape = x.extents, lines = x.extents;
   shape[a] = bins;
@@ -92,7 +92,7 @@ References dft(const Call& call) {
 References stft(const Call& call) {
   const Array& x = call.in(0, 2);
   require_known(is_float(x.dtype) && (x.rank() == 2 || (x.rank() == 3 && x.extents[2] == 1)),
-                "the oracle knows real signals alone");
+                "the oracle supports only real signals");
   const int64_t step = whole(call.single(1));
   require(call.has(2) || call.has(3), "neither a window nor a frame length is given");
   const int64_t frame = call.has(3) ? whole(call.single(3)) : call.in(2).count();

@@ -47,7 +47,7 @@ struct Counted<id, R (*)(A...)> {
   }
 };
 
-// A slot that is offered stays offered, and one that is not does not.
+// Slots keep whether they are NULL.
 template <uint32_t id, class F>
 void count(F& slot) {
   if (slot == nullptr) return;

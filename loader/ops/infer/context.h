@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node as the rule of its operator sees it: its inputs as far as they are known, and where to write its outputs.
+// What a rule sees of its node: the inputs as far as they are known, and where to write the outputs.
 #pragma once
 
 #include <deque>
@@ -124,7 +124,7 @@ class Context {
   Status fail(std::string words) const;
   std::string describe(const Shape& shape) const;
 
-  // Infers a sub-graph of the node; the types of its inputs must be set.
+  // Infers a sub-graph of the node; the types of its inputs must be set. (Defined in infer.cpp, which it calls back.)
   Status infer_subgraph(model::Graph& graph);
 
   // The known data of the outputs.

@@ -52,7 +52,7 @@ Status expect_inputs(Context& c, const Graph& graph, size_t count) {
                 " inputs, but gets " + std::to_string(count));
 }
 
-// Two shapes that no tensor can have both.
+// Two shapes that contradict each other.
 bool exclude_each_other(const Type& a, const Type& b) {
   if (a.rank < 0 || b.rank < 0) return false;
   if (a.rank != b.rank) return true;
@@ -71,7 +71,7 @@ Status branch(Context& c) {
     BP_TRY(expect_outputs(c, *graph, c.outputs()));
     BP_TRY(c.infer_subgraph(*graph));
   }
-  auto condition = c.number(0);  // a branch that is never taken says nothing
+  auto condition = c.number(0);  // a branch that is never taken adds nothing
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     Type type = result(condition && *condition == 0 ? *no : *yes, slot);
     // Exporters declare one branch's shape for both: torch a scalar where the other branch has [1].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work on each element by itself: of one input, or of several that broadcast.
+// Elementwise operators, of one input or of several that broadcast.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ bool floating(const Context& c) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE;
 }
 
-// As the data type of the node's first input would hold it.
+// Converted to the data type of the node's first input.
 Scalar rounded(const Context& c, double value) {
   return Scalar::of_real(c.input(0).dtype == BP_DTYPE_FLOAT ? static_cast<float>(value) : value);
 }
@@ -41,7 +41,7 @@ Scalar whole(const Scalar& s) {
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;
 }
 
-// Elements of the inputs by pairs; one element is used against all. Shapes that broadcast otherwise are not followed.
+// Pairs of elements of the inputs; a single element is paired with all. Other broadcasts are not followed.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
   const KnownData* a = c.known_data(left);
@@ -101,25 +101,25 @@ Status modulo(Context& c) {
   return {};
 }
 
-enum class Order { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
+enum class Ordering { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
 
-Scalar compare(Expressions& m, Order order, const Scalar& a, const Scalar& b) {
+Scalar compare(Expressions& m, Ordering order, const Scalar& a, const Scalar& b) {
   switch (order) {
-    case Order::kLess:
+    case Ordering::kLess:
       return m.upper(a) < m.lower(b) ? Scalar(1) : m.lower(a) >= m.upper(b) || a.same(b) ? Scalar(0) : Scalar();
-    case Order::kLessEqual:
+    case Ordering::kLessEqual:
       return m.upper(a) <= m.lower(b) || a.same(b) ? Scalar(1) : m.lower(a) > m.upper(b) ? Scalar(0) : Scalar();
-    case Order::kGreater:
-      return compare(m, Order::kLess, b, a);
-    case Order::kGreaterEqual:
-      return compare(m, Order::kLessEqual, b, a);
-    case Order::kEqual:
+    case Ordering::kGreater:
+      return compare(m, Ordering::kLess, b, a);
+    case Ordering::kGreaterEqual:
+      return compare(m, Ordering::kLessEqual, b, a);
+    case Ordering::kEqual:
       return a.same(b) ? Scalar(1) : m.upper(a) < m.lower(b) || m.upper(b) < m.lower(a) ? Scalar(0) : Scalar();
   }
   return {};
 }
 
-template <Order kOrder>
+template <Ordering kOrder>
 Status comparison(Context& c) {
   BP_TRY(broadcast_inputs(c));
   if (floating(c)) return {};
@@ -300,21 +300,21 @@ constexpr RuleRow kRows[] = {
     {"", "Div", arithmetic<&Expressions::truncate_divide, over>},
     {"", "Dropout", dropout},
     {"", "Elu", same_shape},
-    {"", "Equal", comparison<Order::kEqual>},
+    {"", "Equal", comparison<Ordering::kEqual>},
     {"", "Erf", same_shape},
     {"", "Exp", same_shape},
     {"", "Floor", round_to_whole<down>},
     {"", "Gelu", same_shape},
-    {"", "Greater", comparison<Order::kGreater>},
-    {"", "GreaterOrEqual", comparison<Order::kGreaterEqual>},
+    {"", "Greater", comparison<Ordering::kGreater>},
+    {"", "GreaterOrEqual", comparison<Ordering::kGreaterEqual>},
     {"", "HardSigmoid", same_shape},
     {"", "HardSwish", same_shape},
     {"", "Identity", identity},
     {"", "IsInf", is_bool},
     {"", "IsNaN", is_bool},
     {"", "LeakyRelu", same_shape},
-    {"", "Less", comparison<Order::kLess>},
-    {"", "LessOrEqual", comparison<Order::kLessEqual>},
+    {"", "Less", comparison<Ordering::kLess>},
+    {"", "LessOrEqual", comparison<Ordering::kLessEqual>},
     {"", "Log", same_shape},
     {"", "Max", arithmetic<&Expressions::max, most>},
     {"", "Mean", broadcast_inputs},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that pick elements by index or put them there, and those that order elements.
+// Operators that gather or scatter elements by index, and those that sort.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -90,7 +90,7 @@ Status top_k(Context& c) {
   return c.set_shape(1, shape);
 }
 
-// Y, where each of its entries came first, where each of the input went, and how often.
+// Y, the first index of each entry, the entry of each input, and the counts.
 Status unique(Context& c) {
   Scalar distinct, given;
   if (c.has_attribute("axis")) {

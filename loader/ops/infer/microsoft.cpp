@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows for the outputs of com.microsoft operators that exported models use most. There are no schemas to check
-// them against: data types come from here, and extents where they are plain to see.
+// The com.microsoft operators that exported models use most. They have no schemas: data types come from these rules,
+// and extents where they are simple.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -92,7 +92,7 @@ Status quantized_binary(Context& c) {
   return broadcast_two(c, 0, 3);
 }
 
-// Pools and concatenations keep the type; extents of windows are left to who runs them.
+// Pools and concatenations keep the type; extents of windows are left unknown.
 Status quantized_pool(Context& c) {
   like(c, 0, 0);
   if (!c.ranked(0) || c.rank(0) < 3) return {};
@@ -127,7 +127,7 @@ Status fused_gemm(Context& c) {
 
 constexpr std::string_view kDomain = "com.microsoft";
 constexpr RuleRow kRows[] = {
-    {"", "SimplifiedLayerNormalization", simplified_norm},  // where ONNX Runtime puts it
+    {"", "SimplifiedLayerNormalization", simplified_norm},  // as in ONNX Runtime
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
     {kDomain, "FastGelu", same},

@@ -8,7 +8,7 @@ namespace {
 Status along_axis(Context& c) {
   if (c.ranked(0)) {
     int64_t axis;
-    // A number has no axis, and softmax of it is still defined.
+    // A scalar has no axis, but its softmax is defined.
     BP_TRY(c.axis(c.integer("axis"), std::max<int64_t>(c.rank(0), 1), axis));
   }
   return same_shape(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that ask for a shape or give one: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile.
+// Operators that read or change shapes: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile.
 #include <algorithm>
 
 #include "ops/infer/rules.h"
@@ -117,7 +117,7 @@ Status squeeze(Context& c) {
   } else {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i].is(1)) axes.push_back(static_cast<int64_t>(i));
-      if (!shape[i].is_number()) return {};  // whether it is 1 decides the rank
+      if (!shape[i].is_number()) return {};  // an extent of 1 decides the rank
     }
   }
   for (int64_t axis : axes) {

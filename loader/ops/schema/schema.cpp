@@ -43,7 +43,7 @@ uint32_t position(const std::string_view (&table)[kCount], std::string_view word
   return static_cast<uint32_t>(std::find(table, table + kCount, word) - table) % kCount;
 }
 
-// Cuts the text before the first `separator` off `rest`.
+// Removes the text before the first `separator` from `rest` and returns it.
 std::string_view cut(std::string_view& rest, char separator) {
   size_t end = std::min(rest.find(separator), rest.size());
   std::string_view head = rest.substr(0, end);

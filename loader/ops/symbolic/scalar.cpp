@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMostTerms = 12;
 constexpr size_t kMostAtoms = 8;
 constexpr size_t kLongestName = 80;
-// With terms, names and its entry in the table, and room for the temporary ones that lead to it.
+// Terms, names and the table entry, plus the temporary expressions on the way.
 constexpr uint64_t kBytesOfExpression = 2048;
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
@@ -41,7 +41,7 @@ void append(std::string& key, int64_t value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Brackets around a sum that becomes an operand.
+// Parentheses around a sum that becomes an operand.
 std::string operand(const std::string& name) {
   bool sum = name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos;
   return sum && name.back() != ')' ? "(" + name + ")" : name;

@@ -82,7 +82,7 @@ class Expressions {
     int64_t min, max;
     uint32_t symbol = BP_NONE;
     Scalar dividend = {};  // of a quotient by a number
-    int64_t divisor = 0;   // 0: the expression is no such quotient
+    int64_t divisor = 0;   // 0: the expression is not such a quotient
   };
 
   bool polynomial(const Scalar& a, Polynomial& out) const;

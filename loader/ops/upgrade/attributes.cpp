@@ -9,26 +9,26 @@
 namespace backplane::ops {
 namespace {
 
-// In no locale but ASCII's: in a Turkish one std::tolower does not change I, and INT32 would be unknown.
+// ASCII only: in a Turkish locale std::tolower does not change I, and INT32 would be unknown.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace
 
-// It listed the inputs that may be overwritten; no reader uses it any more.
+// It listed the inputs that may be overwritten, which nothing reads any more.
 Status no_consumed_inputs(Rewrite& r) {
   r.node.erase("consumed_inputs");
   return {};
 }
 
-// It said whether Y is wanted; now Y is wanted if it is present.
+// It stated whether Y is computed; now Y is computed if it is present.
 Status no_output_sequence(Rewrite& r) {
   r.node.erase("output_sequence");
   return {};
 }
 
-// 0, the default, meant training, but the models that are around were exported to be run.
+// 0, the default, meant training, but existing models were exported for inference.
 Status no_is_test(Rewrite& r) {
   if (r.node.attr("is_test", int64_t{0}) == 0) {
     r.note(r.node.op_type + " of opset 6 or older does not say is_test: run as in inference");
@@ -98,7 +98,7 @@ Status scatter_elements(Rewrite& r) {
   return {};
 }
 
-// The split could be an input of the data's type already; it comes to stand where Split-13 has it.
+// The split could already be an input, of the data's type; it moves to its place in Split-13.
 Status split_axis(Rewrite& r) {
   if (!r.node.find("axis")) r.node.set(Attribute::of("axis", int64_t{0}));
   if (r.node.input(1) != BP_NONE) {

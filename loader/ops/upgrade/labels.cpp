@@ -5,7 +5,7 @@
 
 namespace backplane::ops {
 
-// A list of strings said both directions; now keys and values are written out.
+// One list of strings defined both directions; now keys and values are explicit.
 Status label_encoder_keys(Rewrite& r) {
   const Attribute* classes = r.node.find("classes_strings");
   if (!classes) return r.invalid("attribute 'classes_strings' is missing");

@@ -26,7 +26,7 @@ Status batch_normalization_spatial(Rewrite& r) {
   return {};
 }
 
-// Training was meant where the running statistics are read.
+// Training was implied if the running statistics are read.
 Status batch_normalization_outputs(Rewrite& r) {
   if (r.is_read(3) || r.is_read(4)) return r.unsupported("the saved mean and variance are read");
   const bool training = r.is_read(1) || r.is_read(2);

@@ -40,7 +40,7 @@ Status resize_modes(Rewrite& r) {
     if (shrinks && grows) return r.unsupported("it grows along one axis and shrinks along another");
     if (shrinks) nearest = "ceil";
   } else {
-    r.note("Resize of opset 10 or older takes its scales from another node: read as growing");
+    r.note("Resize of opset 10 or older reads its scales from another node: treated as upsampling");
   }
   r.node.set(Attribute::of("nearest_mode", std::move(nearest)));
   return {};

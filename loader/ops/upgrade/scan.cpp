@@ -8,7 +8,7 @@ namespace backplane::ops {
 // scan.
 Status scan_batch(Rewrite& r) {
   Node& node = r.node;
-  if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is given");
+  if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is present");
   node.inputs.erase(node.inputs.begin());
   const size_t scans = static_cast<size_t>(node.attr("num_scan_inputs", int64_t{1}));
   if (scans > node.inputs.size()) return r.invalid("num_scan_inputs is larger than the number of inputs");
@@ -19,7 +19,7 @@ Status scan_batch(Rewrite& r) {
   const uint32_t body_index = node.find("body")->indices().front();
   std::unique_ptr<model::Graph> body = std::move(r.graph.subgraphs[body_index]);
   body->parent = middle.get();
-  for (model::Value& value : body->values) {  // what the body read from outside now passes through the middle
+  for (model::Value& value : body->values) {  // what the body read from outside is now passed through the outer scan
     if (value.outer == BP_NONE) continue;
     const ValueId passed = middle->add_value(r.graph.values[value.outer].name, r.graph.values[value.outer].type);
     middle->values[passed].outer = value.outer;

@@ -166,7 +166,7 @@ bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Forma
   return BP_DTYPE_UNDEFINED;
 }
 
-// Upgrades ask for data types before anything has been inferred; those follow from the schemas alone.
+// Upgrades need data types before inference; these follow from the schemas alone.
 void spread_dtypes(model::Graph& graph, const Node& node) {
   for (size_t slot = 0; slot < node.outputs.size() && slot < node.schema->outputs.size(); ++slot) {
     if (node.outputs[slot] == BP_NONE) continue;
@@ -218,7 +218,7 @@ Status upgrade_graph(model::Model& model, model::Graph& graph) {
     spread_dtypes(graph, node);
   };
   std::vector<Node>& nodes = graph.nodes;
-  std::vector<Node> made;  // empty, and the nodes stay where they are, until one of them gets company
+  std::vector<Node> made;  // stays empty until a node is inserted
   for (size_t n = 0; n < nodes.size(); ++n) {
     Node& node = nodes[n];
     model.charge(sizeof(Node), "upgrading operators");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every change of an operator is accounted for, and the changes that rewrite nodes do it as they should.
+// Every change of an operator is accounted for, and rewrites produce the right nodes.
 #include "ops/upgrade/upgrade.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string form(const Schema& schema) {
   return std::string(schema.domain) + "." + std::string(schema.name) + "-" + std::to_string(schema.since_version);
 }
 
-// Whether two forms differ in more than types: in what inputs, outputs and attributes there are, or in a default.
+// Whether two forms differ in more than types: in inputs, outputs, attributes or a default.
 bool differs(const Schema& a, const Schema& b) {
   const auto same_formal = [](const Formal& x, const Formal& y) { return x.name == y.name && x.option == y.option; };
   const auto same_rule = [](const AttributeRule& x, const AttributeRule& y) {
@@ -67,7 +67,7 @@ TEST(Upgrade, EveryEntryIsAChange) {
   }
 }
 
-// A model of one node with float inputs of these shapes, in this opset, and what it becomes. Keeps the bytes.
+// A model of one node with float inputs of these shapes, in this opset, after its upgrade. Keeps the bytes.
 struct Upgraded {
   std::string bytes;
   std::shared_ptr<Model> model;

@@ -362,7 +362,7 @@ class Instance : public Object {
     for (uint32_t i = 0; i < what.wait_count + what.signal_count; ++i) {
       const bp_point_t& point = i < what.wait_count ? what.waits[i] : what.signals[i - what.wait_count];
       if (bp_point_host(&point) == nullptr)
-        throw Error(BP_UNSUPPORTED, "this device waits for and signals host points alone");
+        throw Error(BP_UNSUPPORTED, "this device waits for and signals only host points");
     }
   }
   void do_work(const bp_run_t& what) {

@@ -141,12 +141,12 @@ class Host {
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
-      throw Error(BP_UNSUPPORTED, "this device waits for host points alone");
+      throw Error(BP_UNSUPPORTED, "this device waits only for host points");
     }
     Detail detail;
     detail.check(slots_.semaphore_wait(host_, semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel,
                                        detail.get()),
-                 "what the run waited for did not come");
+                 "the run's wait was not fulfilled");
   }
   // NULL `failure` means success.
   void signal(const bp_point_t& point, const bp_error_t* failure = nullptr) const noexcept {

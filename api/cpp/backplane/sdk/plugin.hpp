@@ -14,7 +14,7 @@ class Plugin {
     static const bp_plugin_t kNoOffer =
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
     static const bp_plugin_t kNoVersion =
-        refuse(BP_INCOMPATIBLE, "the host and this plugin speak no common ABI version");
+        refuse(BP_INCOMPATIBLE, "the host and this plugin have no common ABI version");
     static const bp_plugin_t kOtherSanitizer =
         refuse(BP_INCOMPATIBLE, "the host and this plugin were built with different sanitizers; build both alike");
     static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "mincut/push_relabel.h"
+
 #include <algorithm>
 
 #include "backplane/types.h"
-#include "mincut/residual.h"
 
 namespace backplane {
 namespace {
 
-// Highest label first, exact labels at the start and after every pass' worth of work, and the gap rule. It stops at a
+// Highest label first, exact labels at the start and after the work of a pass, and the gap rule. It stops at a
 // maximal preflow, which is all that a cut needs.
 //
 // `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.
@@ -139,7 +140,7 @@ struct PushRelabel {
 
 }  // namespace
 
-void send_by_labels(Residual& network) {
+void send_by_push_relabel(Residual& network) {
   const bool from_sink = network.unsent_to_sink() < network.unsent();
   if (from_sink) network.mirror();
   PushRelabel(network).run();

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs cut from models.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cases/model.h"
+#include "cases/network.h"
+#include "cases/random.h"
+
+namespace backplane::conform {
+
+// A convex graph of 2 to 12 nodes; nullopt if the draws of `random` found none with useful bounds.
+std::optional<Network> cut_from(const Model& model, Random& random, uint32_t opset);
+
+}  // namespace backplane::conform

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators that random graphs are made of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cases/graph_sampler.h"
+
+namespace backplane::conform {
+
+// Draws one node; false if the graph has no suitable values.
+struct NodeSampler {
+  bool (*make)(GraphSampler& sampler);
+  uint32_t weight;  // of the draw
+  bool linear;      // in the sense of Recipe
+};
+std::span<const NodeSampler> node_samplers();
+
+}  // namespace backplane::conform

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Estimates for operators with bodies: If, Loop, Scan.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "judge/estimate.h"
+
+namespace backplane::conform {
+
+// A node with bodies, from its inputs and all values of its graph. Throws std::invalid_argument, also for a loop of
+// more than kMaxLoopSteps.
+constexpr int64_t kMaxLoopSteps = 1 << 10;
+using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
+                                          const std::vector<Estimate>& around, bool flushes);
+struct ControlOperator {
+  std::string_view name;
+  std::vector<uint32_t> versions;  // as in Operator
+  Control compute;
+};
+std::span<const ControlOperator> control_operators();
+// NULL if it is none of them.
+Control find_control(std::string_view op);
+
+}  // namespace backplane::conform

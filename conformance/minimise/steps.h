@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to make a failing graph smaller.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "minimise/candidate.h"
+
+namespace backplane::conform {
+
+// Offers smaller candidates one after the other until one is taken; false if none is.
+using Attempt = std::function<bool(Network smaller)>;
+struct Step {
+  std::string_view name;
+  bool (*offer)(const Network& candidate, const Attempt& attempt);
+};
+// In the order in which they are worth trying: what removes much comes first.
+std::span<const Step> steps();
+
+}  // namespace backplane::conform

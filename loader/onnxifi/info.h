@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// onnxGetBackendInfo.
+#pragma once
+
+#include <string>
+
+#include "onnxifi/backend.h"
+
+namespace backplane::onnxifi {
+
+// The answer to onnxGetBackendInfo: the bytes of the value. Throws UNSUPPORTED_ATTRIBUTE.
+std::string info(const BackendId& id, onnxBackendInfo type);
+
+}  // namespace backplane::onnxifi

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `explain` and `info` print of nodes that no device supports.
+#pragma once
+
+#include <string>
+
+#include "command.h"
+
+namespace backplane::tools {
+
+// The nodes of a session's report that no device supports, and the same as text: a line for each operator.
+Json uncovered_nodes(const Json& report);
+std::string uncovered_text(const Json& nodes);
+
+}  // namespace backplane::tools

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that each function is defined in the unit that declares it.
+
+    scripts/gates/definitions.py [--root DIR]
+
+A free function that X.h declares is defined in X.cpp, where there is one. Headers that list functions of which each has a file of its own, such
+as tables of rules, are named in LISTS. Members are not checked: a class that is too long for one file says in its header where they are. Exit
+status: 0 if there is no violation, 1 if there is one, 77 if universal-ctags is missing.
+"""
+import argparse
+import collections
+import pathlib
+import shutil
+import subprocess
+import sys
+
+PARTS = ("backends", "cli", "conformance", "loader", "onnx")
+LISTS = {
+    "backends/gpu/ops/table.h": "the rows of each family",
+    "conformance/checks/group.h": "the groups of cases",
+    "conformance/report/write.h": "the formats of a report",
+    "loader/ops/infer/rules.h": "the rules of each family",
+    "loader/passes/passes.h": "the passes over a model",
+    "loader/ops/upgrade/upgrades.h": "the upgrade functions",
+}
+
+
+def sources(root: pathlib.Path) -> list[str]:
+    try:
+        out = subprocess.run(["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"], check=True,
+                             capture_output=True, text=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        out = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+    return [name for name in out if name.startswith(PARTS) and name.endswith((".h", ".cpp")) and (root / name).is_file()]
+
+
+def tags(root: pathlib.Path, files: list[str]):
+    """(kind, scope, name, file) of each prototype and function outside of classes and unnamed namespaces."""
+    out = subprocess.run(["ctags", "-f", "-", "--language-force=C++", "--c++-kinds=pf", "--fields=Ks", "-L", "-"], cwd=root, check=True,
+                         input="\n".join(files), capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        if line.startswith("!"):
+            continue
+        name, file, *fields = line.split("\t")
+        scope = next((field[len("namespace:"):] for field in fields if field.startswith("namespace:")), None)
+        kind = "prototype" if "prototype" in fields else "function" if "function" in fields else None
+        if scope is not None and kind is not None and "__anon" not in scope:
+            yield kind, scope, name, file
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    root = parser.parse_args(arguments).root
+    ctags = shutil.which("ctags")
+    if ctags is None or "Universal" not in subprocess.run([ctags, "--version"], capture_output=True, text=True, check=False).stdout:
+        print("skipped: universal-ctags is missing", file=sys.stderr)
+        return 77
+    files = sources(root)
+    declared = collections.defaultdict(set)
+    defined = collections.defaultdict(set)
+    for kind, scope, name, file in tags(root, files):
+        if kind == "prototype" and file.endswith(".h"):
+            declared[scope, name].add(file)
+        elif kind == "function" and file.endswith(".cpp"):
+            defined[scope, name].add(file)
+    known = set(files)
+    findings = checked = 0
+    for (scope, name), headers in sorted(declared.items()):
+        for header in sorted(headers):
+            own = header[:-len("h")] + "cpp"
+            there = {file for file in defined[scope, name] if file.split("/")[0] == header.split("/")[0]}
+            if own not in known or header in LISTS or not there:
+                continue
+            checked += 1
+            if own not in there:
+                print(f"{header}: {scope}::{name} is defined in {', '.join(sorted(there))}: declare it in the header of that file")
+                findings += 1
+    print(f"definitions: {checked} functions checked" + (f", findings: {findings}" if findings else ", no finding"))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
