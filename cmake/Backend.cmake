@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"] [DOMAIN com.acme] [VENDOR "Acme"] [DEVICE_KINDS cpu …])
-# backplane_install_backend(backplane_<id>)
+# backplane_install_backend(backplane_<id> [COMPONENT <name>])
 #
 # A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest, whose id is <DOMAIN>.<id> (DOMAIN is otherwise
 # BACKPLANE_BACKEND_DOMAIN or "local"). Target backplane_<id>. This file is installed: it works the same outside this tree after
@@ -64,10 +64,15 @@ endfunction()
 # The plugin to <libdir>/backplane, its manifest to <datadir>/backplane/backends.d.
 function(backplane_install_backend target)
   include(GNUInstallDirs)
+  cmake_parse_arguments(ARG "" "COMPONENT" "" ${ARGN})
+  set(component)
+  if(ARG_COMPONENT)
+    set(component COMPONENT ${ARG_COMPONENT})
+  endif()
   get_target_property(id ${target} BACKPLANE_ID)
   set(manifest ${CMAKE_CURRENT_BINARY_DIR}/installed_manifests/${id}.json)
   backplane_write_manifest(${target} ${manifest} ${CMAKE_INSTALL_FULL_DATADIR}/backplane/backends.d
     ${CMAKE_INSTALL_FULL_LIBDIR}/backplane)
-  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/backplane)
-  install(FILES ${manifest} DESTINATION ${CMAKE_INSTALL_DATADIR}/backplane/backends.d)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/backplane ${component})
+  install(FILES ${manifest} DESTINATION ${CMAKE_INSTALL_DATADIR}/backplane/backends.d ${component})
 endfunction()

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the site: the tree's pages by MkDocs, the headers by Doxygen, without anything that is fetched when it is read.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+scripts/site.sh [--out FOLDER]
+
+Builds the site in FOLDER (build/site/html) from the tracked pages and headers, and checks every link in it. index.html can be opened from
+the disk. Needs mkdocs and doxygen (scripts/setup.sh --gates installs them).
+
+Exit status: 0 if no link is broken, 77 if a tool is missing.
+END
+}
+
+out=''
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --out) out=$(realpath -m "${2:?--out needs a folder}"); shift 2 ;;
+        --help | -h) usage; exit 0 ;;
+        *) echo "site.sh: unknown option '$1'" >&2; usage >&2; exit 2 ;;
+    esac
+done
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+for tool in mkdocs doxygen; do
+    command -v "$tool" >/dev/null || { echo "site: skipped: $tool is missing; scripts/setup.sh --gates installs it"; exit 77; }
+done
+: "${out:=$PWD/build/site/html}"
+rm -rf build/site "$out"
+mkdir -p build/site
+/usr/bin/python3 -B docs/site/stage.py "$PWD" build/site/pages
+mkdocs --quiet build --config-file docs/site/mkdocs.yml --site-dir "$out" --strict
+rm -f "$out/404.html" # is for a server's root
+
+# Comments of the headers are plain ones: in front of a declaration, or behind it. Lines that part a header are none of these.
+filter='sed -E -e "/^ *(\/\*|\/\/) ---+/d" -e "s,^( *)/\* ,\1/** ," -e "s,([;{\,u)]) +/\* (.*),\1 /**< \2," -e "s,^( *)// ,\1/// ," -e "s,([;{\,]) +// (.*),\1 ///< \2,"'
+printf '%s\n' 'PROJECT_NAME = "Backplane: C ABI, C++ client and SDK"' 'INPUT = api/include/backplane api/cpp/backplane' 'RECURSIVE = YES' \
+    'FILE_PATTERNS = *.h *.hpp' 'EXTRACT_ALL = YES' 'OPTIMIZE_OUTPUT_FOR_C = YES' 'GENERATE_LATEX = NO' "OUTPUT_DIRECTORY = $out" \
+    'HTML_OUTPUT = headers' 'QUIET = YES' 'WARNINGS = NO' 'HAVE_DOT = NO' 'MACRO_EXPANSION = YES' 'EXPAND_ONLY_PREDEF = YES' \
+    'PREDEFINED = BP_EXPORT= BP_CALL= BP_EXTERN_C_BEGIN= BP_EXTERN_C_END=' 'JAVADOC_AUTOBRIEF = YES' 'SEARCHENGINE = NO' 'HTML_TIMESTAMP = NO' \
+    'STRIP_FROM_PATH = api/include api/cpp' 'INPUT_FILTER = build/site/filter.sh' >build/site/Doxyfile
+# shellcheck disable=SC2016
+printf '#!/bin/sh\n%s "$1"\n' "$filter" >build/site/filter.sh
+chmod +x build/site/filter.sh
+doxygen build/site/Doxyfile
+/usr/bin/python3 -B docs/site/check.py "$out"
