@@ -107,7 +107,9 @@ bp_status_t bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc, bp_b
     }
     BP_ASSIGN(auto builder, model::Builder::create(versions));
     auto made = std::make_unique<bp_builder_t>(bp_builder_t{std::move(builder)});
-    if (known.release) made->builder->keep(known.self, known.release);
+    model::Owner& owner = made->builder->add_owner();
+    owner.self = known.self;
+    owner.release = known.release;
     *out_builder = made.release();
     return {};
   });

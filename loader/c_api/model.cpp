@@ -43,11 +43,10 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
       from.weights.emplace_back(abi::string(weight.name), tensor);
     }
     BP_ASSIGN(auto model, model::import(from));
-    if (known.release) {
-      model->storage.reserve(model->storage.size() + 1);
-      model->storage.emplace_back(known.self, known.release);
-    }
+    model::Owner& owner = model->add_owner();
     *out_model = c_api::wrap(std::move(model));
+    owner.self = known.self;
+    owner.release = known.release;
     return {};
   });
 }

@@ -35,9 +35,8 @@ Status Builder::taken() const {
   return Status(BP_BAD_STATE, "the builder is empty: its graph was taken; create another one");
 }
 
-void Builder::keep(void* self, void (*release)(void*)) {
-  model_->storage.reserve(model_->storage.size() + 1);
-  model_->storage.emplace_back(self, release);
+Owner& Builder::add_owner() {
+  return model_->add_owner();
 }
 
 uint32_t Builder::symbol(std::string_view name) {

@@ -26,8 +26,8 @@ class Builder {
   // For the body of a control-flow node. This one must outlive it.
   std::unique_ptr<Builder> create_body();
 
-  // Calls release(self) when the model, or a builder without one, is gone.
-  void keep(void* self, void (*release)(void*));
+  // Lives as long as the model, or as the builder where no model was made.
+  Owner& add_owner();
 
   // The dimension of that name, for Type::dims.
   uint32_t symbol(std::string_view name);

@@ -157,6 +157,17 @@ struct Function {
 
 class WeightHashes;
 
+// Calls back when borrowed bytes are no longer used, once it was told whom.
+struct Owner {
+  void* self = nullptr;
+  void (*release)(void* self) = nullptr;
+  Owner() = default;
+  Owner(const Owner&) = delete;
+  ~Owner() {
+    if (release) release(self);
+  }
+};
+
 struct Model {
   int64_t ir_version = 0;
   std::string producer, producer_version, domain, doc;
@@ -172,6 +183,12 @@ struct Model {
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
   std::shared_ptr<Budget> budget;                    // of what follows from a file; null: no limit
 
+  // An owner that lives as long as the model; the caller sets whom it calls when nothing can fail any more.
+  Owner& add_owner() {
+    auto owner = std::make_shared<Owner>();
+    storage.push_back(owner);
+    return *owner;
+  }
   void charge(uint64_t bytes, std::string_view doing) {
     if (budget) budget->charge(bytes, doing);
   }

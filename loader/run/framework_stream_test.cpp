@@ -205,12 +205,12 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// It writes half a second after it was abandoned, to memory that must still be there.
+// One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and
+// whatever waited for it would wait until the test is stopped.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
-  const auto begin = std::chrono::steady_clock::now();
-  {
-    const Environment env = streaming({{"partial.fault", "late@n1#2"}});
+  for (const char* fault : {"late@n1#2", "hang@n1#2"}) {
+    const Environment env = streaming({{"partial.fault", fault}});
     Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
     exec.bind("x", x);
     exec.bind_output(0u, y);
@@ -231,7 +231,6 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
     EXPECT_EQ(failure([&] { env.stream(partial_id(env)); }).status(), BP_DEVICE_LOST);
     EXPECT_EQ(failure([&] { env.abandon_device(12345); }).status(), BP_NOT_FOUND);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400));
   std::this_thread::sleep_for(std::chrono::milliseconds(800));
 }
 

@@ -57,8 +57,8 @@ class Builder {
     desc.release = [](void* self) { delete static_cast<std::shared_ptr<Kept>*>(self); };
     bp_builder_t* builder = nullptr;
     detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &desc, &builder);
-    builder_ = std::shared_ptr<bp_builder_t>(builder, api().builder_destroy);
     static_cast<void>(owner.release());  // the loader's
+    builder_ = std::shared_ptr<bp_builder_t>(builder, api().builder_destroy);
   }
   // The body of a control-flow node. An input takes in the value of that name of the graph around it.
   Builder body() const {
