@@ -106,9 +106,10 @@ TEST_F(Expects, TheFirstFailureCounts) {
   refused(expect(call({x})).inputs(2).dtypes(kIntegers).that(false, BP_REASON_COST, text).also(nullptr).yes(1, 1),
           BP_REASON_OTHER, "1 inputs");
   EXPECT_EQ(made, 0);
-  refused(
-      expect(call({x})).that(true, BP_REASON_COST, text).also([](const Node&) { return no(BP_REASON_COST, "dear"); }),
-      BP_REASON_COST, "dear");
+  refused(expect(call({x})).that(true, BP_REASON_COST, text).also([](const Node&) {
+    return no(BP_REASON_COST, "expensive");
+  }),
+          BP_REASON_COST, "expensive");
 }
 
 }  // namespace

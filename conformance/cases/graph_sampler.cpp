@@ -77,7 +77,7 @@ void GraphSampler::undo() {
 
 // Small enough that 16-bit types do not overflow, with bounds tight enough to detect a device that computes with
 // 16 bits.
-bool GraphSampler::means_something(const Estimate& estimate) const {
+bool GraphSampler::is_useful(const Estimate& estimate) const {
   constexpr double kLargest = 256;
   if (estimate.value.values.empty() || estimate.value.values.size() > 2048 || estimate.value.rank() > 5) return false;
   double largest = 0, error = 0;
@@ -98,7 +98,7 @@ bool GraphSampler::add(const std::string& op, std::vector<uint32_t> inputs, Attr
   std::vector<const Estimate*> operands;
   for (const uint32_t value : node.inputs) operands.push_back(value == BP_NONE ? nullptr : &values_[value]);
   std::vector<Estimate> results = estimate(node, operands, false);
-  if (!std::all_of(results.begin(), results.end(), [&](const Estimate& one) { return means_something(one); })) {
+  if (!std::all_of(results.begin(), results.end(), [&](const Estimate& one) { return is_useful(one); })) {
     return false;
   }
   for (uint32_t o = 0; o < outputs; ++o) node.outputs[o] = add_value(std::move(results[o]));

@@ -51,7 +51,7 @@ class GraphSampler {
 
  private:
   uint32_t add_value(Estimate estimate);
-  bool means_something(const Estimate& estimate) const;
+  bool is_useful(const Estimate& estimate) const;
 
   Random& random_;
   const Recipe& recipe_;

@@ -274,7 +274,7 @@ TEST(MutatedGraphs, AreRefusedOrComputedCompletely) {
         mutate(random, runs.spec);
         try {
           for (const Estimate& value : estimate(runs.spec, runs.inputs[0], false)) {
-            if (value.is_there()) {
+            if (value.is_computed()) {
               EXPECT_TRUE(is_whole(value.value));
             }
           }

@@ -31,7 +31,7 @@ struct Problem {
   std::vector<Argument> arguments;
   uint32_t outputs = 1;
   bool exact_sums = false;         // the inputs are integers that make every sum exact
-  bool drawn_around_zero = false;  // see Circumstances
+  bool drawn_around_zero = false;  // see JudgeOptions
 };
 
 // One operator case; `make` returns the same problem for the same stream.

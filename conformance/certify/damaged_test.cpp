@@ -304,7 +304,7 @@ TEST_F(Hostile, Times) {
   EXPECT_EQ(refusal("2026-11-20T14:00:00Z"), "");
   EXPECT_THAT(refusal("2026-11-20T12:30:00Z"), testing::HasSubstr("not after its start"));
   EXPECT_THAT(refusal("2199-01-01T00:00:00Z"), testing::HasSubstr("in the future"));
-  EXPECT_THAT(refusal("yesterday"), testing::HasSubstr("no time"));
+  EXPECT_THAT(refusal("yesterday"), testing::HasSubstr("not a time"));
 }
 
 TEST_F(Hostile, FilesThatWereNotCommitted) {

@@ -72,7 +72,7 @@ class Page {
                           : fmt::format("<p class=\"{}\">{}</p>\n", kind, html(text));
   }
   void raw(std::string_view markup) { body_ += markup; }
-  void facts(const std::vector<std::pair<std::string, std::string>>& rows) {
+  void properties(const std::vector<std::pair<std::string, std::string>>& rows) {
     body_ += "<dl>\n";
     for (const auto& [name, value] : rows) {
       if (!value.empty()) body_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html(name), html(value));
@@ -137,12 +137,12 @@ void add_levels(Page& page, const Certificate& certificate) {
 void add_machine(Page& page, const Certificate& certificate) {
   const Proof& proof = certificate.proof;
   const Identity& who = proof.record.header.identity;
-  std::vector<std::pair<std::string, std::string>> facts = {
+  std::vector<std::pair<std::string, std::string>> properties = {
       {"device", who.device}, {"driver", or_unknown(who.driver)}, {"architecture", who.arch}};
   const nlohmann::ordered_json machine = parse_record(proof.statement.machine_json);
   for (const auto& [key, value] : machine.items())
-    facts.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-  page.facts(facts);
+    properties.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  page.properties(properties);
 }
 
 void add_exceptions(Page& page, const Certificate& certificate) {
@@ -206,11 +206,11 @@ void add_results(Page& page, const Run& run) {
 void add_files(Page& page, const Certificate& certificate) {
   const Proof& proof = certificate.proof;
   page.heading("Files");
-  page.facts({{"plugin", proof.commitment.plugin},
-              {"manifest", proof.commitment.manifest},
-              {"loader", proof.commitment.loader},
-              {"harness", proof.commitment.harness},
-              {"case list", proof.commitment.list}});
+  page.properties({{"plugin", proof.commitment.plugin},
+                   {"manifest", proof.commitment.manifest},
+                   {"loader", proof.commitment.loader},
+                   {"harness", proof.commitment.harness},
+                   {"case list", proof.commitment.list}});
   std::vector<std::vector<std::string>> rows;
   for (const LoadedFile& file : proof.statement.files)
     rows.push_back({file.path, file.sha256.empty() ? "could not be read" : file.sha256});
@@ -287,7 +287,7 @@ std::string html_of(const Certificate& certificate) {
 
   page.heading("Who signed");
   for (const std::string& line : signers_of(certificate)) page.paragraph(line);
-  page.facts(
+  page.properties(
       {{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate))},
        {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate))},
        {"started", header.started},

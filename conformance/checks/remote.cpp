@@ -170,13 +170,13 @@ Identity RemoteDevice::identity() {
   return who;
 }
 
-const RemoteDevice::Facts& RemoteDevice::facts() {
-  if (!facts_) {
+const RemoteDevice::DeviceProperties& RemoteDevice::properties() {
+  if (!properties_) {
     const std::string reply = call_(request(Ask::kFacts).take(), kMaxReply);
     Reader reader = opened(reply);
-    facts_ = Facts{reader.number<uint32_t>(), reader.number<uint32_t>()};
+    properties_ = DeviceProperties{reader.number<uint32_t>(), reader.number<uint32_t>()};
   }
-  return *facts_;
+  return *properties_;
 }
 
 Answer RemoteDevice::coverage(const GraphSpec& spec, std::vector<Claim>& out_claims) {

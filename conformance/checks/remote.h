@@ -29,9 +29,9 @@ class RemoteDevice {
 
   uint64_t seed() const { return seed_; }
   Identity identity();
-  uint32_t newest_opset() { return facts().newest_opset; }
-  bool flushes() { return (facts().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
-  bool is_deterministic() { return (facts().flags & BP_DEVICE_DETERMINISTIC) != 0; }
+  uint32_t newest_opset() { return properties().newest_opset; }
+  bool flushes() { return (properties().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
+  bool is_deterministic() { return (properties().flags & BP_DEVICE_DETERMINISTIC) != 0; }
 
   // One claim for each node.
   Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
@@ -47,14 +47,14 @@ class RemoteDevice {
   const std::string& misuse() const { return misuse_; }
 
  private:
-  struct Facts {
+  struct DeviceProperties {
     uint32_t newest_opset = 0, flags = 0;
   };
-  const Facts& facts();
+  const DeviceProperties& properties();
 
   Call call_;
   uint64_t seed_;
-  std::optional<Facts> facts_;
+  std::optional<DeviceProperties> properties_;
   std::string misuse_;
 };
 

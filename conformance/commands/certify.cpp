@@ -210,17 +210,17 @@ std::function<int()> declare(cli::Command command) {
       subcommand(command, *options, "run", "runs what was committed, with seeds of the nonce, and signs");
   second.add_option("--plugin", options->run.plugin, "The library of the backend under test");
   second.add_option("--manifest", options->manifest, "The plugin's manifest");
-  second.add_option("--nonce", options->nonce, "The certifier's answer to the commitment").required();
+  second.add_option("--nonce", options->nonce, "The certifier's nonce for the commitment").required();
   second.add_option("--key", options->key, "The vendor's key file").required();
   declare_execution(second, options->run);
   declare_exceptions(second, options->run);
-  second.add_flag("--resume", options->run.resume, "Go on with a run that was interrupted");
+  second.add_flag("--resume", options->run.resume, "Continue an interrupted run");
 
   cli::Command third = subcommand(command, *options, "countersign",
                                   "verifies BUNDLE, runs a sample of its cases again, and signs it as a laboratory");
   third.add_option("--key", options->key, "The laboratory's key file").required();
   third.add_option("--plugin", options->run.plugin, "The plugin").required();
-  third.add_option("--sample", options->sample, "How many cases are run again").range(1, 1 << 24);
+  third.add_option("--sample", options->sample, "Number of cases to run again").range(1, 1 << 24);
   declare_execution(third, options->run);
 
   cli::Command fourth = command.add_command("accept-waivers", "signs a file of waivers as the certifier, to FILE.sig");

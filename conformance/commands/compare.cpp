@@ -27,8 +27,8 @@ int compare(const Options& options) {
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote").required();
-  command.add_option("AFTER", options->run, "The run to judge by it").required();
-  command.add_flag("--json", options->json, "As JSON on standard output");
+  command.add_option("AFTER", options->run, "The run to compare with it").required();
+  command.add_flag("--json", options->json, "Print JSON on standard output");
   return [options] { return compare(*options); };
 }
 

@@ -15,9 +15,10 @@ std::function<int()> declare(cli::Command command) {
     std::string name, owner, folder = ".";
   };
   const auto options = std::make_shared<KeyOptions>();
-  command.add_option("NAME", options->name, "The files are NAME.key, to keep, and NAME.pub, to give away").required();
-  command.add_option("--owner", options->owner, "Who signs with it, as people know them").required();
-  command.add_option("--folder", options->folder, "Where the files go");
+  command.add_option("NAME", options->name, "Name of the files: NAME.key, to keep secret, and NAME.pub, to publish")
+      .required();
+  command.add_option("--owner", options->owner, "Name of the owner, for people").required();
+  command.add_option("--folder", options->folder, "Folder for the files");
   return [options] {
     const Key key = make_key(options->owner);
     write_key(key, options->folder, options->name);

@@ -27,7 +27,7 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   declare_case_options(command, options->case_options);
   command.add_flag("--lists", options->lists,
-                   "Each profile's version, selection, number of cases and the SHA-256 of their names instead");
+                   "Print each profile's version, selection, number of cases and the SHA-256 of their names instead");
   return [options] {
     if (options->lists) {
       print_lists();

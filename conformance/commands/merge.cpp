@@ -17,7 +17,7 @@ std::function<int()> declare(cli::Command command) {
   };
   const auto options = std::make_shared<Options>();
   command.add_option("PARTS", options->parts, "The folders, or journals, of all shards").required();
-  command.add_option("--out", options->out, "Folder for the journal of the whole");
+  command.add_option("--out", options->out, "Folder for the merged journal");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
   command.add_flag("--json", options->json, "The summary as JSON on standard output");

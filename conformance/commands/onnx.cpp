@@ -140,14 +140,14 @@ std::function<int()> declare_data_command(cli::Command command, const char* name
   options->command = name;
   command.add_option("--data", options->data,
                      "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
-  command.add_option("--device", options->device, "The device under test, as `backplane list` calls it");
-  command.add_option("--plugin", options->plugin, "The backend under test alone: its library or manifest");
+  command.add_option("--device", options->device, "The device under test, by its name in `backplane list`");
+  command.add_option("--plugin", options->plugin, "Use only this backend: its library or manifest");
   command.add_option("--filter", options->filter, "Only cases whose name matches this glob");
   command.add_option("--shard", options->shard, "Only part i of n, as i/n");
-  command.add_option("--jobs", options->jobs, "Processes at a time").range(1, 1024);
-  command.add_option("--timeout", options->timeout, "Seconds for each case").range(0.1, 86400.0);
+  command.add_option("--jobs", options->jobs, "Number of parallel processes").range(1, 1024);
+  command.add_option("--timeout", options->timeout, "Time limit of a case in seconds").range(0.1, 86400.0);
   command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
-  command.add_flag("--resume", options->resume, "Go on with the journal in --out: what it has is not run again");
+  command.add_flag("--resume", options->resume, "Continue the journal in --out: cases with a result are not run again");
   command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
   command.add_flag("--strict", options->strict, "Fail if anything is not supported");
   command.add_flag("--json", options->json, "The summary as JSON on standard output");

@@ -185,12 +185,12 @@ bool same_bytes(const std::vector<Value>& a, const std::vector<Value>& b) {
 }
 
 // Runs with random results: types and shapes are compared, values tested against their distribution.
-Result run_draws(Run& run, Law law, const std::vector<Value>& expected) {
+Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& expected) {
   constexpr int kRuns = 64;
   std::vector<Value> first;
   std::vector<Value> inputs;
   for (const std::shared_ptr<Value>& value : run.given) inputs.push_back(*value);
-  Draws draws(law, inputs);
+  Draws draws(distribution, inputs);
   for (int i = 0; i < kRuns; ++i) {
     if (i > 0) run.exec.run();
     std::vector<Value> seen;
@@ -228,7 +228,8 @@ Result run_data_set(Run run, const fs::path& folder, const Tolerance& tolerance)
   const std::vector<Value> expected = read_expected(run, outputs);
   Comparison comparison = compare_outputs(run, expected, tolerance_for(run, tolerance));
   if (comparison.answer == Comparison::kEqual) return {"", State::kPass, "", 0, 0};
-  if (const std::optional<Law> law = law_of(run.graph)) return run_draws(run, *law, expected);
+  if (const std::optional<Distribution> distribution = distribution_of(run.graph))
+    return run_draws(run, *distribution, expected);
   Result result = failed(std::move(comparison.reason));
   if (comparison.answer == Comparison::kMistrusted) result.state = State::kMistrusted;
   return result;

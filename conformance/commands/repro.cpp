@@ -26,10 +26,9 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("CASE", options->name, "The case's full name").required();
   declare_target(command, options->run);
-  command.add_option("--seed", options->run.seeds.seed, "From which its inputs are drawn");
-  command.add_flag("--full", options->case_options.full, "As in a full run, whose loops are longer");
-  command.add_option("--minimise", options->minimise,
-                     "Folder for the smallest graph that still fails, as ONNX test data");
+  command.add_option("--seed", options->run.seeds.seed, "Seed of its inputs");
+  command.add_flag("--full", options->case_options.full, "With the longer loops of a full run");
+  command.add_option("--minimise", options->minimise, "Folder for a minimised failing graph, as ONNX test data");
   declare_models(command, options->case_options);
   declare_execution(command, options->run);
   declare_exceptions(command, options->run);

@@ -21,38 +21,39 @@ bool is_any_of(std::string_view op, std::initializer_list<std::string_view> name
 
 }  // namespace
 
-std::optional<Law> law_of(const view::Graph& graph) {
+std::optional<Distribution> distribution_of(const view::Graph& graph) {
   const std::vector<view::Node> nodes = graph.nodes();
-  if (nodes.size() == 1 && nodes[0].op_type() == "Bernoulli") return Law::kBernoulli;
-  if (nodes.size() == 1 && nodes[0].op_type() == "Dropout") return Law::kDropout;
+  if (nodes.size() == 1 && nodes[0].op_type() == "Bernoulli") return Distribution::kBernoulli;
+  if (nodes.size() == 1 && nodes[0].op_type() == "Dropout") return Distribution::kDropout;
   // Bernoulli as a uniform draw that is compared with x.
-  std::optional<Law> law;
+  std::optional<Distribution> distribution;
   for (const view::Node& node : nodes) {
     if (is_any_of(node.op_type(), {"RandomUniformLike", "Cast"})) continue;
-    if (law || !is_any_of(node.op_type(), {"Greater", "Less"})) return std::nullopt;
+    if (distribution || !is_any_of(node.op_type(), {"Greater", "Less"})) return std::nullopt;
     const uint32_t first = node.input(0).raw().producer;
     const bool draw_is_first = first != BP_NONE && graph.node(first).op_type() == "RandomUniformLike";
-    law = draw_is_first == (node.op_type() == "Less") ? Law::kBernoulli : Law::kBernoulliRest;
+    distribution =
+        draw_is_first == (node.op_type() == "Less") ? Distribution::kBernoulli : Distribution::kBernoulliRest;
   }
-  return law;
+  return distribution;
 }
 
-Draws::Draws(Law law, const std::vector<onnx::Value>& inputs) : law_(law) {
+Draws::Draws(Distribution distribution, const std::vector<onnx::Value>& inputs) : distribution_(distribution) {
   if (inputs.empty() || inputs[0].kind != BP_KIND_TENSOR) throw onnx::Malformed("the test data have no input 0");
   x_ = inputs[0].tensor;
-  if (law_ != Law::kDropout || inputs.size() < 2) return;
+  if (distribution_ != Distribution::kDropout || inputs.size() < 2) return;
   const onnx::Tensor& ratio = inputs[1].tensor;
   if (ratio.count() != 1 || !onnx::is_inexact(ratio.dtype)) throw onnx::Malformed("input 1 is not a ratio");
   ratio_ = number(ratio, 0);
 }
 
 std::string Draws::add(const std::vector<onnx::Value>& outputs) {
-  return law_ == Law::kDropout ? add_dropout(outputs) : add_bernoulli(outputs.at(0).tensor);
+  return distribution_ == Distribution::kDropout ? add_dropout(outputs) : add_bernoulli(outputs.at(0).tensor);
 }
 
 std::string Draws::add_bernoulli(const onnx::Tensor& y) {
   for (uint64_t i = 0; i < y.count(); ++i) {
-    const double x = number(x_, i), p = law_ == Law::kBernoulli ? x : 1 - x, seen = number(y, i);
+    const double x = number(x_, i), p = distribution_ == Distribution::kBernoulli ? x : 1 - x, seen = number(y, i);
     if (seen != 0 && seen != 1) return fmt::format("element {} is {}, neither 0 nor 1", i, seen);
     if ((p <= 0 && seen != 0) || (p >= 1 && seen != 1))
       return fmt::format("element {} is {} with probability {}", i, seen, p);

@@ -10,20 +10,20 @@
 
 namespace backplane::conform {
 
-enum class Law {
+enum class Distribution {
   kBernoulli,      // y is 1 with probability x, else 0
   kBernoulliRest,  // y is 1 with probability 1 - x, as in ONNX's own expansion of Bernoulli
   kDropout,        // y is 0 with probability ratio, else x / (1 - ratio); mask says which
 };
 
 // The distribution of a graph that is one such operator, or ONNX's own expansion of it; nullopt for others.
-std::optional<Law> law_of(const view::Graph& graph);
+std::optional<Distribution> distribution_of(const view::Graph& graph);
 
 // The outputs of several runs on the same inputs, and whether they are likely.
 class Draws {
  public:
   // `inputs` are the graph's, in order. Throws onnx::Malformed where they are not what the law needs.
-  Draws(Law law, const std::vector<onnx::Value>& inputs);
+  Draws(Distribution distribution, const std::vector<onnx::Value>& inputs);
   // Adds another run's outputs, whose types and shapes the caller has compared. Returns what is impossible in them, or
   // an empty text.
   std::string add(const std::vector<onnx::Value>& outputs);
@@ -35,7 +35,7 @@ class Draws {
   std::string add_bernoulli(const onnx::Tensor& y);
   std::string add_dropout(const std::vector<onnx::Value>& outputs);
 
-  Law law_;
+  Distribution distribution_;
   onnx::Tensor x_;
   double ratio_ = 0.5;  // of dropout
   double seen_ = 0, mean_ = 0, variance_ = 0;

@@ -24,26 +24,26 @@ std::vector<float> alternating(float even, float odd) {
 }
 
 TEST(Statistics, HalfOfFairDrawsAreOnes) {
-  Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
+  Draws draws(Distribution::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
   EXPECT_EQ(draws.add({floats(alternating(0, 1))}), "");
   EXPECT_EQ(draws.fault(), "");
 }
 
 TEST(Statistics, AConstantGeneratorIsCaught) {
-  Draws draws(Law::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
+  Draws draws(Distribution::kBernoulli, {floats(std::vector<float>(400, 0.5f))});
   EXPECT_EQ(draws.add({floats(std::vector<float>(400, 1.0f))}), "");
   EXPECT_NE(draws.fault(), "");
 }
 
 TEST(Statistics, ImpossibleValuesAreCaughtAtOnce) {
-  Draws draws(Law::kBernoulli, {floats({0.0f, 0.5f})});
+  Draws draws(Distribution::kBernoulli, {floats({0.0f, 0.5f})});
   EXPECT_NE(draws.add({floats({1.0f, 0.0f})}), "");
   EXPECT_NE(draws.add({floats({0.0f, 0.25f})}), "");
 }
 
 TEST(Statistics, DropoutScalesKeptElements) {
   const std::vector<onnx::Value> inputs = {floats(std::vector<float>(400, 3.0f)), floats({0.5f})};
-  Draws draws(Law::kDropout, inputs);
+  Draws draws(Distribution::kDropout, inputs);
   EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");
   EXPECT_EQ(draws.fault(), "");
   EXPECT_NE(draws.add({floats(alternating(0, 3)), floats(alternating(0, 1))}), "");  // not scaled

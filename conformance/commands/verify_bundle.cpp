@@ -110,17 +110,17 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("BUNDLE", options->bundle, "The bundle's folder").required();
   command.add_option("--trust", options->trust,
-                     "File or folder of the keys that you trust, with owners, roles, validity and revocation");
-  command.add_option("--vendor-key", options->vendor_key, "The public key that the vendor is known by");
+                     "File or folder of trusted keys, with owners, roles, validity and revocation");
+  command.add_option("--vendor-key", options->vendor_key, "The vendor's public key");
   command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned");
-  command.add_option("--nonce", options->nonce, "The nonce that the certifier drew");
+  command.add_option("--nonce", options->nonce, "The certifier's nonce");
   command.add_option("--commitment", options->commitment, "The commitment that the certifier was sent, or its SHA-256");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
-  command.add_option("--html", options->html, "File for the bundle as one page");
-  command.add_option("--plugin", options->run.plugin, "The plugin: a sample of the cases is run again");
+  command.add_option("--html", options->html, "File for an HTML page of the bundle");
+  command.add_option("--plugin", options->run.plugin, "The plugin, to run a sample of the cases again");
   command.add_option("--sample", options->sample, "How many").range(1, 1 << 24);
-  command.add_flag("--json", options->json, "As JSON on standard output");
+  command.add_flag("--json", options->json, "Print JSON on standard output");
   declare_execution(command, options->run);
   return [options] { return verify_bundle(*options); };
 }

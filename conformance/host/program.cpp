@@ -80,8 +80,8 @@ Answer Instance::bind(uint32_t slot, bp_tensor_t tensor) {
   return {status, Stage::kBind, detail.text()};
 }
 
-bp_status_t Instance::give_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
-                                  bp_tensor_t* out_tensor) {
+bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
+                                     bp_tensor_t* out_tensor) {
   // The reference knows the extents: any others are a wrong result.
   Instance& instance = **static_cast<Instance**>(self);
   const uint32_t index = slot >= BP_SLOT_OUTPUT ? slot - BP_SLOT_OUTPUT : slot;
@@ -104,7 +104,7 @@ Answer Instance::run(const RunSettings& settings) {
                         .deadline = settings.deadline,
                         .cancel = settings.cancel,
                         .self = &end,
-                        .output = give_output,
+                        .output = provide_output,
                         .done = [](void* self, bp_status_t status, const bp_error_t*) {
                           End& e = *static_cast<End*>(self);
                           const std::lock_guard lock(e.mutex);

@@ -72,8 +72,8 @@ class Instance {
  private:
   Instance(const Program& program, bp_instance_t* raw) : program_(program), raw_(raw) {}
   const bp_instance_api_t& api() const { return *program_.device().plugin().instance; }
-  static bp_status_t give_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
-                                 bp_tensor_t* out_tensor);
+  static bp_status_t provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+                                    bp_tensor_t* out_tensor);
 
   const Program& program_;
   bp_instance_t* raw_;

@@ -45,7 +45,7 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   std::vector<Estimate> outputs;
   for (const uint32_t output : body.outputs) {
     require(output < values.size(), "an output of a body is a value that it does not have");
-    require(values[output].is_there(), "an output of a body is not computed");
+    require(values[output].is_computed(), "an output of a body is not computed");
     outputs.push_back(values[output]);
   }
   return outputs;

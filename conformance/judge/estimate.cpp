@@ -111,7 +111,7 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
     std::vector<const Estimate*> operands;
     for (const uint32_t input : node.inputs) {
       require(input == BP_NONE || input < values.size(), "a node reads a value that the graph does not have");
-      require(input == BP_NONE || values[input].is_there(), "a node reads a value that is not computed before it");
+      require(input == BP_NONE || values[input].is_computed(), "a node reads a value that is not computed before it");
       operands.push_back(input == BP_NONE ? nullptr : &values[input]);
     }
     const Control control = find_control(node.op_type);

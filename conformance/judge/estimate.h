@@ -18,7 +18,7 @@ struct Estimate {
   std::vector<double> error, typical;
 
   // False for a value that was not computed: even a scalar has an element.
-  bool is_there() const { return !value.values.empty() || !value.extents.empty(); }
+  bool is_computed() const { return !value.values.empty() || !value.extents.empty(); }
   // For the judge.
   Reference reference() const;
 };

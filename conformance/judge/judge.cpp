@@ -129,7 +129,7 @@ Judgement judge_steps(const Reference& reference, const onnx::Tensor& seen) {
 
 }  // namespace
 
-Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circumstances& circumstances) {
+Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options) {
   const Array& expected = reference.value;
   if (seen.dtype != expected.dtype || seen.extents != expected.extents) {
     return wrong(fmt::format("the output is {}, expected {}", onnx::describe(seen),
@@ -146,7 +146,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
     Element e = {expected.values[i], onnx::number_at(seen, i).real(), 0};
     numbers[i] = e.seen;
     e.bound = bound(reference.rule, type, e.expected, reference.scale.empty() ? 0 : reference.scale[i]);
-    if (circumstances.flushes) e.bound += type.min_normal();
+    if (options.flushes) e.bound += type.min_normal();
     const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // that may cancel to 0
     missing += e.seen == 0 && std::fabs(e.expected) >= std::max(noise, type.min_normal());
     result.close = result.close && close(e.expected, e.seen);
@@ -161,7 +161,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circ
     }
   }
   if (result.answer == Judgement::kRight && reference.rule.kind == Rule::kDot) {
-    result.reason = whole_dot_fault(reference, numbers, type, circumstances.drawn_around_zero);
+    result.reason = whole_dot_fault(reference, numbers, type, options.drawn_around_zero);
     if (!result.reason.empty()) result.answer = Judgement::kWrong;
   }
   if (result.answer == Judgement::kRight && reference.rule.kind == Rule::kGraph) {

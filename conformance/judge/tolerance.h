@@ -57,11 +57,11 @@ struct Judgement {
   Histogram errors = {};
 };
 
-struct Circumstances {
+struct JudgeOptions {
   bool flushes = false;            // the device declares that it flushes subnormals
   bool drawn_around_zero = false;  // the inputs of a dot product are, and it has no bias: its error must be unbiased
 };
 
-Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Circumstances& circumstances);
+Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options);
 
 }  // namespace backplane::conform

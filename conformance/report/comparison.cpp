@@ -16,12 +16,12 @@ bool is_less_accurate(const Result& before, const Result& after) {
   return after.worst > 0.1 && after.worst > 1.5 * before.worst;
 }
 
-std::vector<FactChange> compare_facts(const Run& before, const Run& after) {
-  const auto list = before.facts();
+std::vector<PropertyChange> compare_properties(const Run& before, const Run& after) {
+  const auto list = before.properties();
   const std::map<std::string, std::string> old(list.begin(), list.end());
   std::map<std::string, std::string> gone = old;
-  std::vector<FactChange> changes;
-  for (const auto& [label, value] : after.facts()) {
+  std::vector<PropertyChange> changes;
+  for (const auto& [label, value] : after.properties()) {
     const auto found = old.find(label);
     const std::string was = found == old.end() ? "" : found->second;
     if (was != value) changes.push_back({label, was, value});
@@ -68,7 +68,7 @@ void add_list(std::string& text, std::string_view title, const std::vector<Chang
 }  // namespace
 
 RunComparison compare_runs(const Run& before, const Run& after) {
-  RunComparison comparison{.title = before.title(), .facts = compare_facts(before, after)};
+  RunComparison comparison{.title = before.title(), .properties = compare_properties(before, after)};
   std::map<std::string_view, const Result*> old;
   for (const Result& result : before.results) old.emplace(result.name, &result);
   for (const Result& now : after.results) {
@@ -92,8 +92,8 @@ std::string RunComparison::conclusion() const {
 
 std::string RunComparison::to_text() const {
   std::string text;
-  for (const FactChange& fact : facts)
-    text += fmt::format("{:14} {}: '{}' -> '{}'\n", "differs", fact.label, fact.before, fact.after);
+  for (const PropertyChange& property : properties)
+    text += fmt::format("{:14} {}: '{}' -> '{}'\n", "differs", property.label, property.before, property.after);
   add_list(text, "better", better);
   add_list(text, "less accurate", less_accurate);
   add_list(text, "new", appeared);
@@ -124,7 +124,8 @@ std::string RunComparison::to_json() const {
                                  {"appeared", list(appeared)},
                                  {"vanished", list(vanished)},
                                  {"facts", nlohmann::ordered_json::array()}};
-  for (const FactChange& fact : facts) json["facts"].push_back({fact.label, fact.before, fact.after});
+  for (const PropertyChange& property : properties)
+    json["facts"].push_back({property.label, property.before, property.after});
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -16,13 +16,13 @@ struct Change {
   std::string text;                    // the reason, or the errors
 };
 
-struct FactChange {
+struct PropertyChange {
   std::string label, before, after;
 };
 
 struct RunComparison {
   std::string title;  // of the run before
-  std::vector<FactChange> facts;
+  std::vector<PropertyChange> properties;
   std::vector<Change> worse, better;  // right before and not now, and the other way round
   std::vector<Change>
       less_accurate;  // right in both, with half as much error again or more, and over a tenth of the bound

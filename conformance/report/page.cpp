@@ -86,7 +86,7 @@ std::string html_page(const Run& run, const RunComparison* comparison) {
   const RunOutcome outcome = conform::outcome(run.header, run.results);
   const Json data = {{"title", run.title()},
                      {"fault", outcome.fault},
-                     {"facts", run.facts()},
+                     {"facts", run.properties()},
                      {"states", kStateNames},
                      {"totals", states_of(all)},
                      {"seconds", all.seconds},

@@ -64,7 +64,7 @@ TEST(Report, ReadsTheRun) {
   EXPECT_EQ(run.title(), "acme 2.1");
   ASSERT_EQ(run.results.size(), 2u);  // a line without an end does not count
   EXPECT_EQ(run.results[0].name, "a");
-  EXPECT_THAT(run.facts(), Contains(std::pair<std::string, std::string>("seed", "7")));
+  EXPECT_THAT(run.properties(), Contains(std::pair<std::string, std::string>("seed", "7")));
   EXPECT_THROW(read_run("/nonexistent"), Usage);
   EXPECT_THROW(run_of({"nonsense"}), Usage);
 }

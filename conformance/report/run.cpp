@@ -35,10 +35,10 @@ std::string Run::title() const {
   return who.version.empty() ? who.backend : who.backend + " " + who.version;
 }
 
-std::vector<std::pair<std::string, std::string>> Run::facts() const {
+std::vector<std::pair<std::string, std::string>> Run::properties() const {
   const Identity& who = header.identity;
   const Shard shard = header.shard;
-  std::vector<std::pair<std::string, std::string>> facts = {
+  std::vector<std::pair<std::string, std::string>> properties = {
       {"device", who.device},
       {"profiles", fmt::format("{}", fmt::join(header.profiles, ", "))},
       {"selection", header.selection},
@@ -57,8 +57,8 @@ std::vector<std::pair<std::string, std::string>> Run::facts() const {
       {"waivers", header.waivers},
       {"harness SHA-256", header.harness},
   };
-  std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
-  return facts;
+  std::erase_if(properties, [](const auto& property) { return property.second.empty(); });
+  return properties;
 }
 
 Run read_run(const std::filesystem::path& path) {

@@ -20,7 +20,7 @@ struct Run {
   double seconds() const;                   // in cases
   std::string title() const;                // the backend's id and version, or the plugin's file
   // The fields of the header, labelled for people. What is empty is left out.
-  std::vector<std::pair<std::string, std::string>> facts() const;
+  std::vector<std::pair<std::string, std::string>> properties() const;
 };
 
 // `path` is a journal or the folder of journal.jsonl. Throws Usage.

@@ -32,7 +32,7 @@ std::string summary_json(const Run& run) {
   json["fault"] = outcome.fault;
   json["title"] = run.title();
   json["facts"] = Json::object();
-  for (const auto& [label, value] : run.facts()) json["facts"][label] = value;
+  for (const auto& [label, value] : run.properties()) json["facts"][label] = value;
   json["groups"] = Json::object();
   for (const auto& [group, tally] : tally_groups(run)) json["groups"][group] = counts_of(tally);
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';

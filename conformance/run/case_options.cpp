@@ -39,7 +39,7 @@ void declare_case_options(cli::Command command, CaseOptions& case_options) {
 void declare_models(cli::Command command, CaseOptions& case_options) {
   command
       .add_option("--models", case_options.models,
-                  "Folder of *.onnx whose parts become cases graph/models/*; repeatable")
+                  "Folder of *.onnx files from which cases graph/models/* are cut; repeatable")
       .one_each();
 }
 

@@ -143,21 +143,23 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
 
 void declare_target(cli::Command command, RunOptions& options) {
   command.add_option("--plugin", options.plugin, "The library of the backend under test");
-  command.add_option("--device", options.device, "Which of its devices, from 0");
+  command.add_option("--device", options.device, "Index of its device, from 0");
 }
 
 void declare_execution(cli::Command command, RunOptions& options) {
-  command.add_option("--jobs", options.jobs, "Processes at a time").range(1, 1024);
+  command.add_option("--jobs", options.jobs, "Number of parallel processes").range(1, 1024);
   command
       .add_option("--timeout", options.timeout,
-                  "Seconds for each case, not counting those in which other processes had the machine")
+                  "Time limit of a case in seconds, not counting time in which it got no processor")
       .range(0.1, 86400.0);
-  command.add_option("--memory", options.memory, "MiB that a process may have; default: its share of the machine's")
+  command
+      .add_option("--memory", options.memory,
+                  "Memory limit of a process in MiB; default: its share of the machine's memory")
       .range(64, 1 << 26);
 }
 
 void declare_exceptions(cli::Command command, RunOptions& options) {
-  command.add_option("--waivers", options.waivers, "File of failures that are forgiven until a day");
+  command.add_option("--waivers", options.waivers, "File of failures that are waived until a given day");
   command.add_option("--expect", options.expect,
                      "File of failures that the vendor declares; default: the plugin's name with .conformance.json");
 }
@@ -173,11 +175,11 @@ std::function<int()> declare_plugin_run(cli::Command app) {
   declare_target(app, options->run);
   declare_case_options(app, options->case_options);
   declare_models(app, options->case_options);
-  app.add_option("--seed", options->run.seeds.seed, "From which all inputs are drawn");
+  app.add_option("--seed", options->run.seeds.seed, "Seed of all inputs");
   declare_execution(app, options->run);
   declare_exceptions(app, options->run);
   app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended");
-  app.add_flag("--resume", options->run.resume, "Go on with the journal in --out: what it has is not run again");
+  app.add_flag("--resume", options->run.resume, "Continue the journal in --out: cases with a result are not run again");
   app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
   app.add_flag("--json", options->json, "The summary as JSON on standard output");

@@ -309,8 +309,8 @@ constexpr const char* kForgery =
     "the process that has the plugin sent a record that is not the harness's: the plugin writes to its descriptors";
 
 void wait_until_ready(Child& child, Conversation& conversation, const ChildSettings& settings) {
-  std::string said;
-  const Child::Event event = conversation.next(kNoCase, kMaxRecord, said);
+  std::string record;
+  const Child::Event event = conversation.next(kNoCase, kMaxRecord, record);
   if (event == Child::kTimeout)
     throw Fatal(fmt::format("the child process is not ready after {:.1f} s", conversation.seconds()));
   if (event == Child::kForged) throw Fatal(kForgery);
@@ -318,7 +318,7 @@ void wait_until_ready(Child& child, Conversation& conversation, const ChildSetti
     const std::string why = child.end(Clock::now() + settings.deadline);
     throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
   }
-  if (said.starts_with("fatal ")) throw Fatal(said.substr(strlen("fatal ")));
+  if (record.starts_with("fatal ")) throw Fatal(record.substr(strlen("fatal ")));
 }
 
 // The result of a case. Throws NoReply.

@@ -158,10 +158,10 @@ head -c 5000000 /dev/zero >hostile/lab.json
 refused "more than" "$program" verify-bundle hostile --trust trust
 hostile
 ln -sf /dev/zero hostile/waivers.json
-refused "no file of a bundle" "$program" verify-bundle hostile --trust trust
+refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust
 hostile
 touch "hostile/$(printf '\033]0;owned\007')"
-refused "no file of a bundle" "$program" verify-bundle hostile --trust trust
+refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust
 ! grep -q "$(printf '\033')" said || die "an escape sequence reaches the terminal"
 
 # As JSON.

@@ -80,7 +80,7 @@ class CoverageQuery {
       : device_(device), handle_(handle), options_(options), options_abi_(abi_options(own)) {}
 
   // Queries `nodes`, or all nodes where it is empty.
-  Status ask(Sink& self, std::span<const uint32_t> nodes = {}) const {
+  Status run(Sink& self, std::span<const uint32_t> nodes = {}) const {
     if (cancelled(options_.cancel)) return {BP_CANCELLED, "cancelled while devices were asked what they support"};
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
@@ -148,7 +148,7 @@ class CoverageQuery {
       std::vector<NodeVerdict> nodes(graph.node_count);
       std::vector<NodeGroup> groups;
       Sink sink{graph, nodes, groups};
-      BP_TRY(ask(sink, calls));
+      BP_TRY(run(sink, calls));
       for (const uint32_t i : calls) (nodes[i].usable() ? taken : refused).insert(bp_graph_node(&graph, i)->id);
     }
     for (uint32_t k = 0; k < graph.subgraph_count; ++k) BP_TRY(offer(*graph.subgraphs[k], offered, taken, refused));
@@ -159,7 +159,7 @@ class CoverageQuery {
     std::vector<NodeVerdict> nodes(body.node_count);
     std::vector<NodeGroup> groups;
     Sink sink{body, nodes, groups};
-    BP_TRY(ask(sink));
+    BP_TRY(run(sink));
     std::string refusal;
     for (uint32_t i = 0; i < body.node_count; ++i) {
       const bp_node_t& node = *bp_graph_node(&body, i);
@@ -230,7 +230,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   Sink sink{graph, verdicts, groups};
   for (uint32_t i = 0; i < graph.node_count; ++i)
     if (view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
-  BP_TRY(query.ask(sink));
+  BP_TRY(query.run(sink));
   if (!coverage.calls.empty()) coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     const bp_node_t& node = *bp_graph_node(&graph, i);
@@ -284,8 +284,8 @@ std::vector<bp_option_t> abi_options(const Host::Options& options) {
   return out;
 }
 
-Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model>& model,
-                                        const std::vector<Device*>& devices, const CoverageOptions& options) {
+Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
+                                                  const std::vector<Device*>& devices, const CoverageOptions& options) {
   std::vector<DeviceCoverage> all;
   for (Device* device : devices) {
     BP_ASSIGN(DeviceCoverage coverage, ask_one(model, *device, options));

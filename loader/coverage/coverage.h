@@ -75,8 +75,8 @@ struct CoverageOptions {
 // each sub-graph is queried as a graph of its own, and the reason against the node is BP_REASON_SUBGRAPH. A node
 // without a verdict is unsupported, and so is one whose verdict holds only for a part of the range of the model's
 // symbols (BP_REASON_SHAPE).
-Result<std::vector<DeviceCoverage>> ask(const std::shared_ptr<const model::Model>& model,
-                                        const std::vector<Device*>& devices, const CoverageOptions& options);
+Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
+                                                  const std::vector<Device*>& devices, const CoverageOptions& options);
 
 // Replaces costs in the verdicts by those in the device's profile.
 void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage);

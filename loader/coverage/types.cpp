@@ -48,8 +48,8 @@ struct Sink {
 };
 
 // Queries the types of a node's outputs. They stay unknown where the device does not know them either.
-Status ask(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t n,
-           std::vector<Type>& outputs) {
+Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph,
+                   uint32_t n, std::vector<Type>& outputs) {
   const auto view = model::View::node(model, graph, n, device.device->newest());
   Sink reported{outputs, model->graph.symbols.size(), {}};
   bp_infer_sink_t sink{};
@@ -93,7 +93,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
     if (device == coverage.end()) return {};
     for (const model::ValueId output : node.outputs)
       if (output != BP_NONE) asked.emplace_back(&graph.values[output].type, knowledge(graph.values[output].type));
-    return ask(*device, typed, graph, n, outputs);
+    return query_types(*device, typed, graph, n, outputs);
   };
   BP_TRY(ops::infer(*typed, how));
   if (std::ranges::none_of(asked, [](const auto& one) { return knowledge(*one.first) > one.second; })) return false;

@@ -20,7 +20,7 @@ class Waves {
   bool send() {
     if (!search()) return false;
     for (uint32_t i = static_cast<uint32_t>(found_.size()); i-- > 0;)
-      if (network_.to_sink[found_[i]] > 0) ask(found_[i]);
+      if (network_.to_sink[found_[i]] > 0) request_flow(found_[i]);
     return true;
   }
 
@@ -54,7 +54,7 @@ class Waves {
     return rank_[arc.head] < rank ? network_.arcs[arc.twin].left : 0;
   }
 
-  void ask(uint32_t v) {
+  void request_flow(uint32_t v) {
     const uint32_t rank = rank_[v];
     int64_t total = 0, needed = network_.to_sink[v];
     for (uint32_t a = network_.first[v]; a < network_.first[v + 1]; ++a) total += brings(network_.arcs[a], rank);

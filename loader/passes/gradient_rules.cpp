@@ -17,59 +17,59 @@ bool same_extent(const bp_dim_t& a, const bp_dim_t& b) {
 // Elementwise, one input x; y is the output.
 
 Status abs(Step& s) {
-  s.give(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));
+  s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));
   return {};
 }
 
 Status cos(Step& s) {
-  s.give(0, s.r.emit("Neg", {s.r.emit("Mul", {s.g, s.r.emit("Sin", {s.x()})})}));
+  s.set_gradient(0, s.r.emit("Neg", {s.r.emit("Mul", {s.g, s.r.emit("Sin", {s.x()})})}));
   return {};
 }
 
 Status exp(Step& s) {
-  s.give(0, s.r.emit("Mul", {s.g, s.y()}));
+  s.set_gradient(0, s.r.emit("Mul", {s.g, s.y()}));
   return {};
 }
 
 Status identity(Step& s) {
-  s.give(0, s.g);
+  s.set_gradient(0, s.g);
   return {};
 }
 
 Status log(Step& s) {
-  s.give(0, s.r.emit("Div", {s.g, s.x()}));
+  s.set_gradient(0, s.r.emit("Div", {s.g, s.x()}));
   return {};
 }
 
 Status neg(Step& s) {
-  s.give(0, s.r.emit("Neg", {s.g}));
+  s.set_gradient(0, s.r.emit("Neg", {s.g}));
   return {};
 }
 
 Status reciprocal(Step& s) {  // -y²
-  s.give(0, s.r.emit("Neg", {s.r.emit("Mul", {s.g, s.r.emit("Mul", {s.y(), s.y()})})}));
+  s.set_gradient(0, s.r.emit("Neg", {s.r.emit("Mul", {s.g, s.r.emit("Mul", {s.y(), s.y()})})}));
   return {};
 }
 
 Status relu(Step& s) {  // 0 at 0
   const ValueId zero = s.r.like(0, s.x());
-  s.give(0, s.r.emit("Where", {s.r.emit("Greater", {s.x(), zero}), s.g, zero}));
+  s.set_gradient(0, s.r.emit("Where", {s.r.emit("Greater", {s.x(), zero}), s.g, zero}));
   return {};
 }
 
 Status sigmoid(Step& s) {  // y (1 - y)
   const ValueId rest = s.r.emit("Sub", {s.r.like(1, s.x()), s.y()});
-  s.give(0, s.r.emit("Mul", {s.g, s.r.emit("Mul", {s.y(), rest})}));
+  s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Mul", {s.y(), rest})}));
   return {};
 }
 
 Status sin(Step& s) {
-  s.give(0, s.r.emit("Mul", {s.g, s.r.emit("Cos", {s.x()})}));
+  s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Cos", {s.x()})}));
   return {};
 }
 
 Status sqrt(Step& s) {  // 1 / 2y
-  s.give(0, s.r.emit("Div", {s.g, s.r.emit("Mul", {s.r.like(2, s.x()), s.y()})}));
+  s.set_gradient(0, s.r.emit("Div", {s.g, s.r.emit("Mul", {s.r.like(2, s.x()), s.y()})}));
   return {};
 }
 
@@ -79,12 +79,12 @@ Status step_function(Step&) {
 
 Status tanh(Step& s) {  // 1 - y²
   const ValueId square = s.r.emit("Mul", {s.y(), s.y()});
-  s.give(0, s.r.emit("Mul", {s.g, s.r.emit("Sub", {s.r.like(1, s.x()), square})}));
+  s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sub", {s.r.like(1, s.x()), square})}));
   return {};
 }
 
 Status cast(Step& s) {
-  s.give(0, s.r.emit("CastLike", {s.g, s.x()}));
+  s.set_gradient(0, s.r.emit("CastLike", {s.g, s.x()}));
   return {};
 }
 
@@ -100,27 +100,27 @@ Status dropout(Step& s) {
 
 Status add(Step& s) {
   for (size_t slot = 0; slot < s.node.inputs.size(); ++slot) {
-    if (s.wants(slot)) BP_TRY(s.give_sum(slot, s.g));
+    if (s.wants(slot)) BP_TRY(s.set_summed_gradient(slot, s.g));
   }
   return {};
 }
 
 Status sub(Step& s) {
-  if (s.wants(0)) BP_TRY(s.give_sum(0, s.g));
-  if (s.wants(1)) BP_TRY(s.give_sum(1, s.r.emit("Neg", {s.g})));
+  if (s.wants(0)) BP_TRY(s.set_summed_gradient(0, s.g));
+  if (s.wants(1)) BP_TRY(s.set_summed_gradient(1, s.r.emit("Neg", {s.g})));
   return {};
 }
 
 Status mul(Step& s) {
-  if (s.wants(0)) BP_TRY(s.give_sum(0, s.r.emit("Mul", {s.g, s.x(1)})));
-  if (s.wants(1)) BP_TRY(s.give_sum(1, s.r.emit("Mul", {s.g, s.x(0)})));
+  if (s.wants(0)) BP_TRY(s.set_summed_gradient(0, s.r.emit("Mul", {s.g, s.x(1)})));
+  if (s.wants(1)) BP_TRY(s.set_summed_gradient(1, s.r.emit("Mul", {s.g, s.x(0)})));
   return {};
 }
 
 Status div(Step& s) {  // 1/b and -y/b
   const ValueId part = s.r.emit("Div", {s.g, s.x(1)});
-  if (s.wants(0)) BP_TRY(s.give_sum(0, part));
-  if (s.wants(1)) BP_TRY(s.give_sum(1, s.r.emit("Neg", {s.r.emit("Mul", {part, s.y()})})));
+  if (s.wants(0)) BP_TRY(s.set_summed_gradient(0, part));
+  if (s.wants(1)) BP_TRY(s.set_summed_gradient(1, s.r.emit("Neg", {s.r.emit("Mul", {part, s.y()})})));
   return {};
 }
 
@@ -130,38 +130,38 @@ Status pow(Step& s) {  // b xᵇ⁻¹, and 0 where b is 0, for any x
   const ValueId b = s.r.emit("CastLike", {s.x(1), s.x()});
   const ValueId power = s.r.emit("Pow", {s.x(), s.r.emit("Sub", {b, s.r.like(1, s.x())})});
   const ValueId slope = s.r.emit("Where", {s.r.emit("Equal", {b, zero}), zero, s.r.emit("Mul", {b, power})});
-  return s.give_sum(0, s.r.emit("Mul", {s.g, slope}));
+  return s.set_summed_gradient(0, s.r.emit("Mul", {s.g, slope}));
 }
 
 Status where(Step& s) {
   const ValueId zero = s.r.like(0, s.y());
-  if (s.wants(1)) BP_TRY(s.give_sum(1, s.r.emit("Where", {s.x(0), s.g, zero})));
-  if (s.wants(2)) BP_TRY(s.give_sum(2, s.r.emit("Where", {s.x(0), zero, s.g})));
+  if (s.wants(1)) BP_TRY(s.set_summed_gradient(1, s.r.emit("Where", {s.x(0), s.g, zero})));
+  if (s.wants(2)) BP_TRY(s.set_summed_gradient(2, s.r.emit("Where", {s.x(0), zero, s.g})));
   return {};
 }
 
 // Shapes.
 
 Status expand(Step& s) {
-  return s.give_sum(0, s.g);
+  return s.set_summed_gradient(0, s.g);
 }
 
 // Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order.
 Status reshape(Step& s) {
-  s.give(0, s.r.emit("Reshape", {s.g, s.r.emit("Shape", {s.x()})}, {flag("allowzero")}));
+  s.set_gradient(0, s.r.emit("Reshape", {s.g, s.r.emit("Shape", {s.x()})}, {flag("allowzero")}));
   return {};
 }
 
 Status transpose(Step& s) {
   const Attribute* perm = s.node.find("perm");
   if (!perm) {  // reversed: its own inverse
-    s.give(0, s.r.emit("Transpose", {s.g}));
+    s.set_gradient(0, s.r.emit("Transpose", {s.g}));
     return {};
   }
   const std::vector<int64_t>& to = perm->ints();
   std::vector<int64_t> back(to.size());  // inference has seen that perm is a permutation
   for (size_t axis = 0; axis < to.size(); ++axis) back[static_cast<size_t>(to[axis])] = static_cast<int64_t>(axis);
-  s.give(0, s.r.emit("Transpose", {s.g}, {Attribute::of("perm", std::move(back))}));
+  s.set_gradient(0, s.r.emit("Transpose", {s.g}, {Attribute::of("perm", std::move(back))}));
   return {};
 }
 
@@ -175,7 +175,7 @@ Status reduce_sum(Step& s) {
         {flag("keepdims"), Attribute::of("noop_with_empty_axes", s.node.attr("noop_with_empty_axes", int64_t{0}))});
     g = s.r.emit("Reshape", {g, s.r.emit("Shape", {kept})}, {flag("allowzero")});
   }
-  s.give(0, s.r.emit("Expand", {g, s.r.emit("Shape", {s.x()})}));
+  s.set_gradient(0, s.r.emit("Expand", {g, s.r.emit("Shape", {s.x()})}));
   return {};
 }
 
@@ -191,7 +191,7 @@ Status reduce_mean(Step& s) {
 Status softmax(Step& s) {  // y (g - Σ g y)
   const ValueId axis = s.r.constant(std::vector<int64_t>{s.node.attr("axis", int64_t{-1})});
   const ValueId sum = s.r.emit("ReduceSum", {s.r.emit("Mul", {s.g, s.y()}), axis}, {flag("keepdims")});
-  s.give(0, s.r.emit("Mul", {s.y(), s.r.emit("Sub", {s.g, sum})}));
+  s.set_gradient(0, s.r.emit("Mul", {s.y(), s.r.emit("Sub", {s.g, sum})}));
   return {};
 }
 
@@ -202,10 +202,10 @@ Status gemm(Step& s) {  // Y = α A' B' + β C, where ' may transpose
     return s.r.emit("Gemm", {left, right},
                     {alpha, Attribute::of("transA", trans_left), Attribute::of("transB", trans_right)});
   };
-  if (s.wants(0)) s.give(0, trans_a ? product(s.x(1), trans_b, s.g, 1) : product(s.g, 0, s.x(1), !trans_b));
-  if (s.wants(1)) s.give(1, trans_b ? product(s.g, 1, s.x(0), trans_a) : product(s.x(0), !trans_a, s.g, 0));
+  if (s.wants(0)) s.set_gradient(0, trans_a ? product(s.x(1), trans_b, s.g, 1) : product(s.g, 0, s.x(1), !trans_b));
+  if (s.wants(1)) s.set_gradient(1, trans_b ? product(s.g, 1, s.x(0), trans_a) : product(s.x(0), !trans_a, s.g, 0));
   if (!s.wants(2)) return {};
-  return s.give_sum(2, s.r.emit("Mul", {s.g, s.r.like(s.node.attr("beta", 1.0f), s.x(2))}));
+  return s.set_summed_gradient(2, s.r.emit("Mul", {s.g, s.r.like(s.node.attr("beta", 1.0f), s.x(2))}));
 }
 
 // Vectors are matrices of one row (left) or one column (right) meanwhile.
@@ -248,7 +248,7 @@ Status mat_mul(Step& s) {
     std::copy(full[slot].dims.end() - 2, full[slot].dims.end(), type.dims.end() - 2);
     BP_ASSIGN(ValueId sum, s.sum_to(product, type, full[slot]));
     if (is_vector[slot]) sum = s.r.emit("Reshape", {sum, s.r.emit("Shape", {s.x(slot)})}, {flag("allowzero")});
-    s.give(slot, sum);
+    s.set_gradient(slot, sum);
   }
   return {};
 }
@@ -325,9 +325,9 @@ Result<ValueId> Step::sum_to(ValueId gradient, const Type& from, const Type& to)
   return gradient;
 }
 
-Status Step::give_sum(size_t slot, ValueId gradient) {
+Status Step::set_summed_gradient(size_t slot, ValueId gradient) {
   BP_ASSIGN(const ValueId sum, sum_to(gradient, type(y()), type(x(slot))));
-  give(slot, sum);
+  set_gradient(slot, sum);
   return {};
 }
 

@@ -22,9 +22,9 @@ struct Step {
   Type type(ValueId value) const { return r.graph.values[value].type; }
   bool wants(size_t slot) const { return slot < wanted.size() && wanted[slot]; }
 
-  void give(size_t slot, ValueId gradient) { found[slot] = gradient; }
+  void set_gradient(size_t slot, ValueId gradient) { found[slot] = gradient; }
   // The same for a gradient in the shape of the output, where the input was broadcast to it.
-  Status give_sum(size_t slot, ValueId gradient);
+  Status set_summed_gradient(size_t slot, ValueId gradient);
   // `gradient`, of type `from`, summed over the axes along which `to` was broadcast to `from`.
   Result<ValueId> sum_to(ValueId gradient, const Type& from, const Type& to);
   // "node … has no derivative …: `why`"

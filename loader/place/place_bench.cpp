@@ -26,7 +26,7 @@ struct FakeDevices {
   }
 
   // `answer(device, node)`: microseconds, or 0 for no.
-  std::vector<DeviceCoverage> ask(size_t nodes, const auto& answer) const {
+  std::vector<DeviceCoverage> answers(size_t nodes, const auto& answer) const {
     std::vector<DeviceCoverage> all;
     for (uint32_t d = 0; d < devices.size(); ++d) {
       DeviceCoverage& one = all.emplace_back();
@@ -71,7 +71,7 @@ void run(benchmark::State& state, const model::Graph& graph, uint32_t count, con
   const FakeDevices devices(count);
   size_t islands = 0;
   for (auto _ : state) {
-    const auto coverage = devices.ask(graph.nodes.size(), answer);
+    const auto coverage = devices.answers(graph.nodes.size(), answer);
     const auto placement = place(graph, coverage, {});
     if (!placement.ok()) return state.SkipWithError(std::string(placement.status().text()).c_str());
     islands = placement->islands.size();

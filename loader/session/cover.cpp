@@ -61,7 +61,7 @@ Result<Covered> cover(const Environment& environment, std::shared_ptr<const mode
   const CoverageOptions options{request.compute_types, request.costs, request.cancel, request.options};
   // Types that a backend reports may let other devices accept more nodes.
   for (bool changed = true; changed;) {
-    BP_ASSIGN(covered.devices, ask(covered.model, devices, options));
+    BP_ASSIGN(covered.devices, query_devices(covered.model, devices, options));
     BP_ASSIGN(changed, learn_types(covered.model, covered.devices));
   }
   return covered;

@@ -34,8 +34,8 @@ struct DeviceCaps {
 
   // Estimates throughput and tile from the other members: the last step of filling this in.
   void estimate(double clock_hertz);
-  // The bandwidth for estimates, bytes a second. On a CPU it is limited to what the loader assumes for the CPU backend
-  // (10 GB/s), which uses the same memory: otherwise nodes would move to this backend for no gain.
+  // The bandwidth for estimates, bytes a second. On a CPU at most 8 GB/s, below the 10 GB/s that the loader assumes for
+  // the CPU backend, which uses the same memory and reports no bandwidth: otherwise nodes would move here for no gain.
   double reported_bandwidth() const;
   bp_dtype_set_t dtypes() const;
   bp_device_info_t info() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of the greatest (BETTER is >) or least (<) of x[outer][n][inner] along n; NaN is better than any. TYPE;
+// The index of the largest (BETTER is >) or smallest (<) of x[outer][n][inner] along n; NaN is better than any. TYPE;
 // LAST: the last of equals. WIDE: the number of lanes of an item, compared together: parts of one row where inner
 // is 1, neighbouring rows where it is not (ACROSS; inner is no less than WIDE).
 #ifdef LAST
@@ -39,7 +39,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
 #if defined(ACROSS) || WIDE == 1
   for (int l = 0; l < WIDE; ++l) y[l] = places[l];
 #else
-  // Of equals in two lanes the first, or the last, is in the lane with the smaller, or greater, place.
+  // Of equal values in two lanes, the first (or last) is the one with the smaller (or larger) index.
   C(TYPE) winner = best[0];
   int place = places[0] * WIDE;
   for (int l = 1; l < WIDE; ++l) {

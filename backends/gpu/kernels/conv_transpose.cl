@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution of [N, C, D, H, W], after the product: sums [N, maps, taps, d, h, w] are what each element of
-// the input gives to each tap of its window, and an element of the result gathers those that meet it. SUM: the sums'
-// type, TYPE the result's, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W; BIAS: one for each map.
+// Transposed convolution of [N, C, D, H, W], after the product: sums [N, maps, taps, d, h, w] are the contributions of
+// each input element to each tap of its window; an element of the result adds those that reach it. SUM: the sums' type,
+// TYPE the result's, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W; BIAS: one for each map.
 kernel void conv_transpose(GLOBAL const S(SUM)* sums, GLOBAL const S(TYPE)* bias, GLOBAL S(TYPE)* y, int d, int h,
                            int w, int maps, int od, int oh, int ow) {
   const int ox = (int)get_global_id(0), oy = (int)get_global_id(1), outer = (int)get_global_id(2);  // (n, map, od)

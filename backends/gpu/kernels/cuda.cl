@@ -32,7 +32,7 @@ inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) 
 template <class T>
 inline T clamp(T v, T low, T high) { return v < low ? low : v > high ? high : v; }
 
-// To the nearest number that the type has; NaN becomes 0. LEAST and LIMIT, the first number beyond, are exact.
+// To the nearest number of the type; NaN becomes 0. LEAST and LIMIT, the first number beyond, are exact.
 #define CONVERSION(name, type, least, most, limit)                                                              \
   template <class From>                                                                                         \
   inline type convert_##name(From v) { return (type)v; }                                                        \
@@ -49,7 +49,7 @@ CONVERSION(uint, uint, 0, 4294967295u, 4294967296.0)
 CONVERSION(long, long, -9223372036854775807L - 1, 9223372036854775807L, 9223372036854775808.0)
 CONVERSION(ulong, ulong, 0, 18446744073709551615ul, 18446744073709551616.0)
 
-// A float of 16 bits in memory. Tests that compile kernels for the host have conversions of their own.
+// A 16-bit float in memory. Tests that compile kernels for the host have their own conversions.
 #ifndef HALF_CONVERSIONS
 inline float half_to_float(ushort bits) {
   float v;

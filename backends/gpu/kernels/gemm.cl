@@ -2,18 +2,18 @@
 // y[b] = alpha * A[b] B[b] + bias, all row-major: A is m × k, B is k × n.
 //
 // TYPE      of A, B and the bias; OUT: of y
-// BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, where there is one
+// BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, if there is one
 // ROWS      of y that a work item computes
 // VECTOR    columns of a vector, COLUMNS vectors that a work item computes; VECTOR is 1 for types other than f32
 // DEPTH     lines of A and B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS items.
-//           Without it each item reads its own, and its tile, at the edges, is moved back to end with the matrix: what
-//           two items compute comes out the same. The host chooses tiles that are no larger than the matrix.
-// WINDOWS   B is not there: its line (c, kd, kh, kw) is channel c of x, as kernels/polyphase.cl lays it out, from the place
-//           on that the window's tap (kd, kh, kw) meets first. KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
-//           GAPS: columns are all places of x, and those beyond the ends of y's lines are not stored. Without it a tile
-//           lies in one line of y.
-// PANELS    B lies in panels as wide as a tile, each with its lines one after the other; the last one is moved back too
-// EPILOGUE  what y is of a sum; EPILOGUE_PARAMETERS: the kernel's, for it (engine/epilogue.cpp)
+//           Without it each item reads its own, and tiles at the edges are moved back to end with the matrix: overlaps
+//           are computed twice with equal results. The host chooses tiles that are no larger than the matrix.
+// WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting at
+//           the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
+//           GAPS: columns are all positions of x, and those beyond the ends of y's lines are not stored. Without it a
+//           tile is within one line of y.
+// PANELS    B is stored in panels as wide as a tile, line after line; the last panel is moved back too
+// EPILOGUE  y as a function of a sum; EPILOGUE_PARAMETERS: its kernel parameters (engine/epilogue.cpp)
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
 #define READ(p, i) LOAD(TYPE, p, i)
@@ -43,7 +43,7 @@ typedef FLOATS(VECTOR) vector_t;
 
 #ifdef WINDOWS
 #define TAPS (KERNEL_D * KERNEL_H * KERNEL_W)
-// Where the line of a tap begins in its channel.
+// The offset of a tap's line in its channel.
 #define PHASE(kd, kh, kw)                                                                                           \
   ((((kd) * DILATION_D % STRIDE_D) * PHASES_H + (kh) * DILATION_H % STRIDE_H) * PHASES_W + (kw) * DILATION_W % STRIDE_W)
 #define TAP(kd, kh, kw)                                                                                           \
@@ -64,7 +64,7 @@ typedef FLOATS(VECTOR) vector_t;
 #endif
 
 #ifndef DEPTH
-// One line of B into the sums of a tile.
+// Adds one line of B to the sums of a tile.
 inline void add_line(vector_t sum[ROWS][COLUMNS], GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* line, int k) {
   vector_t values[COLUMNS];
 #pragma unroll
@@ -181,7 +181,7 @@ kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const 
 #endif
 
 #ifdef PLACES
-  // Where in a row of y each column goes; -1: nowhere.
+  // The position of each column in a row of y; -1: not stored.
   int places[COLUMNS * VECTOR];
 #pragma unroll
   for (int c = 0; c < COLUMNS; ++c) {

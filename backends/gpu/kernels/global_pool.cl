@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One work item a plane: GlobalAveragePool, GlobalMaxPool, GlobalLpPool. TYPE; KIND 0 maximum, 1 average,
+// One work item per plane: GlobalAveragePool, GlobalMaxPool, GlobalLpPool. TYPE; KIND 0 maximum, 1 average,
 // 3 the P-norm.
 kernel void global_pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int planes, int size) {
   const int plane = (int)get_global_id(0);

@@ -4,7 +4,7 @@
 // the centres of the outermost elements, not their edges.
 #define TAPS (FILTER == 0 ? 1 : FILTER == 1 ? 2 : 4)
 
-// Mirrored at both ends of the image until it lies inside.
+// Reflects at both ends of the image until it is inside.
 inline float reflected(float x, int n) {
 #ifdef ALIGN
   const float low = 0, range = n - 1;
@@ -16,7 +16,7 @@ inline float reflected(float x, int n) {
   return fmod(turns, 2.0f) == 0 ? low + rest : low + range - rest;
 }
 
-// Coordinate `at` along n elements: the places it is made of, -1 for a zero, and what each weighs.
+// Coordinate `at` along n elements: the positions to interpolate, -1 for a zero, and their weights.
 inline void taps(float at, int n, int* places, float* weights) {
 #ifdef ALIGN
   float x = (at + 1) / 2 * (n - 1);

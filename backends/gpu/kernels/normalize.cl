@@ -7,7 +7,7 @@
 JOINED(sum_of, C(TYPE), a + b)
 #endif
 
-// The sum of a row of what TERM makes of its elements, over the lanes of this item.
+// The sum of TERM over the elements of a row, by the lanes of this item.
 #define SUM(result, TERM)                                                                     \
   do {                                                                                        \
     C(TYPE) parts[WIDE];                                                                      \

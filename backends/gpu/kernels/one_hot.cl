@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[outer][depth][inner] = values[1] where indices[outer][inner] says so, values[0] elsewhere. TYPE: a word of the
+// y[outer][depth][inner] = values[1] at indices[outer][inner], values[0] elsewhere. TYPE: a word of the
 // elements' size; INDEX: the indices' type.
 kernel void one_hot(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* values, GLOBAL S(TYPE)* y, int total,
                     int depth, int inner) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude of OpenCL C, which is the language of the kernels but for these names (kernels/cuda.cl has them too):
-//   GLOBAL, LOCAL                before a pointer: where it points to. (`global` is a word of CUDA's compiler.)
+// The prelude of OpenCL C, the language of the kernels, with these additional names (kernels/cuda.cl has them too):
+//   GLOBAL, LOCAL                before a pointer: where it points to. (`global` is reserved in CUDA.)
 //   SHARED(type, name, count)    an array in the memory of a work group
 //   FLOATS(n)                    a vector of n floats; FLOATS_OF(n, p), FLOATS_TO(n, v, p): read from and written to p
 #pragma OPENCL FP_CONTRACT OFF

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of [N·C, D, H, W] with their padding, dealt out by the window's stride: phase (pd, ph, pw) has the elements
-// at places z * stride + p of the padded channel. What a tap of the window meets as it moves then lies side by side.
+// Channels of [N·C, D, H, W] with their padding, split by the window's stride: phase (pd, ph, pw) has the elements
+// at positions z * stride + p of the padded channel. The elements of one tap of the window are then contiguous.
 // y is [N·C, phases, qd, qh, qw]. TYPE: a word of the elements' size; STRIDE_*, PHASES_* for D, H, W; LANES work items
 // share a line of y.
 kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int d, int h, int w, int qd,
@@ -12,7 +12,7 @@ kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict
   const int pw = phase % PHASES_W, ph = phase / PHASES_W % PHASES_H, pd = phase / (PHASES_W * PHASES_H);
   const int iy = zh * STRIDE_H + ph - pad_h, iz = zd * STRIDE_D + pd - pad_d;
   const bool inside = iy >= 0 && iy < h && iz >= 0 && iz < d;
-  // Places [first, last) have an element, the others are padding.
+  // Positions [first, last) have an element, the others are padding.
   const int shift = pw - pad_w;
   const int first = inside ? clamp((STRIDE_W - 1 - shift) / STRIDE_W, 0, qw) : qw;
   const int last = inside ? clamp((w - shift + STRIDE_W - 1) / STRIDE_W, first, qw) : qw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools as kernels/pool.cl has them, for devices whose items have vector registers of their own: an item computes LINE
-// neighbours of a line of y, one line of the window after the other, and checks places at the ends of the line alone.
+// The pools of kernels/pool.cl for devices whose work items have vector registers: an item computes LINE adjacent
+// elements of y, one line of the window after the other, and checks positions only at the ends of the line.
 // KIND 0 maximum, 1 average, 2 average that counts the padding; LEAST: the least number of TYPE.
 
 // The first position along an axis whose window, given the padding before the axis, begins at `at` or later.
@@ -9,7 +9,7 @@ inline int place_from(int at, int padding, int stride) {
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;
 }
 
-// Places that a window reaches beyond its first.
+// The number of positions of a window after its first one.
 #define REACH ((KERNEL_W - 1) * DILATION_W / STRIDE_W)
 
 #if KIND == 0
@@ -30,7 +30,7 @@ inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int
   return result;
 }
 
-// How many taps meet places [0, end) of an axis.
+// The number of taps within positions [0, end) of an axis.
 inline int taps_inside(int begin, int end, int taps, int dilation) {
   int count = 0;
   for (int k = 0; k < taps; ++k) count += begin + k * dilation >= 0 && begin + k * dilation < end;
@@ -48,7 +48,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
   y += (size_t)(outer * oh + oy) * ow + first;
   C(TYPE) results[LINE];
   for (int o = 0; o < count; ++o) results[o] = KIND == 0 ? LEAST : 0;
-  // Between these all taps of a window are within their line.
+  // Between these, all taps of a window are within their line.
   const int from = min(max(place_from(0, PAD_W, STRIDE_W) - first, 0), count);
   const int to = min(max(place_from(w - (KERNEL_W - 1) * DILATION_W, PAD_W, STRIDE_W) - first, from), count);
   for (int kd = 0; kd < KERNEL_D; ++kd) {
@@ -61,7 +61,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
       for (int o = 0; o < from; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       for (int o = to; o < count; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       if (from == to) continue;
-      // Dealt out by the stride, so that what a tap meets lies side by side.
+      // Split by the stride, so that the elements of a tap are contiguous.
       C(TYPE) dealt[STRIDE_W][LINE + REACH];
       const int ix = from * STRIDE_W + shift, last = to - from + REACH - 1;
       for (int j = 0; j < last; ++j) {
@@ -82,7 +82,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
     }
   }
 #if KIND == 2
-  // Windows of ceil mode reach beyond the padding; what lies there counts for nothing.
+  // With ceil mode, windows may exceed the padding; positions there do not count.
   const int taps = taps_inside(z + PAD_D, d + PAD_D + end_d, KERNEL_D, DILATION_D) *
                    taps_inside(begin + PAD_H, h + PAD_H + end_h, KERNEL_H, DILATION_H);
   const int padding = 0, width = w + PAD_W + end_w;

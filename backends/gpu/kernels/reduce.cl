@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][inner] of x[outer][n][inner]. TYPE; LANES work items share a row; SHIFTED: less the row's greatest element.
-// FIRST is the result of nothing, MAP(v) what an element contributes, JOIN(a, b), FINISH(a) the result of n elements.
-// WIDE: instead, an item reduces WIDE neighbouring rows, which are read together; inner is at least WIDE.
+// FIRST is the result for no elements, MAP(v) the contribution of an element, JOIN(a, b), FINISH(a) the result of n
+// elements. WIDE: instead, an item reduces WIDE neighbouring rows, which are read together; inner is at least WIDE.
 #ifdef WIDE
 kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int items, int n, int inner) {
   const int item = (int)get_global_id(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of elements turned by angles that follow from a token's position. x is [batch, heads, length, size] by strides;
-// the first DIM elements of a head are turned, in pairs of neighbours with INTERLEAVED, of both halves otherwise. TYPE;
+// Rotates pairs of elements by angles that depend on a token's position. x is [batch, heads, length, size] by strides;
+// the first DIM elements of a head are rotated: adjacent pairs with INTERLEAVED, otherwise one from each half. TYPE;
 // POSITIONS: the position of each token in the caches, otherwise the caches have one line a token.
 kernel void rotary(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* cosines, GLOBAL const S(TYPE)* sines,
                    GLOBAL const long* positions, GLOBAL S(TYPE)* y, int total, int heads, int length, int size,

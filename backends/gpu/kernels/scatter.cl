@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements written, or joined, where indices say. TYPE; INDEX: i32 or i64; JOIN(a, b): what becomes of an element. The
-// updates that may meet in one element are one work item's, in their order: equal inputs give equal bits. Indices
-// beyond the extent are reported in `fault`.
+// Elements written or combined at indices. TYPE; INDEX: i32 or i64; JOIN(a, b): the new value of an element. Updates
+// that may have the same target belong to one work item, in order: equal inputs have equal results. Indices
+// out of range are reported in `fault`.
 kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* shape,
                              GLOBAL S(TYPE)* y, int lines, int axis, int rank,
                              GLOBAL int* fault, int node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of rows of n neighbours for devices whose items have vector registers of their own: one item a row. f32;
+// Softmax of rows of n contiguous elements for devices whose work items have vector registers: one item per row. f32;
 // KIND 0 softmax, 1 its logarithm; VECTOR floats of a register.
 typedef FLOATS(VECTOR) vector_t;
 #define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))

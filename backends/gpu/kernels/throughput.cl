@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can do at best (engine/throughput.cpp). VECTOR: floats of a vector.
+// Measures a device's peak throughput (engine/throughput.cpp). VECTOR: floats of a vector.
 typedef FLOATS(VECTOR) vector_t;
 
-// 16 chains of multiply-adds, n long, none of which waits for another.
+// 16 independent chains of n multiply-adds.
 kernel void arithmetic(GLOBAL float* y, int n, float a, float b) {
   vector_t sums[16];
 #pragma unroll

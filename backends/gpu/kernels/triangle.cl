@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices by their diagonals. TYPE; UPPER: what lies on and above diagonal k, otherwise on and below.
+// Triangles of matrices. TYPE; UPPER: on and above diagonal k, otherwise on and below.
 kernel void triangle(GLOBAL const S(TYPE)* x, GLOBAL const long* k, GLOBAL S(TYPE)* y, int total, int rows,
                      int columns) {
   const int i = (int)get_global_id(0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put before every kernel, after the prelude of its language: how each type is stored (S_), computed with (C_), loaded and stored.
+// Put before every kernel, after the prelude of its language: how each type is stored (S_), computed with (C_), loaded
+// and stored.
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 #define S(type) CAT(S_, type)
@@ -7,7 +8,7 @@
 #define LOAD(type, p, i) CAT(load_, type)(p, i)
 #define STORE(type, p, i, v) CAT(store_, type)(p, i, v)
 
-// Types that are computed with as they are stored.
+// Types whose arithmetic type is that of storage.
 #define PLAIN(type, c)                                                                      \
   inline c CAT(load_, type)(GLOBAL const c* p, int i) { return p[i]; }                      \
   inline void CAT(store_, type)(GLOBAL c* p, int i, c v) { p[i] = v; }
@@ -50,7 +51,7 @@ PLAIN(u64, ulong)
 #define C_b8 uchar
 PLAIN(b8, uchar)
 
-// 16-bit floats are computed with in fp32, on every device.
+// Arithmetic on 16-bit floats is in fp32, on every device.
 #define S_f16 half
 #define C_f16 float
 inline float load_f16(GLOBAL const half* p, int i) { return vload_half(i, p); }
@@ -94,7 +95,7 @@ inline float erf_f32(float x) {
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
-// A function that joins what the LANES work items of a group have, always in the same order: each gets the result.
+// A function that combines the values of the LANES work items of a group, always in the same order; all get the result.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \

@@ -30,7 +30,7 @@ void emit_size(Emit& e, std::string_view) {
   e.alias(0, e.table(BP_DTYPE_INT64, {}, Shape{elements(e.shape(0))}), {});
 }
 
-Verdict gives_int64(const Node& node) {
+Verdict returns_int64(const Node& node) {
   if (node.output(0).dtype() != BP_DTYPE_INT64) return sdk::no(BP_REASON_DTYPE, "its output is not int64");
   return accept();
 }
@@ -234,8 +234,8 @@ constexpr bp_dtype_set_t kRanged =
     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_DOUBLE) | one(BP_DTYPE_INT16) | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64);
 
 constexpr Row kRows[] = {
-    {"", "Shape", 1, kAnything, kUnaryOpen, gives_int64, emit_shape},
-    {"", "Size", 1, kAnything, kUnaryOpen, gives_int64, emit_size},
+    {"", "Shape", 1, kAnything, kUnaryOpen, returns_int64, emit_shape},
+    {"", "Size", 1, kAnything, kUnaryOpen, returns_int64, emit_size},
     {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape},
     {"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range},
     {"", "EyeLike", 9, kAnything, kUnaryOpen, supports_eye_like, emit_eye_like},

@@ -24,7 +24,7 @@ uint64_t in(std::chrono::nanoseconds time) {
 }
 
 // What the host offers: its semaphores.
-bp_host_t lent() {
+bp_host_t test_host() {
   bp_host_t host{};
   host.size = sizeof host;
   host.version = BP_ABI_VERSION;
@@ -175,7 +175,7 @@ class SyncTest : public OpenCl {
  private:
   static constexpr int64_t kExtent = kElements;
   void* library_ = nullptr;
-  const bp_host_t host_ = lent();
+  const bp_host_t host_ = test_host();
   bp_backend_t* backend_ = nullptr;
   std::optional<Model> model_;
   bp_program_t* program_ = nullptr;

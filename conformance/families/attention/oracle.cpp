@@ -41,7 +41,7 @@ References attention(const Call& call) {
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;
   const int64_t shared = heads / k.extents[1];
-  // The scale may be rooted and multiplied into Q and K, which is a few roundings of each product.
+  // Q and K may each be multiplied by the root of the scale, which adds a few roundings to each product.
   const Tracked factor(scale, 8 * scale);
 
   std::vector<Tracked> elements;

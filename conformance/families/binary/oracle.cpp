@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element by element over inputs that broadcast.
+// Elementwise operators with broadcasting.
 #include "judge/oracle.h"
 
 #include <cmath>

@@ -54,7 +54,7 @@ References conv(const Call& call) {
   return {result};
 }
 
-// The transpose of `conv`: every input element spreads over a window of the output.
+// The transpose of `conv`: every input element contributes to a window of the output.
 References conv_transpose(const Call& call) {
   const Array &x = call.in(0, 3), &w = call.in(1, 3);  // w: [channels in, channels out / groups, kernel…]
   require(x.rank() == w.rank() && x.dtype == w.dtype, "input and weights differ in rank or type");

@@ -13,7 +13,7 @@ struct Equation {
   std::string output;
 };
 
-// Letters alone: no ellipsis. Without "->" the output has the letters that stand once, in alphabetical order.
+// Letters only, no ellipsis. Without "->" the output has the letters that occur once, in alphabetical order.
 Equation parse(std::string_view text) {
   Equation equation{{""}, ""};
   bool is_output = false, has_arrow = false;
@@ -71,7 +71,7 @@ References einsum(const Call& call) {
     }
     return at;
   };
-  // A product of n factors rounds n - 1 times, and the order of the sums is the device's.
+  // A product of n factors has n - 1 roundings, and the device chooses the order of sums.
   const double terms = static_cast<double>(count_of(summed)) + static_cast<double>(call.input_count());
   Reference result(Array(dtype, shape), Rule::of(Rule::kDot, terms));
   for_each_index(shape, [&](const Index& index) {

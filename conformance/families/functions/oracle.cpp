@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of each element that few networks use, and operations on bits.
+// Rare elementwise functions, and operations on bits.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// `scale`: of Rule::kSmooth, what intermediate results may add up to.
+// `scale`: that of Rule::kSmooth, the sum of intermediate results.
 struct Value {
   double result, scale = 1;
 };

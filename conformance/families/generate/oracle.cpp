@@ -72,7 +72,7 @@ constexpr Cosines kHann = {0.5, 0.5, 0};
 constexpr Cosines kHamming = {25.0 / 46, 21.0 / 46, 0};
 constexpr Cosines kBlackman = {0.42, 0.5, 0.08};
 
-// Triangles over the bins of a spectrum, whose corners are equally far apart on the mel scale and rounded down to a
+// Triangles over the bins of a spectrum. Their corners are equidistant on the mel scale and rounded down to a
 // bin.
 References mel_weights(const Call& call) {
   const int64_t filters = whole(call.single(0)), length = whole(call.single(1)), rate = whole(call.single(2));
@@ -87,7 +87,7 @@ References mel_weights(const Call& call) {
     const double hertz = 700 * (std::pow(10, at / 2595) - 1);
     corners.push_back(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
   }
-  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}), Rule::within(4));  // a division of whole numbers
+  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}), Rule::within(4));  // integer division
   for_each_index(result.value.extents, [&](const Index& at) {
     const auto filter = static_cast<size_t>(at[1]);
     const double bin = static_cast<double>(at[0]), begin = corners[filter], top = corners[filter + 1],

@@ -10,8 +10,8 @@ onnx::Tensor drawn(Random& random, bp_dtype_t dtype, Extents extents, double low
   return to_tensor(array);
 }
 
-// Places of nearest sampling stay clear of the middle between two elements, where roundings decide: of 5 elements the
-// centres, and up to a quarter of an element away from them.
+// Nearest sampling avoids midpoints between elements, where rounding decides: positions are within a quarter of an
+// element of one of 5 centres.
 onnx::Tensor near_centres(Random& random, bp_dtype_t dtype, Extents extents, bool align) {
   Array array(dtype, std::move(extents));
   for (double& x : array.values) {
@@ -113,7 +113,7 @@ void add_regions(OpCases& cases) {
       Array boxes(BP_DTYPE_FLOAT, {row.batch, row.boxes, 4}),
           scores(BP_DTYPE_FLOAT, {row.batch, row.classes, row.boxes});
       for (int64_t i = 0; i < row.batch * row.boxes; ++i) {
-        // On a lattice of 1/8: overlaps are computed without a rounding of importance.
+        // Multiples of 1/8: overlaps are computed almost without rounding.
         const double y = static_cast<double>(random.integer(0, 16)) / 8,
                      x = static_cast<double>(random.integer(0, 16)) / 8,
                      height = static_cast<double>(random.integer(4, 12)) / 8,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images sampled at places that other inputs name, and regions of them.
+// Sampling of images and regions at positions given by other inputs.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// A coordinate with the error of what it was computed from.
+// A coordinate with its error.
 using Place = std::vector<Tracked>;
 
 // An element of x at [batch, channel, place…] with zeros, edges or reflections around the image.
@@ -19,7 +19,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
     if (padding == "zeros" && (at[i] < 0 || at[i] >= n)) return 0;
     if (padding == "border") at[i] = std::clamp<int64_t>(at[i], 0, n - 1);
     if (padding == "reflection") {
-      // At the centres of the first and last element, or half an element further out.
+      // From the centres of the first and last element, or half an element outside.
       const int64_t period = align ? std::max<int64_t>(1, 2 * (n - 1)) : 2 * n;
       int64_t m = (at[i] % period + period) % period;
       if (m >= n) m = (align ? period : period - 1) - m;
@@ -31,7 +31,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
 }
 
 // Linear interpolation over the corners around the place; `at(corner)` is an element. Every weight is a product of
-// differences, and moving the place by its error moves the result by the steepest slope around it.
+// differences, and an error of the position changes the result by at most the steepest slope around it.
 template <class F>
 Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
   const size_t axes = place.size();
@@ -46,7 +46,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
       const bool is_upper = (corner >> i & 1) != 0;
       const double part = place[i].value - static_cast<double>(floor[i]);
       index[i] += is_upper;
-      // The rounding of the difference; the error of the place itself is taken with the slope, below.
+      // The rounding of the difference; the error of the position is handled below, with the slope.
       weight = weight * Tracked(is_upper ? part : 1 - part, 1);
     }
     const double value = at(index);
@@ -59,7 +59,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
   return result;
 }
 
-// Places come in [-1, 1], the last axis of the image first.
+// Positions are in [-1, 1], the last axis of the image first.
 References grid_sample(const Call& call) {
   const Array &x = call.in(0, 3), &grid = call.in(1, 3);
   require(is_float(x.dtype) && grid.dtype == x.dtype, "image and grid are not of the same floating-point type");
@@ -101,7 +101,7 @@ References grid_sample(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// Places of an output image of `size`, moved by a matrix for each batch; in [-1, 1], the last axis first.
+// Positions of an output image of `size`, transformed by a matrix per batch; in [-1, 1], the last axis first.
 References affine_grid(const Call& call) {
   const Array& theta = call.in(0, 3);
   const Extents size = call.integers(1);
@@ -128,7 +128,7 @@ References affine_grid(const Call& call) {
   return {tracked_reference(theta.dtype, shape, elements)};
 }
 
-// The mean, or the largest, of samples inside of each bin of a region.
+// The mean or maximum of samples inside each bin of a region.
 References roi_align(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2), &batches = call.in(2, 1);
   require(is_float(x.dtype) && x.rank() == 4 && rois.extents.size() == 2 && rois.extents[1] == 4 &&
@@ -181,7 +181,7 @@ References roi_align(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// The largest element of each bin of a region [batch, x1, y1, x2, y2], whose corners are rounded and belong to it.
+// The largest element of each bin of a region [batch, x1, y1, x2, y2]; its corners are rounded and inclusive.
 References max_roi_pool(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2);
   const Extents pooled = call.ints("pooled_shape");
@@ -211,7 +211,7 @@ References max_roi_pool(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// A convolution whose taps are moved by an offset each, and may be weighted by a mask.
+// A convolution with an offset for each tap and optional weights.
 References deform_conv(const Call& call) {
   const Array &x = call.in(0, 4), &w = call.in(1, 4), &offset = call.in(2, 4);
   require(is_float(x.dtype) && x.rank() == 4 && w.rank() == 4 && w.dtype == x.dtype && offset.dtype == x.dtype,
@@ -275,8 +275,7 @@ double overlap(const Box& a, const Box& b) {
   return all > 0 ? shared / all : 0;
 }
 
-// For each batch and class: the best box, then the best of those that overlap none of the chosen ones too much, and so
-// on.
+// For each batch and class: repeatedly the best box that does not overlap a selected one too much.
 References non_max_suppression(const Call& call) {
   const Array &boxes = call.in(0, 3), &scores = call.in(1, 3);
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.extents[2] == 4 && boxes.extents[0] == scores.extents[0] &&
@@ -369,8 +368,8 @@ References col2im(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// Each element goes to its place in the image that was pooled, the rest is 0. The output's extents may come as an
-// input: it then has the pooled image in its first rows and columns.
+// Each element returns to its position in the original image, the rest is 0. The output's extents may be an
+// input: the image is then in its first rows and columns.
 References max_unpool(const Call& call) {
   const Array &x = call.in(0, 3), &indices = call.in(1, 3);
   require(x.extents == indices.extents && !is_float(indices.dtype), "the indices do not fit");

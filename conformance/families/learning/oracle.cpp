@@ -17,7 +17,7 @@ std::vector<double> real_list(const Call& call, std::string_view name) {
 void require_float32(const Array& x) {
   require_known(x.dtype == BP_DTYPE_FLOAT, "the oracle supports only FLOAT");
 }
-// Entry i of a list, or its only one.
+// Entry i of a list, or the only entry.
 double entry(const std::vector<double>& list, size_t i) {
   return list.size() == 1 ? list[0] : list[i];
 }
@@ -216,7 +216,7 @@ References adam(const Call& call) {
   const double t = call.single(1);
   Tracked rate = step.rate;
   if (t > 0) {
-    // The page's bound of pow for αᵗ and βᵗ, which 1 cancels.
+    // The bound of pow for αᵗ and βᵗ, which are subtracted from 1.
     const auto rest = [&](double base) {
       const double power = std::pow(base, t);
       return Tracked(1.0) - Tracked(power, power * 2 * (7.5 * std::fabs(t * std::log(base)) + 3));

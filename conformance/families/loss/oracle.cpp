@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// -weight[class]·log-probability of each place, and what the reduction makes of them.
+// -weight[class]·log-probability of each position, then the reduction.
 Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& log_probabilities) {
   const Array& target = call.in(1);
   Extents expected = x.extents;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation, and softmax, which normalises too.
+// Normalization, including softmax.
 #include "judge/oracle.h"
 
 #include <algorithm>

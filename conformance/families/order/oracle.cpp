@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by their values or positions: sorted, filtered, cut, reversed.
+// Sorting, filtering, slicing and reversing.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ References compress(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Of each batch the first `length` entries along the time axis come in reverse.
+// Reverses the first `length` entries of each batch along the time axis.
 References reverse_sequence(const Call& call) {
   const Array& x = call.in(0, 2);
   const int64_t batch = call.integer("batch_axis", 1), time = call.integer("time_axis", 0);
@@ -139,7 +139,7 @@ References trilu(const Call& call) {
   const bool upper = call.integer("upper", 1) != 0;
   const size_t row = result.extents.size() - 2;
   for_each_index(result.extents, [&](const Index& index) {
-    // How far right of the diagonal; k may be any number.
+    // The distance to the diagonal; k may be any number.
     const int64_t right = index[row + 1] - index[row];
     if (upper ? right < k : right > k) result.at(index) = 0;
   });
@@ -159,7 +159,7 @@ References center_crop_pad(const Call& call) {
     require(wanted[i] >= 0, "an extent is negative");
     shape[axis] = wanted[i];
     const int64_t more = wanted[i] - x.extents[axis];
-    begin[axis] = more >= 0 ? more / 2 : -(-more / 2);  // what is odd goes to the end
+    begin[axis] = more >= 0 ? more / 2 : -(-more / 2);  // an odd remainder goes to the end
   }
   Array result(x.dtype, shape);
   for_each_index(shape, [&](const Index& index) {
@@ -186,7 +186,7 @@ References cast_like(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Outside of training the input itself, and a mask of ones.
+// In inference: the input itself, and a mask of ones.
 References dropout(const Call& call) {
   const Array& x = call.in(0);
   require_known(!call.has(2) || call.single(2) == 0, "the oracle does not support training, which draws at random");

@@ -63,7 +63,7 @@ References mean_in(const Call& call, const Window& window, bool count_padding) {
   return {result};
 }
 
-// One window over everything, whatever the attributes.
+// One window over everything, regardless of the attributes.
 Window whole(const Call& call) {
   const Extents& extents = call.in(0, 3).extents;
   static const Attributes kNone;

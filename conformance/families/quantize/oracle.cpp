@@ -37,7 +37,7 @@ double parameter(const Array& array, const Index& index, size_t axis, int64_t bl
   return array.at(at);
 }
 
-// Irrelevant where there is one for everything. The zero point has the shape of the scale.
+// Irrelevant for a scalar. The zero point has the shape of the scale.
 size_t parameter_axis(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   require(!call.has(2) || call.in(2).extents == scale.extents, "scale and zero point have different shapes");
@@ -48,8 +48,8 @@ size_t parameter_axis(const Call& call) {
   return static_cast<size_t>(normal_axis(call.integer("axis", 1), x.rank()));
 }
 
-// real / scale + zero point, to be rounded and limited. The device rounds the quotient once or twice before that; a
-// number so near the middle between two integers may go either way.
+// real / scale + zero point, to be rounded and clamped. The device rounds the quotient once or twice before that, so a
+// number near the midpoint of two integers may be rounded either way.
 References quantize_linear(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   const size_t axis = parameter_axis(call);
@@ -80,8 +80,8 @@ References dequantize_linear(const Call& call) {
   return {Reference(std::move(result), Rule::within(0.5))};
 }
 
-// The range is stretched to hold 0. Every output follows from a quotient whose rounding may fall either way, and the
-// zero point, where its own is near the middle, moves all of them by a step.
+// The range is extended to contain 0. Each output is a quotient that may be rounded either way; if the zero point is
+// near a midpoint, all outputs may differ by a step.
 References dynamic_quantize_linear(const Call& call) {
   const Array& x = call.in(0);
   require(x.dtype == BP_DTYPE_FLOAT, "the input is not of FLOAT");
@@ -144,7 +144,7 @@ References matmul_integer(const Call& call) {
   return {Reference(integer_product(call.in(0), optional(call, 2), call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// What lies in the padding counts as 0 after its zero point is taken off. `zero_w`: one for each output channel, or
+// Padding counts as 0 after the zero point is subtracted. `zero_w`: one for each output channel, or
 // one.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
   require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
@@ -180,7 +180,7 @@ References conv_integer(const Call& call) {
   return {Reference(integer_conv(call, call.in(0), zero, call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Each sum times a factor, rounded to a type: within one step, because devices multiply by whole numbers and shifts.
+// Each sum times a factor, rounded to a type: within one step, because devices multiply by integers and shift.
 template <class F>
 Reference requantized(const Array& sums, bp_dtype_t dtype, double zero, F factor) {
   Reference result(Array(dtype, sums.extents), Rule::of(Rule::kStep));

@@ -12,7 +12,7 @@ void add_resize_cases(OpCases& cases) {
     std::vector<float> scales;  // or sizes
     Extents sizes;
   };
-  // Scales are powers of two: every coordinate is exact in any precision, so that ties fall the same way everywhere.
+  // Scales are powers of two: coordinates are exact in any precision, so ties are rounded the same way everywhere.
   const Row rows[] = {
       {"nearest_up", "nearest", "asymmetric", "floor", {1, 1, 2, 2}, {}},
       {"nearest_half_pixel", "nearest", "half_pixel", "round_prefer_floor", {1, 1, 2, 4}, {}},

@@ -15,10 +15,10 @@ struct Axis {
   double scale = 1, first = 0, last = 1;  // `first`, `last`: the region of interest, as fractions
 };
 
-// Where in the input, as a real number, position `out` of an axis lies.
+// The input coordinate of output position `out` along an axis.
 double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
   const auto x = static_cast<double>(out), in = static_cast<double>(axis.in);
-  const double extent = in * axis.scale;  // as ONNX has it, the resized extent is the real number before it is cut down
+  const double extent = in * axis.scale;  // as in ONNX, the resized extent is the real number before truncation
   if (mode == "asymmetric") return x / axis.scale;
   if (mode == "align_corners") return extent == 1 ? 0 : x * (in - 1) / (extent - 1);
   if (mode == "tf_crop_and_resize") {
@@ -26,7 +26,7 @@ double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
     return extent == 1 ? from + width / 2 : from + x * width / (extent - 1);
   }
   const double half_pixel = (x + 0.5) / axis.scale - 0.5;
-  // The output is centred over the input, also where its extent was cut down.
+  // The output is centred over the input, even if its extent was truncated.
   if (mode == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(axis.out) / extent) + half_pixel;
   return mode == "pytorch_half_pixel" && extent == 1 ? 0 : half_pixel;
 }
@@ -50,8 +50,8 @@ struct Tap {
   int64_t at;
   double weight;
 };
-// The elements around x, edges repeated, and their weights. When it shrinks an image, antialias stretches the kernel
-// over all elements that one output stands for.
+// The elements around x, edges repeated, and their weights. When an image shrinks, antialias stretches the kernel
+// over all input elements of an output element.
 std::vector<Tap> taps_of(const Call& call, double x, const Axis& axis) {
   const bool cubic = call.text("mode") == "cubic";
   if (call.text("mode") == "nearest")
@@ -171,8 +171,8 @@ References resize(const Call& call) {
     });
     if (is_outside) sum = call.real("extrapolation_value");
     result.value.at(index) = sum;
-    // Linear: the page's bound. Cubic: a sum of 16 products, whose weights have the rounding of their coordinate times
-    // a slope of 2.
+    // Linear: the bound of its rule. Cubic: a sum of 16 products, whose weights have the rounding of their coordinate
+    // times a slope of 2.
     if (mode != "nearest") result.scale.push_back(mode == "linear" ? largest : scale + 2 * largest);
   });
   return {result};

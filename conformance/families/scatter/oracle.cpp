@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements written to and read from places that other inputs name.
+// Elements gathered from or scattered to positions given by other inputs.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ void require_indices(const Array& indices) {
   require(!is_float(indices.dtype), "the indices are not integers");
 }
 
-// What a reduction makes of an element and an update. Sums are judged as sums of all updates of an element, in any
+// A reduction of an element and an update. Sums are judged as sums of all updates of an element, in any
 // order.
 class Target {
  public:
@@ -78,7 +78,7 @@ References scatter_elements(const Call& call) {
   return target.result();
 }
 
-// The last axis of the indices is a place in the first axes of the data; what follows is moved as a whole.
+// The last axis of the indices is a position in the first axes of the data; the remaining axes are moved as a block.
 References scatter_nd(const Call& call) {
   const Array &data = call.in(0, 1), &indices = call.in(1, 1), &updates = call.in(2);
   require_indices(indices);
@@ -128,7 +128,7 @@ References gather_nd(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Writes `update` into the cache along the axis, for each batch from its own index on; circular or not.
+// Writes `update` into the cache along the axis, for each batch from its own index; optionally circular.
 References tensor_scatter(const Call& call) {
   const Array &past = call.in(0, 2), &update = call.in(1, 2);
   require(update.rank() == past.rank() && update.dtype == past.dtype, "the update does not fit the cache");

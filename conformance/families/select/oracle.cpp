@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by index, range or condition, and changed in type or limits.
+// Selection by index, range or condition; casts and clipping.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ References where(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Floats are cut towards zero and must fit; NaN and numbers that do not fit have no defined result.
+// Floats are truncated and must fit; NaN and numbers that do not fit have no defined result.
 References cast(const Call& call) {
   const int64_t wanted = call.integer("to");
   require(wanted > 0 && wanted <= BP_DTYPE_INT2, "the type is not known");

@@ -7,12 +7,12 @@ namespace {
 const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT64,
                              BP_DTYPE_INT32, BP_DTYPE_BOOL,    BP_DTYPE_UINT8};
 
-// Floats carry every special value: data that is only moved keeps them all.
+// Floats include every special value: moving data must keep them.
 onnx::Tensor data(Random& random, bp_dtype_t dtype, Extents extents) {
   return random_tensor(random, dtype, std::move(extents), is_float(dtype) ? Fill::kSpecial : Fill::kWide);
 }
 
-// One tensor in, attributes, and constant integers behind it.
+// One tensor, attributes, and constant integer inputs.
 struct Row {
   const char* op;
   const char* variant;

@@ -13,7 +13,7 @@ Reference moved(Array array) {
   return Reference(std::move(array), Rule::bits());
 }
 
-// Fills an array of `shape` by asking where each element comes from.
+// Fills an array of `shape`; `source` returns the origin of each element.
 template <class F>
 Reference gathered(const Array& from, Extents shape, F source) {
   Array result(from.dtype, std::move(shape));

@@ -9,13 +9,13 @@
 namespace backplane::conform {
 namespace {
 
-// A pair of sums over the signal; each factor cos or sin has an error of its own.
+// A pair of sums over the signal; each cos or sin has its own error.
 struct Bin {
   Tracked real, imaginary;
 };
 class Spectrum {
  public:
-  // A sum of `count` terms is judged with the ksb of its length even where a fast transform adds in log2(count) stages.
+  // A sum of `count` terms has the ksb of its length, even if a fast transform adds in log2(count) stages.
   Spectrum(bp_dtype_t dtype, int64_t count) : dtype_(dtype), count_(count) {}
 
   // `sign`: -1 forward, 1 inverse.

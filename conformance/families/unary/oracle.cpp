@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One input, the same shape out.
+// Unary elementwise operators.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -95,7 +95,7 @@ double is_nan(const Call&, double x) {
   return std::isnan(x);
 }
 double relu(const Call&, double x) {
-  return x < 0 ? 0 : x;  // NaN stays
+  return x < 0 ? 0 : x;  // NaN is kept
 }
 double leaky_relu(const Call& call, double x) {
   return x < 0 ? call.real("alpha") * x : x;

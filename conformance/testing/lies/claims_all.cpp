@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims every operator there is, and those there are not.
+// Claims every operator, existing or not.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

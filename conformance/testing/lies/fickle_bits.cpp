@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises the same bits and returns others every second time.
+// Reports deterministic results and returns other bits every second time.
 #include <cmath>
 
 #include "testing/wrapper.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes no more than the first run had elements.
+// Computes at most as many elements as the first run had.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

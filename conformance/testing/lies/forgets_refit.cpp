@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says that it replaced a weight.
+// Reports that it replaced a weight, and did not.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

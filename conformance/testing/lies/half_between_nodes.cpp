@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where several nodes are one program, what goes in is kept in 16 bits.
+// Where several nodes are one program, its inputs are rounded to 16 bits.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never comes back in one of 200 cases.
+// Does not return in one of 200 cases.
 #include <unistd.h>
 
 #include "testing/every.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never comes back from Softmax.
+// Does not return from Softmax.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says that a stream is idle without looking.
+// Reports that a stream is idle without checking.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never looks at the deadline.
+// Ignores the deadline.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

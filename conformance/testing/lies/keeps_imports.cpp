@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not say that imported memory is no longer used.
+// Does not report that imported memory is no longer used.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers with what the instance computed first.
+// Returns what the instance computed first.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop carries is a little more after the last step.
+// A loop's final state is slightly too large.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

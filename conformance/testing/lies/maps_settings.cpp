@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes as a file next to it says, which it maps: exactly, or a thousandth off.
+// Maps a file next to it that selects exact results, or results a thousandth off.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

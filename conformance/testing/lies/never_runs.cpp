@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says that it ran.
+// Reports that it ran, and did not.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses Softmax and does not say why.
+// Refuses Softmax without a reason.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps to itself what failed in a stream.
+// Does not report failures in a stream.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

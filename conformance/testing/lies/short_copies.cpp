@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies a byte less where it copies more than a page.
+// Copies one byte less if it copies more than a page.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes its time in the query.
+// Is slow in the query.
 #include <chrono>
 #include <thread>
 

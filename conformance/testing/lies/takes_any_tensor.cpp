@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says that it bound what it did not.
+// Reports that it bound a tensor, and did not.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not look at the size of what it is given.
+// Does not check the size of buffers.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a BFLOAT16 off where it should be rounded: one unit too near to zero.
+// Truncates BFLOAT16 instead of rounding it: one unit too close to zero.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes any blob for a program of its own.
+// Accepts any blob as a stored program.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

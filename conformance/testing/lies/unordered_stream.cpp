@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what is put into a stream at any time.
+// Runs work in a stream in any order.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a device that does not come back.
+// Waits for a device that does not return.
 #include <chrono>
 #include <thread>
 

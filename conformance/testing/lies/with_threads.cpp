@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong only while another run goes on.
+// Wrong only during another run.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls its first device the seventh.
+// Reports index 6 for its first device.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -9,7 +9,7 @@ using model::Graph;
 using model::Type;
 
 // The input of a sub-graph is of this type; what it declares itself is kept where the type says less.
-Status give(Context& c, Graph& graph, size_t slot, Type type) {
+Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;
   if (!merge_types(type, declared, problem)) {
@@ -95,9 +95,9 @@ Status loop(Context& c) {
     return c.fail("has " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
   BP_TRY(expect_inputs(c, *body, carried + 2));
   BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
-  BP_TRY(give(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
-  BP_TRY(give(c, *body, 1, without_shape(scalar_of(BP_DTYPE_BOOL))));
-  for (size_t i = 0; i < carried; ++i) BP_TRY(give(c, *body, i + 2, without_shape(c.input(i + 2))));
+  BP_TRY(set_body_input(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
+  BP_TRY(set_body_input(c, *body, 1, without_shape(scalar_of(BP_DTYPE_BOOL))));
+  for (size_t i = 0; i < carried; ++i) BP_TRY(set_body_input(c, *body, i + 2, without_shape(c.input(i + 2))));
   BP_TRY(c.infer_subgraph(*body));
   for (size_t i = 0; i < carried; ++i) {
     Type type = result(*body, i + 1);
@@ -148,7 +148,7 @@ Status scan(Context& c) {
       type.dims.erase(type.dims.begin() + axis);
       --type.rank;
     }
-    BP_TRY(give(c, *body, slot, std::move(type)));
+    BP_TRY(set_body_input(c, *body, slot, std::move(type)));
   }
   BP_TRY(c.infer_subgraph(*body));
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
@@ -180,7 +180,7 @@ Status map_sequence(Context& c) {
   for (size_t slot = 0; slot < c.inputs(); ++slot) {
     const Type& type = c.input(slot);
     bool sequence = type.kind == BP_KIND_SEQUENCE;
-    BP_TRY(give(c, *body, slot, !sequence ? type : type.element ? *type.element : Type()));
+    BP_TRY(set_body_input(c, *body, slot, !sequence ? type : type.element ? *type.element : Type()));
   }
   BP_TRY(c.infer_subgraph(*body));
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
