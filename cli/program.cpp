@@ -84,7 +84,7 @@ CommandWords words_of(const CLI::App& app) {
     const bool is_positional = option->get_positional();
     if (option->get_group().empty() || (!is_positional && option->get_lnames().empty())) continue;
     words.options.push_back({is_positional ? option->get_name(true) : "--" + option->get_lnames().front(),
-                             option->get_description(), choices_of(*option), option->get_type_size() == 0,
+                             option->get_description(), choices_of(*option), option->get_items_expected_max() == 0,
                              is_positional});
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {

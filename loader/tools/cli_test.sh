@@ -205,6 +205,7 @@ right 0 "complete -c backplane" --completion fish
 right 0 "^#compdef backplane" --completion zsh
 wrong 2 "--completion" --completion tcsh
 right 0 '^\.SS explain' --man
+grep -qxF '\fB\-\-json\fR' "$work/out" || complain "a flag with a value in the manual page"
 if command -v man >/dev/null; then
     man --warnings -E UTF-8 -l -Tutf8 -Z "$work/out" 2>"$work/err" >/dev/null
     [ ! -s "$work/err" ] || complain "the manual page has mistakes"
