@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <sstream>
 
 #include "cli/suggest.h"
+#include "cli/words.h"
 
 namespace backplane::cli {
 namespace {
@@ -65,13 +67,41 @@ std::string missing_command(const CLI::App& app) {
   return words.empty() ? "a command is missing" : unknown_command(words.front(), commands_of(app));
 }
 
+// The words that a check allows, which CLI11 has in the name of the type: "TEXT:{a,b}".
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find(":{"), end = type.rfind('}');
+  std::vector<std::string> choices;
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  std::istringstream words(type.substr(begin + 2, end - begin - 2));
+  for (std::string word; std::getline(words, word, ',');) choices.push_back(word);
+  return choices;
+}
+
+CommandWords words_of(const CLI::App& app) {
+  CommandWords words{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_positional = option->get_positional();
+    if (option->get_group().empty() || (!is_positional && option->get_lnames().empty())) continue;
+    words.options.push_back({is_positional ? option->get_name(true) : "--" + option->get_lnames().front(),
+                             option->get_description(), choices_of(*option), option->get_items_expected_max() == 0,
+                             is_positional});
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) words.commands.push_back(words_of(*command));
+  }
+  return words;
+}
+
 }  // namespace
 
-Program::Program(const About& about)
-    : app_(std::make_unique<CLI::App>(about.does, about.name)), needs_command_(about.needs_command) {
+Program::Program(const About& about) : app_(std::make_unique<CLI::App>(about.does, about.name)), about_(about) {
   app_->require_subcommand(0, 1);  // inherited by commands: at most one of them, and the footer
   app_->set_version_flag("--version", about.version);
   app_->footer(about.footer);
+  app_->add_option("--completion", completion_, "Print a script with which a shell completes words, and exit")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app_->add_flag("--man", wants_manual_, "Print the manual page, and exit");
 }
 
 Program::~Program() = default;
@@ -93,8 +123,16 @@ Parsed Program::parse(int argc, const char* const* argv) {
     }
     failure = error.what();
   }
+  if (failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty() &&
+      (wants_manual_ || !completion_.empty())) {
+    const CommandWords words = words_of(*app_);
+    fmt::print("{}",
+               wants_manual_ ? manual_page(words, about_.version, about_.footer) : completion(words, completion_));
+    return {.is_answered = true};
+  }
   if (!app_->get_subcommands().empty()) parsed.command = app_->get_subcommands().front()->get_name();
-  if (needs_command_) parsed.wrong = missing_command(*app_);
+  const bool is_own_mistake = !failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty();
+  if (about_.needs_command && !is_own_mistake) parsed.wrong = missing_command(*app_);
   if (parsed.wrong.empty()) parsed.wrong = unknown_word(*app_);
   if (parsed.wrong.empty()) parsed.wrong = failure;
   return parsed;

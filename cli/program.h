@@ -21,7 +21,7 @@ struct About {
 struct Parsed {
   std::string command;  // the one that was called; empty: none
   std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
-  bool is_answered = false;  // by the help or the version, which has been printed: exit status 0
+  bool is_answered = false;  // by the help, the version or the like, which has been printed: exit status 0
 };
 
 class Program {
@@ -36,7 +36,9 @@ class Program {
 
  private:
   std::unique_ptr<CLI::App> app_;
-  bool needs_command_;
+  About about_;
+  std::string completion_;  // the shell that --completion names
+  bool wants_manual_ = false;
 };
 
 }  // namespace backplane::cli

@@ -18,6 +18,7 @@ Runs scripts/setup.sh --gates, then these gates, or only those named:
   grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
   cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, and NVRTC compiles every kernel; skipped without CUDA's headers
   fuzzers   build with Clang, and 20 seconds per fuzzer
+  blocks    the commands and programs in README.md and docs/, as they stand there (scripts/readme.py)
   site      MkDocs and Doxygen build the site, and no link in it is broken
   packages  Debian packages of a release build: the same bytes twice; installed, used and purged in a fresh root
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
@@ -26,7 +27,7 @@ Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
 END
 }
 
-all=(quick headers tidy asan coverage tsan grown cuda fuzzers site packages aarch64)
+all=(quick headers tidy asan coverage tsan grown cuda fuzzers blocks site packages aarch64)
 chosen=()
 for word in "$@"; do
     case $word in
@@ -94,6 +95,7 @@ gate_grown() {
     # What crosses the ABI; a model more or less says nothing new of it.
     api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.)'
 }
+gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
 gate_site() { scripts/site.sh; }
 gate_packages() {
     scripts/package.sh && scripts/package.sh --build build/package --out build/package/again || return 1

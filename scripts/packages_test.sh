@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # packages_test.sh FOLDER: installs the packages of FOLDER (scripts/package.sh) into a fresh Debian root, builds and runs samples there, runs
 # the programs, removes everything again, and compares the files. Needs root, mmdebstrap and Debian's archive; otherwise exit status 77.
+# shellcheck disable=SC2016 # for the shell inside
 set -euo pipefail
 [[ $# == 1 && -d $1 ]] || { echo "usage: packages_test.sh FOLDER" >&2; exit 2; }
 debs=$(realpath "$1")
@@ -60,6 +61,8 @@ expect "y [2, 3]: 0 0 0 2 4 6" ./run add_relu.onnx
 expect "frame 2: 0 0 0 10 20 30" ./streams add_relu.onnx
 expect "run 1 [BP_OK]: 0 0 1 2 3 4" ./async add_relu.onnx
 expect "libbackplane_cpu.so" backplane list
+expect "complete -F _backplane backplane" cat /usr/share/bash-completion/completions/backplane
+expect ".TH BACKPLANE-CONFORM 1" zcat /usr/share/man/man1/backplane-conform.1.gz
 expect "float[2,3]" backplane run add_relu.onnx --device cpu
 expect "L" backplane-conform --quick --plugin /usr/lib/$(uname -m)-linux-gnu/backplane/libbackplane_null.so
 ' || exit 1

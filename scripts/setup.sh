@@ -28,7 +28,7 @@ demo_packages=(
     g++ gcc cmake ninja-build pkg-config git ca-certificates binutils file
     libdnnl-dev libre2-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
     nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler libsodium-dev
-    libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev
+    libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev zlib1g-dev
 )
 # All the rest of the build: the OpenCL backend and the tests.
 build_packages=(

@@ -2,13 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
+#include <mutex>
 #include <numeric>
 #include <string>
+#include <thread>
 
+#include "cli/progress.h"
 #include "command.h"
 #include "inputs.h"
 
@@ -19,6 +24,7 @@ struct Flags {
   SessionFlags session;
   InputFlags inputs;
   uint32_t runs = 50;
+  uint32_t streams = 1;
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -34,6 +40,36 @@ double peak_rss_mb() {
   return 0;
 }
 
+// The times of `runs` runs, which the execs share, each in a thread of its own. Throws what one of them threw.
+std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
+  std::vector<double> times(runs);
+  std::atomic<uint32_t> next = 0, done = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&](BoundExec& each) {
+    try {
+      for (uint32_t i = 0; (i = next++) < runs; ++done) {
+        const auto start = std::chrono::steady_clock::now();
+        each.exec.run();
+        times[i] = milliseconds_since(start);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = runs;
+    }
+  };
+  cli::Progress progress("runs", runs, [&] { return done.load(); });
+  if (bound.size() == 1) {  // as an application with one thread would
+    work(bound.front());
+  } else {
+    std::vector<std::jthread> threads;
+    for (BoundExec& each : bound) threads.emplace_back([&] { work(each); });
+  }
+  if (failure) std::rethrow_exception(failure);
+  return times;
+}
+
 Outcome bench(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
@@ -43,18 +79,19 @@ Outcome bench(const Flags& flags) {
   const Model model = env.open(flags.session.model);
   const Session session = env.compile(model, options);
   const double create_ms = milliseconds_since(start);
-  BoundExec bound = bind_inputs(session, make_inputs(model.graph(), flags.inputs));
+  const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
+  std::vector<BoundExec> bound;
+  for (uint32_t i = 0; i < flags.streams; ++i) bound.push_back(bind_inputs(session, inputs));
 
   const auto first = std::chrono::steady_clock::now();
-  bound.exec.run();
+  bound.front().exec.run();
   const double first_ms = milliseconds_since(first);
-  for (uint32_t i = 1; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) bound.exec.run();  // warm up
-  std::vector<double> times;
-  for (uint32_t i = 0; i < flags.runs; ++i) {
-    const auto run_start = std::chrono::steady_clock::now();
-    bound.exec.run();
-    times.push_back(milliseconds_since(run_start));
+  for (BoundExec& each : bound) {  // warm up
+    for (uint32_t i = 1; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
+  const auto measured = std::chrono::steady_clock::now();
+  std::vector<double> times = measure(bound, flags.runs);
+  const double total_ms = milliseconds_since(measured);
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) {
     return times[static_cast<size_t>(std::llround(q * static_cast<double>(times.size() - 1)))];
@@ -73,12 +110,14 @@ Outcome bench(const Flags& flags) {
                   {"base_rss_mb", base_rss_mb},
                   {"islands", island_count(session)},
                   {"devices", devices_used(env, session)},
-                  {"runs", flags.runs}};
+                  {"runs", flags.runs},
+                  {"streams", flags.streams},
+                  {"runs_per_second", total_ms > 0 ? flags.runs / total_ms * 1e3 : 0}};
   outcome.text = fmt::format(
       "create {:.2f} ms\nrun    min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms over {} runs\n"
-      "memory {:.1f} MB at its peak\n{} islands on {}\n",
-      create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, peak_rss_mb(), island_count(session),
-      join(outcome.json["devices"], ", "));
+      "rate   {:.1f} runs/s, {} at once\nmemory {:.1f} MB at its peak\n{} islands on {}\n",
+      create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, outcome.json["runs_per_second"].get<double>(),
+      flags.streams, peak_rss_mb(), island_count(session), join(outcome.json["devices"], ", "));
   return outcome;
 }
 
@@ -87,6 +126,7 @@ Action declare(cli::Command command) {
   flags->session.declare(command);
   flags->inputs.declare(command);
   command.add_option("--runs", flags->runs, "Measured runs, after a few that are not").range(1, 1000000);
+  command.add_option("--streams", flags->streams, "Runs at once, each on an exec of its own").range(1, 1024);
   command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)");
   return [flags] { return bench(*flags); };
 }

@@ -147,6 +147,79 @@ right 0 "a=b/y.npy" run "$model" --output "$work/a=b"
 right 0 "float\[2,3\]" run "$model" --input a="$work/right.npy" --output "$work/results"
 [ -s "$work/results/y.npy" ] || complain "no results/y.npy"
 
+# ---- values on the command line, archives, conversion ----
+both=(--input "a=2x3xf32=-1,0,1,2,3,4" --input b=2x3xf32=1)
+right 0 "  0  1  2  3  4  5" run "$model" "${both[@]}" --output "$work/y.npz"
+[ ! -s "$work/err" ] || complain "a line on standard error without random inputs"
+right 0 "  0  1  2  3  4  5" run "$model" --input a="$work/y.npz" --input b=2x3xf32=0
+right 0 "written to" run "$model" "${both[@]}" --output "$work/own"
+right 0 "  1  2  3  4  5  6" run "$model" "$work/own/y.npy" --input b=2x3xf32=1
+wrong 2 "y.npz.*no input 'y'\|no input 'y'" run "$model" --input "$work/y.npz"
+wrong 2 "could be any of 2 inputs, a, b: write --input NAME=" run "$model" "$work/right.npy"
+wrong 2 "--input a: it has 2 values, but 6 elements" run "$model" --input a=2x3xf32=1,2
+wrong 2 "--input a: 'x' is no float" run "$model" --input a=2x3xf32=x
+wrong 2 "input 'a' must be float\[2,3\], but the value has int32\[2,3\]; --cast converts numbers" run "$model" --input a=2x3xi32=1
+right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/dtype.npy" --input b=2x3xu8=1 --cast
+printf 'PK\005\006' >"$work/broken.npz"
+wrong 1 "broken.npz" run "$model" --input a="$work/broken.npz"
+wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere.npz
+right 0 "" run "$model" --seed 7 --input a="$work/right.npy"
+grep -q "^backplane: random numbers, by --seed 7, were the input b$" "$work/err" || complain "no word on random inputs"
+
+# ---- expected results ----
+right 0 "y as expected: all 6 elements match" run "$model" "${both[@]}" --expect "$work/y.npz"
+right 0 "y as expected" run "$model" "${both[@]}" --expect y="$work/y.npz"
+right 1 "y not as expected: 5 of 6 elements differ, the first is 1" run "$model" "${both[@]}" --expect "$work/right.npy"
+right 1 '"outside": 5' run "$model" "${both[@]}" --expect "$work/right.npy" --json
+right 0 "y as expected" run "$model" "${both[@]}" --expect "$work/right.npy" --atol 5
+right 1 "y not as expected: float\[2,3\], expected float\[2,4\]" run "$model" "${both[@]}" --expect "$work/shape.npy"
+wrong 2 "no output 'z'; it has: y" run "$model" --expect z="$work/right.npy"
+wrong 1 "missing.npy" run "$model" --expect "$work/missing.npy"
+
+# ---- two devices ----
+right 0 "null and null agree on all 2 values" diff "$model" --device null,null
+right 0 '"differences": \[\]' diff "$model" --device null,null --json
+wrong 2 "--device needs two names" diff "$model" --device null
+wrong 1 "missing.onnx" diff "$work/missing.onnx" --device null,null
+cpu=$(dirname "$BACKPLANE_BACKEND_FILES")/cpu.json
+if [ -f "$cpu" ]; then
+    right 0 "null and cpu agree on all 2 values" diff "$model" --backend "$cpu" --device null,cpu --input a=2x3xf32=1
+fi
+
+# ---- measuring ----
+right 0 "runs/s, 2 at once" bench "$model" --streams 2 --runs 20
+right 0 '"runs_per_second": ' bench "$model" --runs 3 --json
+right 0 "ran on null" run "$model" --verbose
+grep -q "info" "$work/err" || complain "nothing on standard error with --verbose"
+
+# ---- lists ----
+right 0 "^null  *other" list --summary
+right 0 "list.html written" list --html "$work/list.html"
+grep -q "<td>null</td>" "$work/list.html" || complain "the list's page has no device"
+wrong 1 "/proc/nowhere" list --html /proc/nowhere/list.html
+
+# ---- what is written from the options ----
+right 0 "^complete -F _backplane backplane" --completion bash
+bash -n "$work/out" || complain "the completion of bash is no script"
+right 0 "complete -c backplane" --completion fish
+right 0 "^#compdef backplane" --completion zsh
+wrong 2 "--completion" --completion tcsh
+right 0 '^\.SS explain' --man
+grep -qxF '\fB\-\-json\fR' "$work/out" || complain "a flag with a value in the manual page"
+if command -v man >/dev/null; then
+    man --warnings -E UTF-8 -l -Tutf8 -Z "$work/out" 2>"$work/err" >/dev/null
+    [ ! -s "$work/err" ] || complain "the manual page has mistakes"
+fi
+
+# ---- colours, on a terminal alone ----
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "'$program' list" /dev/null >"$work/out" 2>"$work/err" </dev/null
+    grep -q "$(printf '\033\[1m')Devices" "$work/out" || complain "no colour on a terminal"
+    NO_COLOR=1 TERM=xterm script -qec "'$program' list" /dev/null >"$work/out" 2>"$work/err" </dev/null
+    grep -q "$(printf '\033')" "$work/out" && complain "colour in spite of NO_COLOR"
+fi
+right 0 "^Devices$" list
+
 # ---- the picture ----
 right 0 "page.html written" explain "$model" --html "$work/page.html"
 grep -q '"op_type":"Relu"' "$work/page.html" || complain "the page has no data"

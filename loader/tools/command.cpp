@@ -12,6 +12,7 @@ void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
       .one_each();
   command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
+  command.add_flag("--verbose", verbose, "Log what the loader and the backends do, on standard error");
   limits.declare(command);
 }
 
@@ -20,6 +21,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   EnvironmentOptions options;
   options.backend_files = backends;
   options.threads = threads;
+  if (verbose) options.log_level = BP_LOG_INFO;
   for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
   if (only_lists) options.options.emplace("loader.load", "when_used");
   return Environment(options);

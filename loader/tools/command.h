@@ -41,6 +41,7 @@ struct EnvironmentFlags {
   std::vector<std::string> backends;  // files in addition to those that are found
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
+  bool verbose = false;
   Limits limits;
 
   void declare(cli::Command command);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/printable.h"
+#include "convert.h"
 #include "random_tensor.h"
 #include "tensor_file.h"
 
@@ -43,7 +44,7 @@ class Dimensions {
   }
 
   // Checks a tensor that was given against its declaration, and learns from it.
-  void match(view::Value input, const onnx::Tensor& tensor) {
+  void match(view::Value input, const onnx::Tensor& tensor, const std::string& source) {
     bool fits = tensor.dtype == input.dtype() &&
                 (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
     for (uint32_t i = 0; fits && input.rank() >= 0 && i < tensor.extents.size(); ++i) {
@@ -59,8 +60,11 @@ class Dimensions {
       }
     }
     if (!fits) {
-      throw Usage(
-          fmt::format("input '{}' must be {}, but the file has {}", input.name(), type_text(input), describe(tensor)));
+      const bool other_type =
+          tensor.dtype != input.dtype() && tensor.dtype != BP_DTYPE_STRING && input.dtype() != BP_DTYPE_STRING;
+      throw Usage(fmt::format("input '{}' must be {}, but {} has {}{}", input.name(), type_text(input),
+                              is_literal(source) ? "the value" : "the file", describe(tensor),
+                              other_type ? "; --cast converts numbers" : ""));
     }
   }
 
@@ -106,37 +110,104 @@ void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint6
                   input.name(), bytes_text(bytes)));
 }
 
+// Puts what the command line has for the inputs in their places.
+class Given {
+ public:
+  Given(view::Graph graph, const InputFlags& flags, std::vector<Input>& inputs, Dimensions& dimensions)
+      : graph_(graph), flags_(flags), inputs_(inputs), dimensions_(dimensions) {}
+
+  // "NAME=FILE", "NAME=2x3xf32=1", or an archive whose arrays have the names of inputs.
+  void setting(const std::string& setting) {
+    if (setting.ends_with(".npz") && setting.find('=') == std::string::npos) return archive(setting);
+    const auto [name, source] = split_setting("--input", setting, false);
+    const uint32_t index = find(name);
+    if (is_literal(source)) {
+      try {
+        place(index, source, {BP_KIND_TENSOR, parse_literal(source), {}, {}});
+      } catch (const onnx::Malformed& error) {
+        throw Usage(fmt::format("--input {}: {}", name, error.what()));
+      }
+    } else {
+      place(index, source, read_value(source, graph_.input(index).type().kind, name));
+    }
+  }
+
+  // The file behind the model: it is the only input's that has no --input, or an archive.
+  void array(const std::string& file) {
+    if (file.ends_with(".npz")) return archive(file);
+    uint32_t index = BP_NONE;
+    std::vector<std::string> open;
+    for (uint32_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].value) continue;
+      index = i;
+      open.push_back(inputs_[i].name);
+    }
+    if (open.size() != 1) {
+      throw Usage(fmt::format("'{}' could be any of {} inputs{}: write --input NAME={}", file, open.size(),
+                              open.empty() ? "" : fmt::format(", {}", fmt::join(open, ", ")), file));
+    }
+    place(index, file, read_value(file, graph_.input(index).type().kind, inputs_[index].name));
+  }
+
+ private:
+  uint32_t find(const std::string& name) const {
+    const uint32_t index = graph_.find_input(name);
+    if (index != BP_NONE) return index;
+    std::vector<std::string> names;
+    for (const Input& input : inputs_) names.push_back(input.name);
+    throw Usage(fmt::format("the model has no input '{}'; it has: {}", name, fmt::join(names, ", ")));
+  }
+
+  void archive(const std::string& file) {
+    for (auto& [name, tensor] : read_arrays(file)) place(find(name), file, {BP_KIND_TENSOR, std::move(tensor), {}, {}});
+  }
+
+  void place(uint32_t index, const std::string& source, onnx::Value value) {
+    const view::Value input = graph_.input(index);
+    const std::string name(input.name());
+    if (value.kind != input.type().kind) {
+      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name,
+                              onnx::kind_name(input.type().kind), onnx::kind_name(value.kind)));
+    }
+    if (flags_.cast && input.is_tensor()) {
+      try {
+        value.tensor = convert(value.tensor, input.dtype());
+      } catch (const onnx::Malformed& error) {
+        throw Usage(fmt::format("input '{}': {}", name, error.what()));
+      }
+    }
+    if (input.is_tensor()) dimensions_.match(input, value.tensor, source);
+    inputs_[index].source = source;
+    inputs_[index].value = std::make_shared<onnx::Value>(std::move(value));
+  }
+
+  view::Graph graph_;
+  const InputFlags& flags_;
+  std::vector<Input>& inputs_;
+  Dimensions& dimensions_;
+};
+
 }  // namespace
 
 void InputFlags::declare(cli::Command command) {
-  command.add_option("--input", files, "An input from a file, as NAME=FILE with FILE a .npy or an ONNX .pb").one_each();
+  command.add_option("array", array, "The only input that has no --input: a file as there");
+  command
+      .add_option("--input", values,
+                  "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "
+                  "value for all elements; or a .npz with arrays of the inputs' names")
+      .one_each();
+  command.add_flag("--cast", cast, "Convert numbers to the type that the model wants");
   command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
   command.add_option("--seed", seed, "For the inputs that are not given");
 }
 
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
   std::vector<Input> inputs;
-  std::vector<std::string> names;
-  for (const view::Value& input : graph.inputs()) {
-    inputs.push_back({std::string(input.name()), "", nullptr});
-    names.emplace_back(input.name());
-  }
+  for (const view::Value& input : graph.inputs()) inputs.push_back({std::string(input.name()), "", nullptr});
   Dimensions dimensions(graph, flags.dims);
-  for (const std::string& setting : flags.files) {
-    const auto [name, file] = split_setting("--input", setting, false);
-    const uint32_t index = graph.find_input(name);
-    if (index == BP_NONE) {
-      throw Usage(fmt::format("the model has no input '{}'; it has: {}", name, fmt::join(names, ", ")));
-    }
-    const view::Value input = graph.input(index);
-    inputs[index].file = file;
-    inputs[index].value = std::make_shared<onnx::Value>(read_value(file, input.type().kind));
-    if (inputs[index].value->kind != input.type().kind) {
-      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name,
-                              onnx::kind_name(input.type().kind), onnx::kind_name(inputs[index].value->kind)));
-    }
-    if (input.is_tensor()) dimensions.match(input, inputs[index].value->tensor);
-  }
+  Given given(graph, flags, inputs, dimensions);
+  for (const std::string& setting : flags.values) given.setting(setting);
+  if (!flags.array.empty()) given.array(flags.array);
   std::mt19937_64 random(flags.seed);
   uint64_t used = 0;
   for (uint32_t i = 0; i < inputs.size(); ++i) {
@@ -156,6 +227,16 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
     }
   }
   return inputs;
+}
+
+void note_random(const std::vector<Input>& inputs, uint64_t seed) {
+  std::vector<std::string> names;
+  for (const Input& input : inputs) {
+    if (input.source.empty()) names.push_back(input.name);
+  }
+  if (names.empty()) return;
+  fmt::print(stderr, "backplane: random numbers, by --seed {}, were the input{} {}\n", seed,
+             names.size() == 1 ? "" : "s", cli::printable(fmt::format("{}", fmt::join(names, ", "))));
 }
 
 BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model is run on: files where they are given, random numbers otherwise.
+// What a model is run on: files and values where they are given, random numbers otherwise.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,10 @@
 namespace backplane::tools {
 
 struct InputFlags {
-  std::vector<std::string> files;  // NAME=FILE
-  std::vector<std::string> dims;   // NAME=EXTENT
+  std::string array;                // a file
+  std::vector<std::string> values;  // NAME=FILE, NAME=2x3xf32=1, FILE.npz
+  std::vector<std::string> dims;    // NAME=EXTENT
+  bool cast = false;
   uint64_t seed = 0;
 
   void declare(cli::Command command);
@@ -21,14 +23,17 @@ struct InputFlags {
 
 struct Input {
   std::string name;
-  std::string file;  // empty: random
+  std::string source;  // a file or a literal; empty: random
   std::shared_ptr<onnx::Value> value;
 };
 
-// One for each input of the model, in order. A named dimension is what --dim says, or what a file shows; otherwise 1,
-// with a line on standard error. Throws Usage for names that the model does not have and for files of another type or
-// shape.
+// One for each input of the model, in order. A named dimension is what --dim says, or what a given value shows;
+// otherwise 1, with a line on standard error. Throws Usage for names that the model does not have and for values of
+// another type or shape.
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags);
+
+// Names the random inputs on standard error, where results could be taken for real ones.
+void note_random(const std::vector<Input>& inputs, uint64_t seed);
 
 // An exec of the session with its inputs bound, and what it needs as long as it lives.
 struct BoundExec {

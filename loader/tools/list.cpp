@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "command.h"
+#include "list_page.h"
 
 namespace backplane::tools {
 namespace {
@@ -39,13 +42,38 @@ std::string render(const Json& report) {
   return text;
 }
 
+// One line for each device, and one for all that was refused.
+std::string summary(const Json& report) {
+  Table devices;
+  for (const Json& device : report.at("devices"))
+    devices.row({cell(device.at("name")), cell(device.at("kind")), cell(device.at("description"))});
+  size_t refused = 0;
+  for (const Json& candidate : report.at("candidates")) refused += candidate.at("accepted") ? 0 : 1;
+  return devices.text("") + (refused == 0 ? "" : fmt::format("{} refused: see backplane list\n", refused));
+}
+
+struct Flags {
+  EnvironmentFlags environment;
+  bool summary = false;
+  std::string html;
+};
+
 Action declare(cli::Command command) {
-  const auto flags = std::make_shared<EnvironmentFlags>();
-  flags->declare(command);
+  const auto flags = std::make_shared<Flags>();
+  flags->environment.declare(command);
+  command.add_flag("--summary", flags->summary, "One line for each device");
+  command.add_option("--html", flags->html, "Also write the list as a page");
   return [flags] {
     Outcome outcome;
-    outcome.json = parse_json(flags->make(true).report());
-    outcome.text = render(outcome.json);
+    outcome.json = parse_json(flags->environment.make(true).report());
+    outcome.text = flags->summary ? summary(outcome.json) : render(outcome.json);
+    if (!flags->html.empty()) {
+      std::ofstream file(flags->html, std::ios::binary);
+      file << list_page(outcome.json);
+      file.close();
+      if (!file) throw Failure(fmt::format("'{}' cannot be written", flags->html));
+      outcome.text += fmt::format("{} written\n", flags->html);
+    }
     outcome.is_positive = !outcome.json["devices"].empty();
     return outcome;
   };

@@ -9,6 +9,7 @@
 #include "cli/guarded.h"
 #include "cli/printable.h"
 #include "cli/program.h"
+#include "cli/style.h"
 #include "command.h"
 
 namespace backplane::tools {
@@ -33,7 +34,8 @@ void print_json(const Json& json) {
 // One line on standard error; with --json also an object with the key "error".
 int fail(bool json, const char* status, const std::string& text, int exit_status) {
   if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
-  fmt::print(stderr, "backplane: {}\n", cli::printable(text));
+  fmt::print(stderr, "{} {}\n",
+             cli::has_colour(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text));
   return exit_status;
 }
 
@@ -71,7 +73,8 @@ int run(int argc, char** argv) {
     if (json) {
       print_json(outcome.json);
     } else {
-      fmt::print("{}", cli::printable_lines(outcome.text));
+      const std::string text = cli::printable_lines(outcome.text);
+      fmt::print("{}", cli::has_colour(stdout) ? cli::emphasise(text) : text);
     }
     return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {

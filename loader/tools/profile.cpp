@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/progress.h"
 #include "command.h"
 
 namespace backplane::tools {
@@ -61,7 +62,10 @@ Action declare(cli::Command command) {
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
     options.options["loader.costs"] = "measure";
-    const Json report = parse_json(env.compile(env.open(flags->model), options).report());
+    const Json report = [&] {
+      const cli::Progress progress("measuring nodes");
+      return parse_json(env.compile(env.open(flags->model), options).report());
+    }();
     Outcome outcome;
     outcome.json["devices"] = Json::array();
     size_t measured = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random_tensor.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 
-#include "backplane/graph.hpp"
+#include "convert.h"
 
 namespace backplane::tools {
 namespace {
@@ -20,19 +19,6 @@ double uniform(std::mt19937_64& random) {
 double normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log(uniform(random)));
   return radius * std::cos(2 * std::numbers::pi * uniform(random));
-}
-
-// Rounded to the nearest float16; |value| is far below its largest.
-uint16_t half(double value) {
-  const int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
-  const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(std::abs(value), 10 - exponent)));
-  return static_cast<uint16_t>((std::signbit(value) ? 0x8000u : 0u) |
-                               (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
-}
-
-uint16_t bfloat16(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
 // `next` returns one element of type T at a time.
@@ -66,10 +52,10 @@ onnx::Tensor random_tensor(bp_dtype_t dtype, std::vector<int64_t> extents, std::
       fill<double>(tensor, real);
       break;
     case BP_DTYPE_FLOAT16:
-      fill<uint16_t>(tensor, [&] { return half(real()); });
+      fill<uint16_t>(tensor, [&] { return float16_bits(real()); });
       break;
     case BP_DTYPE_BFLOAT16:
-      fill<uint16_t>(tensor, [&] { return bfloat16(real()); });
+      fill<uint16_t>(tensor, [&] { return bfloat16_bits(real()); });
       break;
     case BP_DTYPE_BOOL:
       fill<uint8_t>(tensor, [&] { return random() % 2; });

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "command.h"
+#include "compare.h"
 #include "inputs.h"
 #include "onnx/number.h"
 #include "tensor_file.h"
@@ -20,6 +22,8 @@ struct Flags {
   SessionFlags session;
   InputFlags inputs;
   std::string output;
+  std::vector<std::string> expected;  // NAME=FILE, or FILE
+  Tolerance tolerance;
 };
 
 // JSON has no NaN and no infinity: they are counted instead.
@@ -90,6 +94,11 @@ std::string render(const Json& report) {
     if (!output.contains("files")) continue;
     for (const Json& file : output.at("files")) text += fmt::format("  written to {}\n", cell(file));
   }
+  if (report.contains("expected")) {
+    for (const Json& entry : report.at("expected"))
+      text += fmt::format("{} {}: {}\n", cell(entry.at("name")),
+                          entry.at("matches") ? "as expected" : "not as expected", cell(entry.at("text")));
+  }
   const std::string devices = join(report.at("devices"), ", ");
   return text + fmt::format("{} in {} (compiled in {})\n",
                             devices.empty() ? "no device was needed: ran" : "ran on " + devices,
@@ -114,12 +123,54 @@ void create_folder(const std::string& folder) {
   if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", folder, error.message()));
 }
 
+// Whether the outputs go into one file.
+bool is_archive(const std::string& output) {
+  std::error_code error;
+  return output.ends_with(".npz") && output.find('=') == std::string::npos &&
+         !std::filesystem::is_directory(output, error);
+}
+
+// One entry for each tensor that --expect has, with how the output of that name differs from it.
+Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const std::vector<std::string>& expected,
+                     const Tolerance& tolerance) {
+  Json entries = Json::array();
+  const auto add = [&](const std::string& name, const std::string& file, const onnx::Tensor* wanted) {
+    const auto output = outputs.find(name);
+    if (output == outputs.end()) {
+      std::vector<std::string> names;
+      for (const auto& [other, value] : outputs) names.push_back(other);
+      throw Usage(fmt::format("--expect: the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
+    }
+    if (output->second.kind != BP_KIND_TENSOR) throw Usage(fmt::format("--expect: output '{}' is no tensor", name));
+    const onnx::Tensor read = wanted != nullptr ? *wanted : read_value(file, BP_KIND_TENSOR, name).tensor;
+    const Difference difference = compare(output->second.tensor, read, tolerance);
+    Json entry = {{"name", name}, {"file", file}};
+    entry.update(to_json(difference));
+    entry["text"] = text(difference);
+    entries.push_back(std::move(entry));
+  };
+  for (const std::string& setting : expected) {
+    if (setting.find('=') != std::string::npos) {
+      const auto [name, file] = split_setting("--expect", setting, false);
+      add(name, file, nullptr);
+    } else if (setting.ends_with(".npz")) {
+      for (const auto& [name, tensor] : read_arrays(setting)) add(name, setting, &tensor);
+    } else if (outputs.size() == 1) {
+      add(outputs.begin()->first, setting, nullptr);
+    } else {
+      throw Usage(fmt::format("--expect is '{}': the model has {} outputs, so it must be NAME=FILE or a .npz", setting,
+                              outputs.size()));
+    }
+  }
+  return entries;
+}
+
 Outcome run(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const Model model = env.open(flags.session.model);
   const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
-  if (!flags.output.empty()) create_folder(flags.output);
+  if (!flags.output.empty() && !is_archive(flags.output)) create_folder(flags.output);
 
   auto start = std::chrono::steady_clock::now();
   const Session session = env.compile(model, options);
@@ -134,17 +185,33 @@ Outcome run(const Flags& flags) {
   outcome.json["inputs"] = Json::array();
   for (const Input& input : inputs) {
     Json described = describe_output(input.name, *input.value);
-    described["source"] = input.file.empty() ? "random" : input.file;
+    described["source"] = input.source.empty() ? "random" : input.source;
     outcome.json["inputs"].push_back(std::move(described));
   }
+  std::map<std::string, onnx::Value> outputs;
+  NamedTensors archive;
   outcome.json["outputs"] = Json::array();
   for (uint32_t i = 0; i < model.graph().output_count(); ++i) {
     const std::string name(model.graph().output(i).name());
-    const onnx::Value value = onnx::read_output(env, bound.exec, model.graph(), i);
+    onnx::Value value = onnx::read_output(env, bound.exec, model.graph(), i);
     Json described = describe_output(name, value);
-    if (!flags.output.empty()) described["files"] = write_value(flags.output, name, value);
+    if (is_archive(flags.output)) {
+      if (value.kind != BP_KIND_TENSOR)
+        throw Failure(fmt::format("'{}' cannot have '{}', which is no tensor: name a folder", flags.output, name));
+      described["files"] = {flags.output};
+      archive.emplace_back(name, value.tensor);
+    } else if (!flags.output.empty()) {
+      described["files"] = write_value(flags.output, name, value);
+    }
     outcome.json["outputs"].push_back(std::move(described));
+    outputs.emplace(name, std::move(value));
   }
+  if (is_archive(flags.output)) write_arrays(flags.output, archive);
+  if (!flags.expected.empty()) {
+    outcome.json["expected"] = compare_outputs(outputs, flags.expected, flags.tolerance);
+    for (const Json& entry : outcome.json["expected"]) outcome.is_positive &= entry.at("matches").get<bool>();
+  }
+  note_random(inputs, flags.inputs.seed);
   outcome.text = render(outcome.json);
   return outcome;
 }
@@ -153,7 +220,15 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
-  command.add_option("--output", flags->output, "Folder to which the outputs are written, as NAME.npy or NAME.pb");
+  command.add_option("--output", flags->output,
+                     "Folder to which the outputs are written, as NAME.npy or NAME.pb, or a .npz for all of them");
+  command
+      .add_option(
+          "--expect", flags->expected,
+          "What an output must be, as NAME=FILE, FILE for the only one, or a .npz with arrays of the outputs' names; "
+          "otherwise exit status 1")
+      .one_each();
+  flags->tolerance.declare(command);
   return [flags] { return run(*flags); };
 }
 

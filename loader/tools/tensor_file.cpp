@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "npy.h"
+#include "npz.h"
 #include "onnx/wire.h"
 
 namespace backplane::tools {
@@ -45,11 +46,44 @@ std::string file_name(const std::string& name) {
 
 }  // namespace
 
-onnx::Value read_value(const fs::path& file, uint32_t kind) {
+NamedTensors read_arrays(const fs::path& file) {
+  const std::string bytes = read_bytes(file);
+  try {
+    return read_npz(bytes);
+  } catch (const onnx::Malformed& error) {
+    throw Failure(fmt::format("'{}': {}", file.string(), error.what()));
+  }
+}
+
+void write_arrays(const fs::path& file, const NamedTensors& arrays) {
+  for (const auto& [name, tensor] : arrays) {
+    if (!fits_npy(tensor)) {
+      throw Failure(fmt::format("'{}' cannot have '{}': numpy has no type for {}; name a folder instead", file.string(),
+                                name, onnx::describe(tensor)));
+    }
+  }
+  std::ofstream out(file, std::ios::binary);
+  try {
+    out << write_npz(arrays);
+  } catch (const onnx::Malformed& error) {
+    throw Failure(fmt::format("'{}': {}", file.string(), error.what()));
+  }
+  out.close();
+  if (!out) throw Failure(fmt::format("'{}' cannot be written", file.string()));
+}
+
+onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& name) {
+  if (file.extension() == ".npz") {
+    NamedTensors arrays = read_arrays(file);
+    for (auto& [array, tensor] : arrays) {
+      if (arrays.size() == 1 || array == name) return {BP_KIND_TENSOR, std::move(tensor), {}, {}};
+    }
+    throw Failure(fmt::format("'{}' has {} arrays, and none is named '{}'", file.string(), arrays.size(), name));
+  }
   const std::string bytes = read_bytes(file);
   try {
     if (file.extension() == ".pb") return onnx::parse_value(bytes, kind);
-    if (file.extension() != ".npy") throw onnx::Malformed("the extension must be .npy or .pb");
+    if (file.extension() != ".npy") throw onnx::Malformed("the extension must be .npy, .npz or .pb");
     return {BP_KIND_TENSOR, read_npy(bytes), {}, {}};
   } catch (const onnx::Malformed& error) {
     throw Failure(fmt::format("'{}': {}", file.string(), error.what()));

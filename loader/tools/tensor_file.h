@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in files: .npy, or ONNX's .pb.
+// Values in files: .npy, .npz, or ONNX's .pb.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "onnx/value.h"
 
 namespace backplane::tools {
 
-// Reads a file by its extension; `kind` (BP_KIND_*) is what the model wants there. Throws Failure with the file's name.
-onnx::Value read_value(const std::filesystem::path& file, uint32_t kind);
+using NamedTensors = std::vector<std::pair<std::string, onnx::Tensor>>;
+
+// Reads a file by its extension; `kind` (BP_KIND_*) is what the model wants there. Of a .npz it is the array with this
+// name, or the only one. Throws Failure with the file's name.
+onnx::Value read_value(const std::filesystem::path& file, uint32_t kind, const std::string& name);
+
+// All arrays of a .npz. Throws Failure.
+NamedTensors read_arrays(const std::filesystem::path& file);
+// Throws Failure, also where numpy has no such type.
+void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
 // Writes `folder`/`name`.npy, or .pb where numpy has no such type; the elements of containers as name.0.npy,
 // name.1.npy, … Characters that are no good in file names become '_'. Returns the files; throws Failure.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/words.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace backplane::cli {
+namespace {
+
+using testing::HasSubstr;
+
+CommandWords program() {
+  return {"tool",
+          "does it's things",
+          {{"--version", "the version", {}, true, false}},
+          {{"run",
+            "runs",
+            {{"model", "a file", {}, false, true},
+             {"--mode", "how: [x]", {"fast", "slow"}, false, false},
+             {"--out", "where", {}, false, false}},
+            {}},
+           {"certify", "certifies", {}, {{"commit", "commits", {}, {}}}}}};
+}
+
+// What bash completes after `words`, the last being the one at the cursor.
+std::string completed(const std::string& words) {
+  const std::string folder = testing::TempDir() + "/completion", script = folder + ".bash", out = folder + ".out";
+  std::filesystem::create_directories(folder + "/a_folder");
+  std::ofstream(script) << completion(program(), "bash") << "COMP_WORDS=(" << words
+                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_tool\necho \"${COMPREPLY[*]}\"\n";
+  EXPECT_EQ(std::system(("cd " + folder + " && bash " + script + " >" + out).c_str()), 0);
+  std::string line;
+  std::ifstream file(out);
+  std::getline(file, line);
+  return line;
+}
+
+TEST(Words, BashCompletes) {
+  EXPECT_EQ(completed("tool r"), "run");
+  EXPECT_EQ(completed("tool --v"), "--version");
+  EXPECT_EQ(completed("tool run --m"), "--mode");
+  EXPECT_EQ(completed("tool run --mode f"), "fast");
+  EXPECT_EQ(completed("tool certify c"), "commit");
+  EXPECT_THAT(completed("tool run --out a_"), HasSubstr("a_folder"));
+}
+
+TEST(Words, OtherShells) {
+  EXPECT_THAT(
+      completion(program(), "fish"),
+      HasSubstr("complete -c tool -n '__fish_seen_subcommand_from run' -l mode -d 'how: [x]' -x -a 'fast slow'"));
+  EXPECT_THAT(completion(program(), "zsh"), HasSubstr("'*--mode[how\\: \\[x\\]]:value:(fast slow)'"));
+  EXPECT_EQ(completion(program(), "tcsh"), "");
+}
+
+TEST(Words, ManualPageHasEveryWord) {
+  const std::string page = manual_page(program(), "tool 1.0", "0: success.");
+  for (const char* word : {".TH TOOL 1", "does it's things", ".SS run", "\\fB\\-\\-mode\\fR fast|slow",
+                           ".SS certify commit", "0: success."})
+    EXPECT_THAT(page, HasSubstr(word));
+}
+
+}  // namespace
+}  // namespace backplane::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two tensors that should be the same.
+#pragma once
+
+#include <string>
+
+#include "command.h"
+#include "onnx/value.h"
+
+namespace backplane::tools {
+
+// |seen - expected| <= atol + rtol * |expected|, as numpy.allclose has it; a NaN equals a NaN. ONNX's own tests have
+// these bounds.
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-7;
+
+  void declare(cli::Command command);
+};
+
+struct Difference {
+  std::string shape;     // where types or shapes differ, both; the rest is not set then
+  uint64_t count = 0;    // elements
+  uint64_t outside = 0;  // of them outside the tolerance
+  uint64_t first = 0;    // of those the first, and what is farthest out
+  uint64_t worst = 0;
+  double worst_absolute = 0, worst_relative = 0;
+  std::string seen, expected;  // there
+
+  bool is_none() const { return shape.empty() && outside == 0; }
+};
+
+Difference compare(const onnx::Tensor& seen, const onnx::Tensor& expected, const Tolerance& tolerance);
+// {matches, elements, outside, worst: {index, seen, expected, absolute, relative}}, or {matches, types}.
+Json to_json(const Difference& difference);
+// "3 of 12 elements differ, most element 7: 1.5 for 1.25", or "all 12 elements match".
+std::string text(const Difference& difference);
+
+}  // namespace backplane::tools

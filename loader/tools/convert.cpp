@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "backplane/graph.hpp"
+#include "onnx/number.h"
+
+namespace backplane::tools {
+namespace {
+
+using onnx::Malformed;
+using onnx::Tensor;
+
+// Literals are made in memory, and one value may fill them.
+constexpr uint64_t kMostElements = uint64_t{1} << 28;
+
+template <class T>
+bool store(Tensor& tensor, uint64_t i, T value) {
+  std::memcpy(tensor.bytes.data() + i * sizeof value, &value, sizeof value);
+  return true;
+}
+
+template <class T>
+bool store_whole(Tensor& tensor, uint64_t i, double value) {
+  // The largest value of 64 bits is no double; the power of two after it is.
+  const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < most)) return false;
+  return value == std::trunc(value) && store(tensor, i, static_cast<T>(value));
+}
+
+template <class T>
+bool store_integer(Tensor& tensor, uint64_t i, int64_t value) {
+  return std::in_range<T>(value) && store(tensor, i, static_cast<T>(value));
+}
+
+bool is_integer(bp_dtype_t dtype) {
+  switch (dtype) {
+    case BP_DTYPE_INT8:
+    case BP_DTYPE_INT16:
+    case BP_DTYPE_INT32:
+    case BP_DTYPE_INT64:
+    case BP_DTYPE_UINT8:
+    case BP_DTYPE_UINT16:
+    case BP_DTYPE_UINT32:
+    case BP_DTYPE_UINT64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ---- literals ----
+
+struct Type {
+  std::string_view name;
+  bp_dtype_t dtype;
+};
+constexpr Type kTypes[] = {
+    {"f16", BP_DTYPE_FLOAT16}, {"bf16", BP_DTYPE_BFLOAT16}, {"f32", BP_DTYPE_FLOAT},  {"f64", BP_DTYPE_DOUBLE},
+    {"i8", BP_DTYPE_INT8},     {"i16", BP_DTYPE_INT16},     {"i32", BP_DTYPE_INT32},  {"i64", BP_DTYPE_INT64},
+    {"u8", BP_DTYPE_UINT8},    {"u16", BP_DTYPE_UINT16},    {"u32", BP_DTYPE_UINT32}, {"u64", BP_DTYPE_UINT64},
+    {"bool", BP_DTYPE_BOOL},   {"str", BP_DTYPE_STRING},
+};
+
+bp_dtype_t type_named(std::string_view name) {
+  for (const Type& type : kTypes) {
+    if (name == type.name || name == view::dtype_name(type.dtype)) return type.dtype;
+  }
+  return BP_DTYPE_UNDEFINED;
+}
+
+// "2x3xf32" apart; false if it is nothing of the kind.
+bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t& dtype) {
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    const auto length = static_cast<size_t>(end - text.data());
+    if (error != std::errc() || length == text.size() || text[length] != 'x') return false;
+    extents.push_back(extent);
+    text.remove_prefix(length + 1);
+  }
+  dtype = type_named(text);
+  return dtype != BP_DTYPE_UNDEFINED;
+}
+
+void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
+  const char* end = text.data() + text.size();
+  bool fits = false, is_number = true;
+  int64_t whole = 0;
+  double real = 0;
+  if (tensor.dtype == BP_DTYPE_BOOL && (text == "true" || text == "false")) {
+    fits = set_integer(tensor, i, text == "true");
+  } else if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end) {
+    fits = set_integer(tensor, i, whole);
+  } else if (const auto [real_at, wrong] = std::from_chars(text.data(), end, real);
+             wrong == std::errc() && real_at == end && !is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL) {
+    fits = set_number(tensor, i, real);
+  } else {
+    is_number = false;
+  }
+  if (!fits)
+    throw Malformed(
+        fmt::format("'{}' is no {}{}", text, view::dtype_name(tensor.dtype), is_number ? ": it is out of range" : ""));
+}
+
+}  // namespace
+
+uint16_t float16_bits(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return sign | 0x7e00;
+  const double magnitude = std::abs(value);
+  if (magnitude >= 65520) return sign | 0x7c00;  // from the middle between the largest and what would follow
+  const int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
+  const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  return static_cast<uint16_t>(sign | (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
+}
+
+uint16_t bfloat16_bits(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+bool set_number(Tensor& tensor, uint64_t i, double value) {
+  switch (tensor.dtype) {
+    case BP_DTYPE_FLOAT:
+      return store(tensor, i, static_cast<float>(value));
+    case BP_DTYPE_DOUBLE:
+      return store(tensor, i, value);
+    case BP_DTYPE_FLOAT16:
+      return store(tensor, i, float16_bits(value));
+    case BP_DTYPE_BFLOAT16:
+      return store(tensor, i, bfloat16_bits(value));
+    case BP_DTYPE_BOOL:
+      return store(tensor, i, static_cast<uint8_t>(value != 0));
+    case BP_DTYPE_INT8:
+      return store_whole<int8_t>(tensor, i, value);
+    case BP_DTYPE_INT16:
+      return store_whole<int16_t>(tensor, i, value);
+    case BP_DTYPE_INT32:
+      return store_whole<int32_t>(tensor, i, value);
+    case BP_DTYPE_INT64:
+      return store_whole<int64_t>(tensor, i, value);
+    case BP_DTYPE_UINT8:
+      return store_whole<uint8_t>(tensor, i, value);
+    case BP_DTYPE_UINT16:
+      return store_whole<uint16_t>(tensor, i, value);
+    case BP_DTYPE_UINT32:
+      return store_whole<uint32_t>(tensor, i, value);
+    case BP_DTYPE_UINT64:
+      return store_whole<uint64_t>(tensor, i, value);
+    default:
+      return false;
+  }
+}
+
+bool set_integer(Tensor& tensor, uint64_t i, int64_t value) {
+  switch (tensor.dtype) {
+    case BP_DTYPE_INT8:
+      return store_integer<int8_t>(tensor, i, value);
+    case BP_DTYPE_INT16:
+      return store_integer<int16_t>(tensor, i, value);
+    case BP_DTYPE_INT32:
+      return store_integer<int32_t>(tensor, i, value);
+    case BP_DTYPE_INT64:
+      return store(tensor, i, value);
+    case BP_DTYPE_UINT8:
+      return store_integer<uint8_t>(tensor, i, value);
+    case BP_DTYPE_UINT16:
+      return store_integer<uint16_t>(tensor, i, value);
+    case BP_DTYPE_UINT32:
+      return store_integer<uint32_t>(tensor, i, value);
+    case BP_DTYPE_UINT64:
+      return store_integer<uint64_t>(tensor, i, value);
+    default:
+      return set_number(tensor, i, static_cast<double>(value));
+  }
+}
+
+Tensor convert(const Tensor& tensor, bp_dtype_t dtype) {
+  if (tensor.dtype == dtype) return tensor;
+  const auto refuse = [&](std::string_view why) {
+    throw Malformed(fmt::format("{} cannot become {}: {}", onnx::describe(tensor), view::dtype_name(dtype), why));
+  };
+  const bool is_number =
+      tensor.dtype != BP_DTYPE_STRING && tensor.dtype != BP_DTYPE_COMPLEX64 && tensor.dtype != BP_DTYPE_COMPLEX128;
+  Tensor result{dtype, tensor.extents, {}};
+  if (!is_number || dtype == BP_DTYPE_STRING) refuse("only numbers are converted");
+  result.bytes.resize(onnx::dense_bytes(dtype, tensor.extents));
+  if (result.count() != 0 && !set_integer(result, 0, 0)) refuse("there is no conversion to this type");
+  const bool is_whole = is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_UINT64;
+  for (uint64_t i = 0; i < result.count(); ++i) {
+    const bool fits = is_whole ? set_integer(result, i, onnx::integer_at(tensor, i))
+                               : set_number(result, i, onnx::number_at(tensor, i).real());
+    if (!fits) refuse(fmt::format("element {} is {}", i, onnx::text_at(tensor, i)));
+  }
+  return result;
+}
+
+bool is_literal(std::string_view text) {
+  std::vector<int64_t> extents;
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+  const size_t at = text.find('=');
+  return at != std::string_view::npos && parse_type(text.substr(0, at), extents, dtype);
+}
+
+Tensor parse_literal(std::string_view text) {
+  const size_t at = text.find('=');
+  Tensor tensor;
+  if (at == std::string_view::npos || !parse_type(text.substr(0, at), tensor.extents, tensor.dtype))
+    throw Malformed(fmt::format("'{}' is no value such as 2x3xf32=1,2,3,4,5,6", text));
+  std::vector<std::string_view> values;
+  for (std::string_view rest = text.substr(at + 1);;) {
+    const size_t comma = rest.find(',');
+    values.push_back(rest.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  const uint64_t count = onnx::element_count(tensor.extents);
+  if (count > kMostElements)
+    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMostElements));
+  if (count == 0 && values.size() == 1 && values.front().empty()) values.clear();
+  if (values.size() != count && values.size() != 1)
+    throw Malformed(fmt::format("it has {} values, but {} elements", values.size(), count));
+  if (tensor.dtype == BP_DTYPE_STRING) {
+    std::vector<std::string> texts(count);
+    for (uint64_t i = 0; i < count; ++i) texts[i] = values[values.size() == 1 ? 0 : i];
+    return Tensor::of_texts(std::move(tensor.extents), texts);
+  }
+  tensor.bytes.resize(onnx::dense_bytes(tensor.dtype, tensor.extents));
+  if (count == 0) return tensor;
+  for (uint64_t i = 0; i < values.size(); ++i) set_text(tensor, i, values[i]);
+  if (values.size() == 1) {
+    const size_t bytes = tensor.bytes.size() / count;
+    for (uint64_t i = 1; i < count; ++i) std::memcpy(tensor.bytes.data() + i * bytes, tensor.bytes.data(), bytes);
+  }
+  return tensor;
+}
+
+}  // namespace backplane::tools

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One graph on two devices: two_devices MODEL.onnx FIRST SECOND. Additions run on the first device and Relu on the
+// second, by pins, as a framework does that knows better than the costs. The model takes a and b and makes y,
+// all float[2, 3].
+#include <backplane/client.hpp>
+#include <iostream>
+#include <numeric>
+
+int main(int argc, char** argv) try {
+  if (argc != 4) {
+    std::cerr << "usage: two_devices MODEL.onnx FIRST SECOND; backplane list names the devices\n";
+    return 2;
+  }
+  const backplane::Environment env;
+  const backplane::Model model = env.open(argv[1]);
+
+  backplane::SessionOptions options;
+  options.devices = {argv[2], argv[3]};  // no others
+  options.pins = {{"op=Add", argv[2]}, {"op=Relu", argv[3]}};
+  const backplane::Session session = env.compile(model, options);
+  for (const backplane::view::Node& node : model.graph().nodes()) {
+    const bp_placed_node_t placed = session.node(node.index());
+    std::cout << node.op_type() << " on " << env.device(placed.device).name << ", island " << placed.island << '\n';
+  }
+
+  backplane::Exec exec = session.exec();
+  for (const char* name : {"a", "b"}) {
+    backplane::Tensor tensor(BP_DTYPE_FLOAT, {2, 3});
+    std::iota(tensor.data<float>(), tensor.data<float>() + tensor.count(), -2.0f);
+    exec.bind(name, tensor);
+  }
+  exec.run();  // the loader copies between the devices where they share no memory
+  std::cout << "y:";
+  for (const float y : exec.output("y").values<float>()) std::cout << ' ' << y;
+  std::cout << '\n';
+} catch (const std::exception& error) {
+  std::cerr << "two_devices: " << error.what() << '\n';
+  return 1;
+}

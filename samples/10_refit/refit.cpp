@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// New weights for a compiled model: refit MODEL.onnx. Nothing is compiled or planned again, and execs stay bound; what
+// a training loop or a model that is fine-tuned for each customer needs. The model makes y = Relu(a + b) with the
+// weight b, all float[2, 3] (make_model FILE weights).
+#include <backplane/client.hpp>
+#include <iostream>
+
+namespace {
+
+void print(const char* when, backplane::Exec& exec) {
+  exec.run();
+  std::cout << when << ":";
+  for (const float y : exec.output("y").values<float>()) std::cout << ' ' << y;
+  std::cout << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::cerr << "usage: refit MODEL.onnx\n";
+    return 2;
+  }
+  const backplane::Environment env;
+  const backplane::Model model = env.open(argv[1]);
+  backplane::SessionOptions options;
+  options.flags = BP_SESSION_REFIT;  // constants stay what they are until the run
+  const backplane::Session session = env.compile(model, options);
+  backplane::Exec exec = session.exec();
+  exec.bind("a", backplane::Tensor(BP_DTYPE_FLOAT, {2, 3}));  // zeroes
+  print("as exported", exec);
+
+  backplane::Tensor weight(BP_DTYPE_FLOAT, {2, 3});
+  session.read_weight("b", weight);
+  for (int i = 0; i < 6; ++i) weight.data<float>()[i] += static_cast<float>(i);
+  session.refit("b", weight);
+  print("refitted", exec);
+} catch (const std::exception& error) {
+  std::cerr << "refit: " << error.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A model behind HTTP, whose requests run together: server.py MODEL [--port N] [--batch N] [--wait-ms MS]
+
+The model has one input and one output, whose first dimension is named and is the batch. POST / with one row as JSON answers with one row. Requests that
+arrive while a run is under way are the next batch, so batches grow with the load and a lone request waits for nothing but --wait-ms.
+"""
+import argparse
+import http.server
+import json
+import queue
+import threading
+import time
+
+import backplane
+import numpy
+
+
+class Batcher:
+    """Runs rows of many threads together, by one bound run."""
+
+    def __init__(self, model, batch, wait_ms):
+        self.input, self.output = model.inputs[0], model.outputs[0]
+        self.dimension = self.input.shape[0]
+        self.batch, self.wait = batch, wait_ms / 1e3
+        self.rows = numpy.zeros((batch, *self.input.shape[1:]), numpy.float32)
+        self.results = numpy.zeros((batch, *self.output.shape[1:]), numpy.float32)
+        session = model.compile(dims={self.dimension: (1, batch)})
+        self.run = session.bind({self.input.name: self.rows}, {self.output.name: self.results})
+        self.queue = queue.Queue(maxsize=16 * batch)  # more wait in their connections
+        self.runs = self.count = 0
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def __call__(self, row):
+        """The result of a row; called from any thread."""
+        request = {"row": row, "done": threading.Event()}
+        self.queue.put(request)
+        request["done"].wait()
+        if "error" in request:
+            raise request["error"]
+        return request["result"]
+
+    def work(self):
+        while True:
+            requests = [self.queue.get()]
+            end = time.monotonic() + self.wait
+            while len(requests) < self.batch:
+                try:
+                    requests.append(self.queue.get(timeout=max(0, end - time.monotonic())))
+                except queue.Empty:
+                    break
+            try:
+                for i, request in enumerate(requests):
+                    self.rows[i] = request["row"]
+                self.run.set_dim(self.dimension, len(requests))
+                self.run()
+                for request, result in zip(requests, self.results):
+                    request["result"] = result.copy()
+            except Exception as error:  # all of a batch learn it, and the next batch runs
+                for request in requests:
+                    request["error"] = error
+            self.runs += 1
+            self.count += len(requests)
+            for request in requests:
+                request["done"].set()
+
+
+def make_server(batcher, port):
+    shape = tuple(batcher.input.shape[1:])
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open
+        wbufsize = -1  # one packet for head and body: two would wait for each other
+
+        def do_POST(self):
+            length = int(self.headers.get("Content-Length", 0))
+            try:
+                if length > 1 << 24:
+                    raise ValueError(f"a request of {length} bytes is too long")
+                row = numpy.asarray(json.loads(self.rfile.read(length)), numpy.float32)
+                if row.shape != shape:
+                    raise ValueError(f"a row must have the shape {list(shape)}, and this has {list(row.shape)}")
+            except (ValueError, TypeError) as error:
+                return self.answer(400, {"error": str(error)})
+            try:
+                return self.answer(200, batcher(row).tolist())
+            except backplane.Error as error:
+                return self.answer(503 if isinstance(error, backplane.RetryError) else 500, {"error": str(error)})
+
+        def do_GET(self):
+            self.answer(200, {"requests": batcher.count, "runs": batcher.runs})
+
+        def answer(self, status, body):
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *words):
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 128
+
+    return Server(("127.0.0.1", port), Handler)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--wait-ms", type=float, default=0.0)
+    options = parser.parse_args()
+    server = make_server(Batcher(backplane.load(options.model), options.batch, options.wait_ms), options.port)
+    print(f"http://127.0.0.1:{server.server_port}/", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
