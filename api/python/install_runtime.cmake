@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by the installation of the wheel: takes the loader, its probe and the backends from ${build} into the package.
+# Run by the installation of the wheel: takes the loader, its programs and the backends from ${build} into the package.
 set(to ${CMAKE_INSTALL_PREFIX}/backplane)
 if(NOT EXISTS ${build}/lib/libbackplane.so.1)
   message(FATAL_ERROR "'${build}' is no build of Backplane: it has no lib/libbackplane.so.1")
 endif()
 file(REAL_PATH ${build}/lib/libbackplane.so.1 loader)
 file(INSTALL ${loader} DESTINATION ${to}/lib RENAME libbackplane.so.1)
-file(INSTALL ${build}/bin/backplane-probe DESTINATION ${to}/bin USE_SOURCE_PERMISSIONS)
-set(files ${to}/lib/libbackplane.so.1 ${to}/bin/backplane-probe)
+set(files ${to}/lib/libbackplane.so.1)
+foreach(program backplane-probe backplane-isolated)
+  file(INSTALL ${build}/bin/${program} DESTINATION ${to}/bin USE_SOURCE_PERMISSIONS)
+  list(APPEND files ${to}/bin/${program})
+endforeach()
 foreach(backend cpu null opencl cuda)
   set(library ${build}/lib/backplane/libbackplane_${backend}.so)
   if(EXISTS ${library})

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,72 +13,16 @@
 #include <csignal>
 #include <cstring>
 
+#include "isolate/descriptor.h"
+#include "isolate/spawn.h"
+
 namespace backplane {
 namespace {
 
+using isolate::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxSaid = 4096;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-// NULL-terminated pointers to texts.
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
-// What the child begins with: its input, its voice, its file, nothing of ours besides, no signal blocked or ignored,
-// and a process group of its own.
-class SpawnSetup {
- public:
-  SpawnSetup(int input, int voice, int file) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_adddup2(&files_, input, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files_, voice, kChildVoice);
-    posix_spawn_file_actions_adddup2(&files_, file, kChildFile);
-    posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclosefrom_np(&files_, kChildFile + 1);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-
-  int spawn(pid_t& out_child, const ChildSetup& setup) const {
-    std::vector<std::string> words = setup.arguments;
-    words.insert(words.begin(), setup.program.string());
-    return posix_spawn(&out_child, setup.program.c_str(), &files_, &attributes_, pointers(words).data(),
-                       pointers(setup.environment).data());
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
 
 void listen(int voice, std::string& said) {
   char piece[256];
@@ -106,11 +49,6 @@ bool await(int process, int voice, std::chrono::milliseconds limit, std::string&
       return true;
     }
   }
-}
-
-// A copy above the child's own numbers: dup2 of a descriptor onto itself would leave it closed on exec.
-int copy_above(int descriptor) {
-  return ::fcntl(descriptor, F_DUPFD_CLOEXEC, kChildFile + 1);
 }
 
 // Patterns of names; '*' at the end stands for anything.
@@ -146,11 +84,9 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
           static_cast<ssize_t>(setup.input.size()))
         return cannot("no input", errno);
     }
-    const Descriptor in(copy_above(input_read.get())), voice(copy_above(write_end.get()));
-    const Descriptor file(copy_above(setup.file >= 0 ? setup.file : input_read.get()));
-    if (in.get() < 0 || voice.get() < 0 || file.get() < 0) return cannot("no descriptor", errno);
-    if (const int error = SpawnSetup(in.get(), voice.get(), file.get()).spawn(child, setup))
-      return cannot("no child process", error);
+    const int file = setup.file >= 0 ? setup.file : input_read.get();
+    BP_ASSIGN(child, isolate::spawn({setup.program, setup.arguments, setup.environment}, {write_end.get(), file},
+                                    input_read.get()));
   }
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (process.get() < 0) {

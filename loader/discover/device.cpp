@@ -11,6 +11,7 @@
 #include "discover/call.h"
 #include "discover/environment.h"
 #include "discover/negotiate.h"
+#include "isolate/library.h"
 
 namespace backplane {
 

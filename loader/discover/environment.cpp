@@ -17,6 +17,7 @@
 
 #include "base/abi.h"
 #include "discover/elf.h"
+#include "discover/isolation.h"
 #include "discover/known.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
@@ -40,6 +41,7 @@ struct Settings {
   ProbeSettings probe;
   bool when_used = false;                             // libraries that are known are loaded when they are used
   std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
+  Isolation isolation;
   CacheSettings cache;
   ImportLimits import;
   std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
@@ -61,6 +63,8 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     name == "select" ? settings.selection.select(value) : settings.selection.disable(value);
     return {};
   }
+  if (name == "isolate" || name == "isolate_sandbox" || name == "isolate_paths")
+    return settings.isolation.set(name, value);
   if (name == "load") {
     if (value != "now" && value != "when_used")
       return {BP_INVALID_ARGUMENT, fmt::format("option loader.load is \"{}\": it must be now or when_used", value)};
@@ -100,8 +104,8 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
   if (name == "import_seconds") return read_option(name, value, settings.import.seconds);
   return {BP_NOT_FOUND,
           fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
-                      "loader.import_bytes, loader.import_seconds, loader.load, loader.probe, loader.require_signed "
-                      "and loader.select",
+                      "loader.import_bytes, loader.import_seconds, loader.isolate, loader.isolate_paths, "
+                      "loader.isolate_sandbox, loader.load, loader.probe, loader.require_signed and loader.select",
                       name)};
 }
 
@@ -117,6 +121,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
   if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)
     BP_TRY(loader_option("require_signed", folder, settings));
+  for (const auto& [name, option] :
+       {std::pair("BACKPLANE_ISOLATE", "isolate"), std::pair("BACKPLANE_ISOLATE_SANDBOX", "isolate_sandbox"),
+        std::pair("BACKPLANE_ISOLATE_PATHS", "isolate_paths")})
+    if (const char* value = variable(name)) BP_TRY(loader_option(option, value, settings));
   if (const char* text = variable("BACKPLANE_SCAN_TIMEOUT_MS")) {
     uint32_t limit = 0;
     const std::string_view digits = text;
@@ -209,9 +217,6 @@ struct Environment::Maker {
                                                    candidate.manifest, fmt::join(manifest.arch, ", "), own)};
     if (settings.trusted_keys)
       if (Refusal refusal = check_signature(manifest, candidate.manifest, *settings.trusted_keys)) return refusal;
-    if (manifest.isolated)
-      log().warning(fmt::format("manifest {}: backend {} asks for a process of its own; it runs in this one",
-                                candidate.manifest, manifest.backend_id));
     return {};
   }
 
@@ -246,8 +251,11 @@ struct Environment::Maker {
   }
 
   // `backend` is complete, or is loaded when it is used.
-  void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate) {
+  void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate,
+             bool isolated) {
+    candidate.isolated = isolated;
     auto devices = make_devices(*backend, infos);
+    if (isolated) env.services_->share_large_memory();
     if (!backend->load) candidate.version = backend->plugin->version;
     candidate.device_count = static_cast<uint32_t>(devices.size());
     env.backends_.push_back(std::move(backend));
@@ -263,11 +271,21 @@ struct Environment::Maker {
     return found == settings.backends.end() ? kNone : found->second;
   }
 
+  // Of an isolated backend, for people.
+  std::string bounds() const {
+    const std::string& sandbox = settings.isolation.sandbox();
+    return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
+  }
+
   // What a library's devices depend on in addition to its file; most backends have no options.
-  const std::string& situation_of(std::string_view id) {
-    const Host::Options& options = options_of(id);
-    std::string& known = options.empty() ? plain_situation : situations[std::string(id)];
-    if (known.empty()) known = situation(options);
+  const std::string& situation_of(std::string_view id, bool isolated) {
+    Host::Options options = options_of(id);
+    const bool plain = options.empty() && !isolated;
+    std::string& known = plain ? plain_situation : situations[std::string(id)];
+    if (known.empty()) {
+      if (isolated) options.emplace("", settings.isolation.text());
+      known = situation(options);
+    }
     return known;
   }
 
@@ -298,6 +316,13 @@ struct Environment::Maker {
     return read;
   }
 
+  std::shared_ptr<const Isolation> isolation_of(const Considered& found, const fs::path& library) const {
+    const Manifest& manifest = found.manifest;
+    const std::string id = manifest.backend_id.empty() ? id_of_file(library) : manifest.backend_id;
+    if (!settings.isolation.wanted(id, manifest.full_id, manifest.isolated)) return nullptr;
+    return std::make_shared<Isolation>(settings.isolation);
+  }
+
   Refusal consider(const Considered& found, Candidate& candidate) {
     if (found.folder) {
       candidate.manifest = found.path.string();
@@ -314,8 +339,8 @@ struct Environment::Maker {
     if (settings.trusted_keys && !has_manifest)
       return {BP_REFUSED_UNTRUSTED,
               fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
-    const Opening opening{library, candidate.manifest, found.manifest.backend_id, found.manifest.sha256,
-                          settings.probe};
+    const Opening opening{library,        candidate.manifest,          found.manifest.backend_id, found.manifest.sha256,
+                          settings.probe, isolation_of(found, library)};
     if (settings.when_used && !found.manifest.backend_id.empty() && take_known(opening, candidate)) return {};
     auto backend = std::make_unique<Backend>();
     FileFacts facts;
@@ -326,7 +351,7 @@ struct Environment::Maker {
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, library, infos)) return refusal;
     if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, infos);
-    enter(std::move(backend), infos, candidate);
+    enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
     return {};
   }
 
@@ -340,7 +365,7 @@ struct Environment::Maker {
   // What an earlier process found in the library is entered, and the library stays closed.
   bool take_known(const Opening& opening, Candidate& candidate) {
     if (check_writers(opening.library, &checked)) return false;
-    const std::string& where = situation_of(opening.expected_id);
+    const std::string& where = situation_of(opening.expected_id, opening.isolation != nullptr);
     const auto known = recall_backend(opening.library, where, checked);
     if (!known || known->id != opening.expected_id || known->sha256 != opening.sha256) return false;
     auto backend = std::make_unique<Backend>();
@@ -352,7 +377,7 @@ struct Environment::Maker {
     std::vector<bp_device_info_t> infos;
     for (size_t i = 0; i < known->devices.size(); ++i) infos.push_back(known->devices[i].info(properties[i]));
     candidate.version = known->version;
-    enter(std::move(backend), infos, candidate);
+    enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
     return true;
   }
 
@@ -367,7 +392,7 @@ struct Environment::Maker {
     known.sha256 = opening.sha256;
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
-    const std::string& where = situation_of(backend.id);
+    const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
     // Written once: a start must not cost a write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
@@ -381,7 +406,7 @@ struct Environment::Maker {
     if (Refusal refusal = may_take(backend->id, {}, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, {}, infos)) return refusal;
-    enter(std::move(backend), infos, candidate);
+    enter(std::move(backend), infos, candidate, false);
     return {};
   }
 };
@@ -398,7 +423,8 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     candidate.text = refusal ? std::move(refusal.text)
                              : fmt::format("{}: backend {}, ABI {}.{}, devices: {}", candidate.library, candidate.id,
                                            BP_VERSION_MAJOR(candidate.version), BP_VERSION_MINOR(candidate.version),
-                                           candidate.device_count);
+                                           candidate.device_count) +
+                                   (candidate.isolated ? maker.bounds() : "");
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
     // A backend that was given settings is wanted: most likely one of them is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();

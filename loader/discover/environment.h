@@ -23,6 +23,9 @@
 namespace backplane {
 
 struct PluginTables;
+namespace isolate {
+class Library;
+}
 
 // A plugin that was loaded, negotiated with and created; one that is known from an earlier process is so on first use.
 // It is never unloaded while the process lives.
@@ -34,6 +37,7 @@ struct Backend {
   // To be called before `plugin` or `handle` is used, unless a device of it was opened. Thread-safe.
   Status ensure_loaded();
 
+  std::shared_ptr<isolate::Library> isolated;  // whose functions the tables have, where it has a process of its own
   std::unique_ptr<PluginTables>
       tables;                 // a zero-filled copy of the descriptor and its tables, as large as this loader knows them
   const bp_plugin_t* plugin;  // in `tables`
@@ -105,6 +109,7 @@ struct Candidate {
   std::string text, id, manifest, library, found_by;
   uint32_t version = 0;
   uint32_t device_count = 0;
+  bool isolated = false;  // it has a process of its own
 };
 
 // Where compiled programs are kept. No folder: nowhere.

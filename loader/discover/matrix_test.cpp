@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a plugin, tried in the probe and in this process: the host lives, the other backend works, the
-// reason is the expected one. The table is printed.
+// Each fault of a plugin, tried in the probe, in this process and in a process of the backend's own: the host lives,
+// the other backend works, the reason is the expected one. The table is printed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -97,7 +97,7 @@ struct Cell {
 };
 
 // What a host sees of a plugin, and whether everything else is as it was.
-Cell look(const Fault& fault, const char* policy) {
+Cell look(const Fault& fault, const char* policy, const char* isolate) {
   Cell cell;
   sigset_t before, after;
   pthread_sigmask(SIG_BLOCK, nullptr, &before);
@@ -108,6 +108,7 @@ Cell look(const Fault& fault, const char* policy) {
                    .file(kPlugins / ("bad_" + std::string(fault.name) + ".so"))
                    .file(kFake)
                    .option("loader.probe", policy)
+                   .option("loader.isolate", isolate)
                    .create();
     if (!env.ok()) return cell;
     const auto candidates = (*env)->candidates();
@@ -127,13 +128,13 @@ Cell look(const Fault& fault, const char* policy) {
 }
 
 // The same in a child, which may die.
-Cell look_apart(const Fault& fault, const char* policy) {
+Cell look_apart(const Fault& fault, const char* policy, const char* isolate = "") {
   int ends[2];
   if (::pipe(ends) != 0) return {};
   const pid_t child = ::fork();
   if (child == 0) {
     alarm(60);
-    const Cell cell = look(fault, policy);
+    const Cell cell = look(fault, policy, isolate);
     _exit(::write(ends[1], &cell, sizeof cell) == sizeof cell ? 0 : 1);
   }
   ::close(ends[1]);
@@ -152,10 +153,24 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
+// Where the fault shows when the backend has a process of its own.
+uint32_t isolated(const Fault& fault) {
+  if (fault.in_process != kFatal) return fault.in_process;
+  const std::string_view name = fault.name;
+  for (const char* early : {"_on_load", "_in_query"})
+    if (name.ends_with(early)) return BP_REFUSED_CRASHED;
+  if (name.starts_with("forges_")) return BP_REFUSED_CRASHED;
+  for (const char* described : {"_in_count", "_in_info"})
+    if (name.ends_with(described)) return BP_REFUSED_DEVICES;
+  for (const char* later : {"_in_open", "_in_close", "_in_destroy"})
+    if (name.ends_with(later)) return BP_REFUSED_NONE;
+  return BP_REFUSED_CREATE;
+}
+
 TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
   Sandbox sandbox;
   ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // is tried before the limit is short
-  std::printf("%-20s %-11s %-11s %s\n", "fault", "probe", "in process", "reason");
+  std::printf("%-20s %-11s %-11s %-11s %s\n", "fault", "probe", "in process", "isolated", "reason");
   for (const Fault& fault : kFaults) {
     SCOPED_TRACE(fault.name);
     const bool hangs = std::string_view(fault.name).starts_with("hang");
@@ -169,9 +184,16 @@ TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
       EXPECT_TRUE(inside.lived);
       EXPECT_EQ(shown(inside.refusal), shown(fault.in_process)) << inside.text;
     }
+    const Cell apart = look_apart(fault, "never", "bad*");
+    EXPECT_TRUE(apart.lived) << "the host, the other backend or the signal mask of an isolated backend's";
+    EXPECT_EQ(shown(apart.refusal), shown(isolated(fault))) << apart.text;
+    if (fault.in_process == fault.probed) {
+      EXPECT_THAT(std::string(apart.text), ::testing::HasSubstr(fault.in_text));
+    }
     const std::string text = probed.text;
     const size_t name = text.rfind(".so");
-    std::printf("%-20s %-11s %-11s %.80s\n", fault.name, shown(probed.refusal).c_str(), shown(fault.in_process).c_str(),
+    std::printf("%-20s %-11s %-11s %-11s %.80s\n", fault.name, shown(probed.refusal).c_str(),
+                shown(fault.in_process).c_str(), shown(apart.refusal).c_str(),
                 text.c_str() + (name == text.npos ? 0 : name + 3));
   }
   static_assert(std::size(kFaults) >= 50);

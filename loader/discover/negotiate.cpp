@@ -149,12 +149,16 @@ Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_vi
   PluginError thrown;
   if (call_plugin(thrown, [&] { return given = query(&offer), BP_OK; }) != BP_OK)
     return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}: {}", file, BP_PLUGIN_SYMBOL, thrown.text())};
+  return negotiate(given, file, expected_id, out);
+}
+
+Refusal negotiate(const bp_plugin_t* given, std::string_view file, std::string_view expected_id, PluginTables& out) {
   if (!given)
     return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {} returned NULL instead of a descriptor", file, BP_PLUGIN_SYMBOL)};
   auto known = abi::read(given, "bp_plugin_t");
   if (!known.ok()) return {BP_REFUSED_DESCRIPTOR, fmt::format("{}: {}", file, known.status().text())};
   out.plugin = *known;
-  if (Refusal refusal = check_agreement(out.plugin, offer, file)) return refusal;
+  if (Refusal refusal = check_agreement(out.plugin, make_offer(), file)) return refusal;
   if (Refusal refusal = check_id(out.plugin, file, expected_id)) return refusal;
   return take_tables(out, file);
 }

@@ -29,5 +29,7 @@ struct PluginTables {
 // Asks the plugin and checks its answer. `file` is named in texts; `expected_id` is the manifest's, or empty.
 // BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
+// The same for an answer that is known already.
+Refusal negotiate(const bp_plugin_t* answer, std::string_view file, std::string_view expected_id, PluginTables& out);
 
 }  // namespace backplane

@@ -27,11 +27,14 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
     if (const auto sha256 = sha256_of(file); sha256 != opening.sha256)
       return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", name,
                                                 opening.manifest, sha256.value_or("not to be read"), opening.sha256)};
-  if (Refusal refusal = probe_library(opening.library, file, *content, opening.probe, log)) return refusal;
-
-  bp_plugin_query_t query = nullptr;
-  if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
-  if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;
+  if (opening.isolation) {
+    if (Refusal refusal = open_isolated(opening, file, out)) return refusal;
+  } else {
+    if (Refusal refusal = probe_library(opening.library, file, *content, opening.probe, log)) return refusal;
+    bp_plugin_query_t query = nullptr;
+    if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
+    if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;
+  }
   out.id = abi::string(out.plugin->id);
   out.library = name;
   out_facts = file.facts();

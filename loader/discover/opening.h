@@ -9,6 +9,7 @@
 
 #include "discover/environment.h"
 #include "discover/file.h"
+#include "discover/isolation.h"
 #include "discover/probe.h"
 #include "discover/refusal.h"
 
@@ -21,10 +22,11 @@ struct Opening {
   std::string expected_id;  // that the plugin must have, or empty
   std::string sha256;       // that the library must have, or empty
   ProbeSettings probe;
+  std::shared_ptr<const Isolation> isolation;  // the backend has a process of its own; null: it has not
 };
 
 // Checks the file, hashes it, tries it in a child, loads it and fills tables, id and library of `out`. `out_facts` are
-// of the file that was loaded.
+// of the file that was loaded. An isolated backend is not tried: its own process shows whether it survives.
 Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
 // Arranges that all of this happens when `backend`, whose id, library and host are set, is used. It must then have as

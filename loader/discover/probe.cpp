@@ -5,31 +5,16 @@
 #include <signal.h>
 
 #include <cstring>
-#include <system_error>
 
 #include "discover/child.h"
+#include "discover/helper.h"
 #include "discover/probe_report.h"
-#include "discover/search.h"
 #include "discover/verdict.h"
-#include "discover/writers.h"
 
 namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The helper next to the loader: in the build tree and in an installation, with and without lib/<machine>.
-Refusal find_helper(fs::path& out_helper) {
-  const fs::path own = loader_folder();
-  for (const char* place : {"../bin", "../libexec/backplane", "../../libexec/backplane"}) {
-    std::error_code error;
-    fs::path helper = own.empty() ? fs::path() : fs::canonical(own / place / "backplane-probe", error);
-    if (helper.empty() || error) continue;
-    out_helper = std::move(helper);
-    return check_writers(out_helper);
-  }
-  return {BP_REFUSED_UNTRIED, fmt::format("there is no backplane-probe next to {}", own.string())};
-}
 
 Refusal crashed(const fs::path& library, std::string_view how, std::string_view way_out) {
   return {BP_REFUSED_CRASHED,
@@ -96,7 +81,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   }
   fs::path helper = settings.helper;
   if (helper.empty())
-    if (const Refusal refusal = find_helper(helper)) return untried(refusal.text);
+    if (const Refusal refusal = find_helper("backplane-probe", helper)) return untried(refusal.text);
   const ProbeKey key = make_probe_key();
   const auto child = run_child({.program = helper,
                                 .arguments = {path.string()},

@@ -8,6 +8,7 @@
 #include "base/abi.h"
 #include "discover/call.h"
 #include "discover/negotiate.h"
+#include "isolate/library.h"
 
 namespace backplane {
 namespace {
@@ -18,7 +19,8 @@ constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;
 constexpr uint32_t kMaxStride = 4096;
 
-// Empty where the sizes can be accepted.
+}  // namespace
+
 std::string wrong_size(const bp_device_info_t& info) {
   const std::pair<const char*, const bp_text_t*> texts[] = {{"name", &info.name},
                                                             {"vendor", &info.vendor},
@@ -44,8 +46,6 @@ std::string wrong_size(const bp_device_info_t& info) {
   return {};
 }
 
-}  // namespace
-
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options) {
   if (!backend.host)
@@ -54,6 +54,7 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   how.size = sizeof how;
   how.host = backend.host->table();
   how.directory = abi::text(folder);
+  if (backend.isolated) how.chain = backend.isolated->chain();
   PluginError error;
   const bp_status_t code =
       call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });

@@ -18,6 +18,9 @@ namespace backplane {
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 
+// What of a description cannot be accepted; empty: nothing.
+std::string wrong_size(const bp_device_info_t& info);
+
 // What the plugin says of each device. Texts and arrays are the plugin's, of sizes that can be accepted.
 // BP_REFUSED_DEVICES.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices);

@@ -3,6 +3,7 @@
 // own options and its name before each log line.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -27,14 +28,18 @@ class Services {
   void parallel_for(const bp_loop_t& loop);
   // host.h: bp_host_t.submit.
   Status submit(const bp_task_t& task);
+  // With shared blocks for large pieces where `share_large_memory` was called and the framework has no allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
+  // From now on another process can map what is allocated, from some size on: a backend runs there.
+  void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 
  private:
   struct Impl;
   Log log_;
   Trace trace_;
+  std::atomic<bool> shares_{false};
   std::unique_ptr<Impl> impl_;
 };
 

@@ -7,11 +7,19 @@
 #include <system_error>
 
 #include "host/host.h"
+#include "host/shared_memory.h"
 #include "host/threads.h"
 #include "host/topology.h"
 #include "host/workers.h"
 
 namespace backplane {
+
+namespace {
+
+// Copies of smaller pieces cost less than a descriptor and a mapping for each.
+constexpr uint64_t kSharedFrom = 64 << 10;
+
+}  // namespace
 
 struct Services::Impl {
   explicit Impl(const bp_env_desc_t& desc)
@@ -64,6 +72,8 @@ void* Services::allocate(uint64_t bytes, uint64_t alignment) {
   constexpr uint64_t kMaxAlignment = 4096;
   if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) return nullptr;
   if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
+  if (shares_.load(std::memory_order_relaxed) && bytes >= kSharedFrom)
+    if (const auto block = allocate_shared(bytes)) return block->address;  // otherwise there are too many
   void* memory = nullptr;
   const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
   return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;
@@ -72,7 +82,7 @@ void* Services::allocate(uint64_t bytes, uint64_t alignment) {
 void Services::release(void* memory, uint64_t bytes, uint64_t alignment) {
   if (!memory) return;
   if (impl_->framework_release) return impl_->framework_release(impl_->self, memory, bytes, alignment);
-  std::free(memory);
+  if (!release_shared(memory)) std::free(memory);
 }
 
 Status Services::topology(bp_topology_t& out) {

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/abi.h"
 
@@ -23,29 +27,85 @@ int sealed_file(off_t bytes) {
   return -1;
 }
 
+// Every block of this process, by address. Never destroyed: threads may outlive static objects.
+struct Blocks {
+  std::shared_mutex mutex;
+  std::map<uintptr_t, SharedBlock> by_address;
+  std::atomic<size_t> count{0};  // so that a process without blocks takes no lock
+};
+Blocks& blocks() {
+  static auto& all = *new Blocks;
+  return all;
+}
+
 bp_status_t allocate(const bp_host_t*, uint64_t bytes, bp_draft_shared_t* out_shared) {
-  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (bytes > static_cast<uint64_t>(std::numeric_limits<off_t>::max()) - page) return BP_RESOURCE_EXHAUSTED;
-  const uint64_t whole = std::max(page, (bytes + page - 1) / page * page);
+  const auto block = allocate_shared(bytes);
+  if (!block) return BP_RESOURCE_EXHAUSTED;
   bp_draft_shared_t shared{};
-  shared.bytes = whole;
-  shared.descriptor = sealed_file(static_cast<off_t>(whole));
-  if (shared.descriptor < 0) return BP_RESOURCE_EXHAUSTED;
-  shared.address = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, shared.descriptor, 0);
-  const bool mapped = shared.address != MAP_FAILED;
-  if (mapped && abi::write(shared, out_shared, "out_shared").ok()) return BP_OK;
-  if (mapped) munmap(shared.address, whole);
-  close(shared.descriptor);
-  return mapped ? BP_INVALID_ARGUMENT : BP_RESOURCE_EXHAUSTED;
+  shared.bytes = block->bytes;
+  shared.descriptor = block->descriptor;
+  shared.address = block->address;
+  if (abi::write(shared, out_shared, "out_shared").ok()) return BP_OK;
+  release_shared(block->address);
+  return BP_INVALID_ARGUMENT;
 }
 
 void release(const bp_host_t*, const bp_draft_shared_t* shared) {
   if (shared == nullptr || shared->size < sizeof *shared || shared->address == nullptr) return;
-  munmap(shared->address, shared->bytes);
-  close(shared->descriptor);
+  release_shared(shared->address);
 }
 
 }  // namespace
+
+std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
+  static std::atomic<uint64_t> last{0};
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > static_cast<uint64_t>(std::numeric_limits<off_t>::max()) - page) return std::nullopt;
+  SharedBlock block;
+  block.bytes = std::max(page, (bytes + page - 1) / page * page);
+  block.descriptor = sealed_file(static_cast<off_t>(block.bytes));
+  if (block.descriptor < 0) return std::nullopt;
+  block.address = mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block.descriptor, 0);
+  if (block.address == MAP_FAILED) {
+    close(block.descriptor);
+    return std::nullopt;
+  }
+  block.id = ++last;
+  const std::lock_guard lock(blocks().mutex);
+  blocks().by_address.emplace(reinterpret_cast<uintptr_t>(block.address), block);
+  ++blocks().count;
+  return block;
+}
+
+bool release_shared(void* address) {
+  if (blocks().count.load(std::memory_order_acquire) == 0) return false;
+  SharedBlock block;
+  {
+    const std::lock_guard lock(blocks().mutex);
+    const auto found = blocks().by_address.find(reinterpret_cast<uintptr_t>(address));
+    if (found == blocks().by_address.end()) return false;
+    block = found->second;
+    blocks().by_address.erase(found);
+    --blocks().count;
+  }
+  munmap(block.address, block.bytes);
+  close(block.descriptor);
+  return true;
+}
+
+std::optional<SharedRange> find_shared(const void* address, uint64_t bytes) {
+  if (blocks().count.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const std::shared_lock lock(blocks().mutex);
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  auto found = blocks().by_address.upper_bound(at);
+  if (found == blocks().by_address.begin()) return std::nullopt;
+  const SharedBlock& block = (--found)->second;
+  const uint64_t offset = at - found->first;
+  if (offset > block.bytes || bytes > block.bytes - offset) return std::nullopt;
+  const int copy = fcntl(block.descriptor, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) return std::nullopt;
+  return SharedRange{block.id, copy, offset};
+}
 
 const bp_draft_shared_memory_api_t* shared_memory_api() {
   static constexpr bp_draft_shared_memory_api_t kApi = {

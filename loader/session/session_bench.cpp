@@ -44,8 +44,8 @@ std::string chain(int64_t length) {
                            {tensor("w", BP_DTYPE_FLOAT, {1}, std::vector<float>{1})}));
 }
 
-void run_bound(benchmark::State& state, const std::string& backend) {
-  const Environment env = environment({backend});
+void run_bound(benchmark::State& state, const std::string& backend, const std::string& isolated = {}) {
+  const Environment env = environment({backend}, {{"loader.isolate", isolated}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
   exec.bind("x", Tensor::of<float>({1}, {1}));
   exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1}));
@@ -63,6 +63,12 @@ void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
+
+// The same with the backend in a process of its own.
+void bound_run_isolated(benchmark::State& state) {
+  run_bound(state, kNull, "null");
+}
+BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
 // Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs in addition to
 // the time that the device is at work. With a deadline the host waits for each island before it starts the next.

@@ -38,7 +38,8 @@ class Sandbox {
     set("XDG_CACHE_HOME", (root_ / "cache").string());
     for (const char* name :
          {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_SELECT", "BACKPLANE_DISABLE",
-          "BACKPLANE_REQUIRE_SIGNED", "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS"})
+          "BACKPLANE_REQUIRE_SIGNED", "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS", "BACKPLANE_ISOLATE",
+          "BACKPLANE_ISOLATE_SANDBOX", "BACKPLANE_ISOLATE_PATHS"})
       set(name, std::nullopt);
   }
   ~Sandbox() {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which backends run in processes of their own, and within which bounds: what manifests ask for, BACKPLANE_ISOLATE and
+// its options.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "discover/environment.h"
+#include "discover/file.h"
+#include "discover/refusal.h"
+
+namespace backplane {
+
+struct Opening;
+
+class Isolation {
+ public:
+  // One of the options loader.isolate, loader.isolate_sandbox and loader.isolate_paths; the names without "loader.".
+  Status set(std::string_view option, std::string_view value);
+  // Whether a backend has a process of its own. Patterns win over its manifest's wish, later ones over earlier ones.
+  bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
+
+  const std::string& sandbox() const { return sandbox_; }
+  const std::vector<std::string>& paths() const { return paths_; }
+  // What devices may depend on in addition to the library.
+  std::string text() const;
+
+ private:
+  std::vector<std::string> patterns_;  // '!' before one: not those
+  std::string sandbox_ = "strict";
+  std::vector<std::string> paths_;  // that the process may read
+};
+
+// The id by which patterns know a library without a manifest: that of its file's name.
+std::string id_of_file(const std::filesystem::path& library);
+
+// In place of loading `file`: starts a process that loads it, and fills the tables of `out`.
+Refusal open_isolated(const Opening& opening, const File& file, Backend& out);
+
+}  // namespace backplane

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread of the loader and one of a backend's process, in turn. A page of shared memory says whose turn it is, and
+// carries the few numbers of a run; a stream socket carries everything else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "isolate/descriptor.h"
+#include "isolate/operation.h"
+
+namespace backplane::isolate {
+
+enum class Side : uint32_t { kLoader, kBackend };
+
+// What a turn is about: the other side reads a message from the socket, or these numbers.
+enum class Turn : uint32_t {
+  kMessage,
+  kRun,   // of the loader: run an instance; `instance` and the fields below it
+  kDone,  // of the backend: the run succeeded
+};
+
+// In shared memory: the other side may write anything at any time, so each field is read once.
+struct Page {
+  std::atomic<uint32_t> side;         // whose turn it is
+  std::atomic<uint32_t> sleeping[2];  // by side: it waits in the kernel
+  std::atomic<uint32_t> turn;
+  std::atomic<uint64_t> instance;
+  std::atomic<uint64_t> deadline;
+  std::atomic<uint64_t> id;        // bp_run_t.id
+  std::atomic<uint64_t> trace_id;  // bp_run_t.trace_id
+  std::atomic<int32_t> priority;
+  std::atomic<uint32_t> cancellable, tracing;
+  std::atomic<uint64_t> call;       // the number of the call that is being answered
+  std::atomic<uint32_t> cancelled;  // it was when the call began
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+struct Message {
+  Operation operation = Operation::kReply;
+  std::string bytes;
+  std::vector<Descriptor> files;
+};
+
+// Asked at least every few milliseconds while a side waits; anything but ok ends the wait with that status.
+class Check {
+ public:
+  virtual ~Check() = default;
+  virtual Status ask() = 0;
+};
+
+class Channel {
+ public:
+  // The loader's end. The other two are for the backend's process.
+  static Result<std::unique_ptr<Channel>> make(Descriptor& out_socket, Descriptor& out_page);
+  // The backend's end; null where `page` is not what `make` made.
+  static std::unique_ptr<Channel> take(Descriptor socket, const Descriptor& page);
+
+  Page& page() const { return *reinterpret_cast<Page*>(mapping_.data()); }
+  // The other side's turn.
+  void pass(Turn turn) const;
+  // Until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
+  Status await(Check& check, uint32_t slice_us);
+  // Wakes this side's thread, so that it asks `check`.
+  void wake() const;
+  // What the other side handed over with; any number.
+  Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
+
+  // A message, after `pass` so that the other side reads what does not fit into the socket's buffer.
+  Status send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const;
+  // BP_CORRUPT where it is longer than `most` bytes or no message.
+  Result<Message> receive(uint64_t most, Check& check) const;
+
+ private:
+  Channel(Side side, Descriptor socket, Mapping mapping);
+  Status wait_for(short events, Check& check) const;
+  Status read_all(char* to, uint64_t bytes, Check& check) const;
+
+  bool spin();
+
+  Side side_;
+  uint32_t spin_us_;
+  uint32_t awaited_ = 0;
+  Descriptor socket_;
+  Mapping mapping_;
+};
+
+inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;
+inline constexpr uint64_t kMostReply = uint64_t{256} << 20;
+inline constexpr uint32_t kSliceUs = 20'000;
+inline constexpr size_t kMostFiles = 4;  // of a message
+
+}  // namespace backplane::isolate

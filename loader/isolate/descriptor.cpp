@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isolate/descriptor.h"
+
+#include <limits>
+
+namespace backplane::isolate {
+
+Mapping Mapping::of(int file, uint64_t offset, uint64_t bytes, int protection) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t before = offset % page;
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
+  Mapping mapping;
+  if (bytes == 0 || offset > kMost || bytes > kMost - offset) return mapping;
+  void* base = ::mmap(nullptr, before + bytes, protection, MAP_SHARED, file, static_cast<off_t>(offset - before));
+  if (base == MAP_FAILED) return mapping;
+  mapping.base_ = base;
+  mapping.mapped_ = before + bytes;
+  mapping.data_ = static_cast<char*>(base) + before;
+  return mapping;
+}
+
+}  // namespace backplane::isolate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs between the loader and a backend's process: the arrays of a bp_graph_t and of the graphs around and inside it,
+// without the bytes of large weights, which the backend's process asks for when it needs them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backplane/graph.h"
+#include "isolate/descriptor.h"
+#include "isolate/message.h"
+
+namespace backplane::isolate {
+
+// Every graph of a tree in the order in which `write_graph` writes it: a graph before those inside it. A position is
+// the graph's number on both sides.
+using Graphs = std::vector<const bp_graph_t*>;
+
+// Writes the whole tree that `subject` belongs to, and which of its graphs is meant.
+Graphs write_graph(const bp_graph_t& subject, Writer& out);
+
+// What a graph's functions ask of the loader. All are called from any thread.
+class GraphService {
+ public:
+  virtual ~GraphService() = default;
+  virtual Result<Mapping> weight(uint32_t graph, uint32_t weight, uint64_t bytes) = 0;
+  virtual void weight_consumed(uint32_t graph, uint32_t weight) = 0;
+  virtual Status weight_hash(uint32_t graph, uint32_t weight, uint64_t out_hash[2]) = 0;
+  virtual Status serialize(uint32_t graph, uint64_t external_above, bp_text_sink_t sink, void* context) = 0;
+};
+
+// A tree of graphs that was read from a message, as a plugin sees it.
+class WireGraph {
+ public:
+  // `bytes` was written by `write_graph`; every index in it is checked. `service` is used as long as the tree lives.
+  static Result<std::unique_ptr<WireGraph>> read(std::string bytes, GraphService& service);
+  ~WireGraph();
+
+  const bp_graph_t* subject() const { return subject_; }
+
+ private:
+  struct Part;
+  WireGraph(std::string bytes, GraphService& service);
+  bool read_part(Reader& in, uint32_t depth, Part* parent);
+  bool check(const Part& part) const;
+  static const bp_graph_api_t& api();
+
+  std::string bytes_;  // texts point into it
+  GraphService& service_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  const bp_graph_t* subject_ = nullptr;
+};
+
+}  // namespace backplane::isolate

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backends in processes of their own, through the public API.
+#include <dirent.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "testing/client_fixture.h"
+#include "testing/manifest_writer.h"
+#include "testing/onnx_writer.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Clock = std::chrono::steady_clock;
+
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+const std::string kNull = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
+const std::string kFault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
+const std::string kPartial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+
+Environment isolated(std::vector<std::string> files, const std::string& which,
+                     std::map<std::string, std::string> options = {}) {
+  options["loader.isolate"] = which;
+  return environment(std::move(files), std::move(options));
+}
+
+// The processes of isolated backends that this one has started.
+std::vector<pid_t> processes() {
+  std::vector<pid_t> found;
+  DIR* const all = ::opendir("/proc");
+  while (const dirent* entry = ::readdir(all)) {
+    std::ifstream file("/proc/" + std::string(entry->d_name) + "/stat");
+    pid_t number = 0, parent = 0;
+    std::string name, state;
+    if (file >> number >> name >> state >> parent && parent == ::getpid() && name.starts_with("(backplane-isol") &&
+        state != "Z")
+      found.push_back(number);
+  }
+  ::closedir(all);
+  return found;
+}
+
+SessionOptions on(std::vector<std::string> devices) {
+  SessionOptions how;
+  how.devices = std::move(devices);
+  return how;
+}
+
+Model one_node(const std::string& op, std::vector<int64_t> extents = {3}) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, std::move(extents));
+  return graph.finish({graph.node(op, "y", {x})});
+}
+
+// y = relu(x + b), with a free first dimension and a weight that does not travel with the graph.
+Model sum_with_large_weight(int64_t columns) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, columns}, {"rows", ""});
+  std::vector<float> values(static_cast<size_t>(columns));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7);
+  const uint32_t b = graph.weight("b", Tensor::of<float>({columns}, values));
+  return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})})});
+}
+
+std::vector<float> run(Exec& exec, const std::vector<float>& x) {
+  exec.bind("x", Tensor::of<float>({static_cast<int64_t>(x.size())}, x));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+TEST(Isolate, RunsInAnotherProcess) {
+  const size_t before = processes().size();
+  {
+    const Environment env = isolated({kCpu}, "cpu");
+    EXPECT_EQ(processes().size(), before + 1);
+    Exec exec = env.compile(one_node("Neg")).exec();
+    EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, 2, -3));
+    EXPECT_THAT(run(exec, {4, 5, 6}), ElementsAre(-4, -5, -6));
+    const bp_text_t text = env.candidates()[0].text;
+    EXPECT_THAT(std::string(text.data, text.size), HasSubstr("in a process of its own (strict sandbox)"));
+  }
+  EXPECT_EQ(processes().size(), before);
+}
+
+TEST(Isolate, PatternsChooseTheBackends) {
+  const size_t before = processes().size();
+  const Environment env = isolated({kCpu, kNull}, "*,!cpu");
+  EXPECT_EQ(processes().size(), before + 1);
+}
+
+TEST(Isolate, AManifestAsksForIt) {
+  testing::Sandbox sandbox;
+  const auto file = sandbox.write("cpu.json", testing::manifest("cpu", kCpu, R"(, "isolation": "process")"));
+  const size_t before = processes().size();
+  {
+    const Environment env = environment({file.string()});
+    EXPECT_EQ(processes().size(), before + 1);
+    Exec exec = env.compile(one_node("Abs")).exec();
+    EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(1, 2, 3));
+  }
+  const Environment env = environment({file.string()}, {{"loader.isolate", "!cpu"}});
+  EXPECT_EQ(processes().size(), before);
+}
+
+TEST(Isolate, ResultsAreThoseOfTheSameBackendInProcess) {
+  for (const int64_t columns : {8, 20'000}) {
+    std::vector<std::vector<float>> results;
+    for (const std::string which : {"cpu", "none"}) {
+      const Environment env = isolated({kCpu}, which);
+      Exec exec = env.compile(sum_with_large_weight(columns)).exec();
+      for (const int64_t rows : {1, 3, 2}) {
+        std::vector<float> x(static_cast<size_t>(rows * columns));
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) - 6;
+        exec.bind("x", Tensor::of<float>({rows, columns}, x));
+        exec.run();
+        EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{rows, columns}));
+        results.push_back(exec.output(0u).values<float>());
+      }
+    }
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(results[i], results[i + 3]);
+  }
+}
+
+TEST(Isolate, WeightsOfAFileAreMappedThere) {
+  using namespace testing::onnx;
+  constexpr int64_t kColumns = 50'000;
+  const std::vector<float> values(kColumns, 2.5f);
+  const testing::Sandbox sandbox;
+  const std::string file =
+      sandbox
+          .write("weights.onnx", model_bytes({{"", 17}}, graph({node("Add", {"x", "w"}, {"y"})},
+                                                               {tensor_value("x", BP_DTYPE_FLOAT, {kColumns})},
+                                                               {tensor_value("y", BP_DTYPE_FLOAT, {kColumns})},
+                                                               {tensor("w", BP_DTYPE_FLOAT, {kColumns}, values)})))
+          .string();
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Add"}, {"fault.what", "maps_weights"}});
+  const std::vector<pid_t> all = processes();
+  ASSERT_FALSE(all.empty());
+  const Session session = env.compile(env.open(file));
+  std::ifstream maps("/proc/" + std::to_string(all.back()) + "/maps");
+  const std::string text((std::istreambuf_iterator<char>(maps)), {});
+  EXPECT_THAT(text, HasSubstr("weights.onnx"));
+}
+
+TEST(Isolate, OutputsWhoseExtentsTheRunFindsOut) {
+  const Environment env = isolated({kCpu}, "cpu");
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});
+  Exec exec = env.compile(graph.finish({graph.node("NonZero", "y", {x})})).exec();
+  exec.bind("x", Tensor::of<float>({4}, {0, 5, 0, 7}));
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 2}));
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(1, 3));
+}
+
+TEST(Isolate, ADeviceWithStreamsAndMemoryOfItsOwnRunsOnHostTensors) {
+  const Environment env =
+      isolated({kPartial}, "partial",
+               {{"partial.async", "1"}, {"partial.memory", "own"}, {"loader.isolate_paths", BACKPLANE_BUILD_DIR}});
+  Exec exec = env.compile(one_node("Neg")).exec();
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, 2, -3));
+  EXPECT_THAT(run(exec, {0, 1, 2}), ElementsAre(0, -1, -2));
+}
+
+TEST(Isolate, OneProcessServesManySessionsAndThreads) {
+  const size_t before = processes().size();
+  const Environment env = isolated({kCpu}, "cpu");
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      const std::string op = t % 2 ? "Neg" : "Abs";
+      Exec exec = env.compile(one_node(op)).exec();
+      for (int i = 0; i < 50; ++i) {
+        const auto value = static_cast<float>(-i - t);
+        const std::vector<float> y = run(exec, {value, value, value});
+        right += y == std::vector<float>(3, -value);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 300);
+  EXPECT_EQ(processes().size(), before + 1);
+}
+
+TEST(Isolate, ACrashIsAnErrorWithTheBackendsName) {
+  const Environment env =
+      isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "crash_in_run"}, {"fault.first", "1"}});
+  Exec exec = env.compile(one_node("Neg")).exec();
+  run(exec, {1, 2, 3});
+  const Error error = failure([&] { run(exec, {1, 2, 3}); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_THAT(error.text(), HasSubstr("backend fault"));
+  EXPECT_THAT(error.text(), HasSubstr("crashed (SIGABRT) while it ran"));
+  EXPECT_EQ(failure([&] { run(exec, {1, 2, 3}); }).status(), BP_DEVICE_LOST);
+  Exec again = env.compile(one_node("Neg")).exec();  // in a new process
+  EXPECT_THAT(run(again, {1, 2, 3}), ElementsAre(1, 2, 3));
+}
+
+TEST(Isolate, AHangEndsSoonAfterTheDeadline) {
+  const Environment env =
+      isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "hang_in_run"}, {"fault.first", "1"}});
+  Exec exec = env.compile(one_node("Neg")).exec();
+  run(exec, {1, 2, 3});
+  RunOptions options;
+  options.timeout = std::chrono::milliseconds(100);
+  const auto begin = Clock::now();
+  const Error error = failure([&] { exec.run(options); });
+  EXPECT_EQ(error.status(), BP_TIMED_OUT);
+  EXPECT_THAT(error.text(), HasSubstr("did not return in time while it ran"));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  Exec again = env.compile(one_node("Neg")).exec();
+  EXPECT_THAT(run(again, {1, 2, 3}), ElementsAre(1, 2, 3));
+}
+
+TEST(Isolate, DeadlinesReachTheBackend) {
+  const Environment env =
+      isolated({kPartial}, "partial", {{"partial.fault", "hang@y#1"}, {"loader.isolate_paths", BACKPLANE_BUILD_DIR}});
+  Exec exec = env.compile(one_node("Neg")).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, 2, 3}));
+  RunOptions options;
+  options.timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_TIMED_OUT);
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // the process was not ended
+}
+
+TEST(Isolate, ASessionIsPlacedAgainAfterACrash) {
+  const Environment env = isolated({kFault, kCpu}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "crash_in_run"}});
+  SessionOptions how = on({"fault", "cpu"});
+  how.fallback = BP_FALLBACK_PREFER;
+  Exec exec = env.compile(one_node("Neg"), how).exec();
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // the CPU's: the fault backend copies
+}
+
+// The process is killed while a run is under way, 200 times.
+TEST(Isolate, KillingTheProcessLosesNoLaterRun) {
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.run_us", "10000"}});
+  const Model model = one_node("Neg");
+  int lost = 0, ended_well = 0;
+  for (int i = 0; i < 200; ++i) {
+    Exec exec = env.compile(model).exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, 2, 3}));
+    std::thread killer([i, all = processes()] {
+      std::this_thread::sleep_for(std::chrono::microseconds(200 + i * 20));
+      for (const pid_t process : all) ::kill(process, SIGKILL);
+    });
+    const Error error = failure([&] { exec.run(); });
+    killer.join();
+    if (error.status() == BP_DEVICE_LOST)
+      ++lost;
+    else
+      ASSERT_EQ(error.status(), BP_OK) << error.text();
+    Exec later = env.compile(model).exec();
+    ended_well += run(later, {4, 5, 6}) == std::vector<float>{4, 5, 6};
+  }
+  EXPECT_GT(lost, 150);  // the others had ended before
+  EXPECT_EQ(ended_well, 200);
+  std::printf("killed in %d of 200 runs; %d later runs ended well\n", lost, ended_well);
+}
+
+TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "crash_in_compile"}});
+  std::string text;
+  for (int i = 0; i < 20 && text.find("times in a row") == text.npos; ++i)
+    text = failure([&] { env.compile(one_node("Neg")); }).text();
+  EXPECT_THAT(text, HasSubstr("times in a row: it is started again in"));
+}
+
+TEST(Isolate, TheSandboxForbidsNetworkFilesAndPrograms) {
+  for (const std::string escape : {"opens_socket", "opens_file", "starts_program"}) {
+    SCOPED_TRACE(escape);
+    EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", escape}}).devices().size(), 1u);
+    const Environment open = isolated({kFault}, "fault", {{"fault.what", escape}, {"loader.isolate_sandbox", "off"}});
+    EXPECT_EQ(open.devices().size(), 0u) << "the test does not see what the sandbox forbids";
+  }
+}
+
+TEST(Isolate, LargeTensorsOfTheLoaderAreNotCopied) {
+  constexpr int64_t kElements = 16 << 20;  // 64 MB
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}});
+  Exec exec = env.compile(one_node("Neg", {kElements})).exec();
+  const uint64_t device = env.devices()[0].info.id;
+  const auto memory = [&] {
+    bp_allocate_t what{};
+    what.size = sizeof what;
+    what.bytes = kElements * sizeof(float);
+    bp_buffer_t buffer{};
+    detail::call(api().memory_allocate, env.get(), device, static_cast<const bp_allocate_t*>(&what), &buffer);
+    return buffer;
+  };
+  const int64_t extents[] = {kElements};
+  const auto tensor = [&](const bp_buffer_t& buffer) {
+    bp_tensor_t of{};
+    of.size = sizeof of;
+    of.dtype = BP_DTYPE_FLOAT;
+    of.rank = 1;
+    of.extents = extents;
+    of.buffer = buffer;
+    of.buffer.device = 0;
+    return of;
+  };
+  const auto milliseconds = [&] {
+    exec.run();
+    const auto begin = Clock::now();
+    for (int i = 0; i < 3; ++i) exec.run();
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count() / 3;
+  };
+  bp_buffer_t in = memory(), out = memory();
+  auto* x = static_cast<float*>(in.address);
+  auto* y = static_cast<float*>(out.address);
+  for (int64_t i = 0; i < kElements; ++i) x[i] = static_cast<float>(i);
+  exec.bind_memory(0, tensor(in));
+  exec.bind_memory(BP_SLOT_OUTPUT, tensor(out));
+  const double shared = milliseconds();
+  EXPECT_EQ(y[kElements - 1], x[kElements - 1]);
+  x[7] = -1;  // seen by the next run without a bind
+  exec.run();
+  EXPECT_EQ(y[7], -1);
+
+  std::vector<float> plain_in(kElements, 2), plain_out(kElements);
+  in.address = plain_in.data();
+  out.address = plain_out.data();
+  exec.bind_memory(0, tensor(in));
+  exec.bind_memory(BP_SLOT_OUTPUT, tensor(out));
+  const double copied = milliseconds();
+  EXPECT_EQ(plain_out[kElements - 1], 2);
+  std::printf("64 MB there and back: %.2f ms in shared memory (%.1f GB/s), %.2f ms in other memory\n", shared,
+              2 * 0.064 / shared * 1000, copied);
+  for (void* address : {static_cast<void*>(x), static_cast<void*>(y)}) {
+    bp_buffer_t buffer = address == x ? in : out;
+    buffer.address = address;
+    bp_release_t what{};
+    what.size = sizeof what;
+    what.buffer = &buffer;
+    api().memory_release(env.get(), &what);
+  }
+}
+
+TEST(Isolate, LogLinesAreForwarded) {
+  EnvironmentOptions how;
+  how.backend_files = {kFault};
+  how.only_given = true;
+  how.options = {{"loader.isolate", "fault"}, {"fault.ops", "Neg"}, {"fault.what", "crash_in_run"}};
+  how.log_level = BP_LOG_WARNING;
+  std::atomic<int> lines{0};
+  how.log = [&](uint32_t, std::string_view text) { lines += text.find("started again") != text.npos; };
+  const Environment env(how);
+  EXPECT_EQ(failure([&] {
+              Exec exec = env.compile(one_node("Neg")).exec();
+              run(exec, {1, 2, 3});
+            }).status(),
+            BP_DEVICE_LOST);
+  env.compile(one_node("Neg"));
+  EXPECT_EQ(lines, 1);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin's library in a process of its own. To its caller it is an ordinary plugin: a descriptor with tables, whose
+// functions pass every call on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/plugin.h"
+#include "base/status.h"
+#include "isolate/descriptor.h"
+#include "isolate/process.h"
+#include "isolate/spawn.h"
+
+namespace backplane::isolate {
+
+struct Settings {
+  std::filesystem::path library;
+  int file = -1;                            // the library, open; borrowed
+  Program program;                          // backplane-isolated with its arguments
+  std::chrono::milliseconds limit{20'000};  // for loading, creating, describing and opening
+};
+
+// Why a library is not used: a code BP_REFUSED_* and a text.
+struct Rejection {
+  uint32_t code = 0;
+  std::string text;
+};
+
+class Library {
+ public:
+  // Starts the process and has it load the library. Null where the library is refused.
+  static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
+
+  // Like the answer of bp_plugin_query; valid as long as this object, which every object made through it must not
+  // outlive.
+  const bp_plugin_t* plugin() const { return &plugin_; }
+  // Belongs into bp_backend_create_t.chain, so that `create` knows its library.
+  const bp_chain_t* chain() const { return &link_.chain; }
+
+  // Ends the process that loaded the library; `create` starts another one.
+  void rest() { first_ = nullptr; }
+
+  // ---- for the tables' functions ----
+  static Library* of(const bp_chain_t* chain);
+  const Settings& settings() const { return settings_; }
+  // A process that has loaded the library: the first one, or a new one.
+  Result<std::shared_ptr<Process>> process();
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Link {
+    bp_chain_t chain;
+    Library* library;
+  };
+
+  explicit Library(Settings settings);
+  Result<std::shared_ptr<Process>> start(std::string& out_answer);
+  Status describe(std::string answer);
+
+  Settings settings_;
+  Descriptor file_;
+  std::shared_ptr<Process> first_;
+  std::string name_;
+  std::string description_;  // what the process said of the library; texts point into it
+  std::vector<bp_opset_t> opsets_;
+  bp_plugin_t plugin_{};
+  bp_device_api_t device_{};
+  bp_coverage_api_t coverage_{};
+  bp_program_api_t program_{};
+  bp_instance_api_t instance_{};
+  bp_cache_api_t cache_{};
+  bp_weights_api_t weights_{};
+  Link link_{};
+};
+
+// Optional slots that a library offers, as its process describes them.
+enum Offered : uint32_t {
+  kHealth = 1,
+  kReview = 2,
+  kInfer = 4,
+  kOpsets = 8,
+  kOutputExtents = 16,
+  kExtents = 32,
+  kSerialize = 64,
+  kValidate = 128,
+  kDeserialize = 256,
+  kRefit = 512,
+  kReadWeight = 1024,
+  kCache = 2048,
+  kWeights = 4096,
+};
+
+}  // namespace backplane::isolate

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loader asks of a backend's process, and what that process asks of the loader while it answers.
+#pragma once
+
+#include <cstdint>
+
+namespace backplane::isolate {
+
+// The numbers are of this build of the loader alone: both sides come from it.
+enum class Operation : uint32_t {
+  kReply = 1,
+  // Of the library and the backend.
+  kLoad,
+  kCreate,
+  kDestroy,
+  kCountDevices,
+  kDeviceInfo,
+  // Of a device.
+  kOpen,
+  kClose,
+  kHealth,
+  kOpsets,
+  kCoverage,
+  kReview,
+  kInfer,
+  kCompile,
+  kValidate,
+  kDeserialize,
+  // Of a program.
+  kDestroyProgram,
+  kOutputExtents,
+  kSerialize,
+  kRefit,
+  kReadWeight,
+  // Of an instance.
+  kCreateInstance,
+  kDestroyInstance,
+  kBind,
+  kExtents,
+  kRun,
+  // From the backend's process, while it answers one of the above.
+  kWeight,
+  kWeightConsumed,
+  kWeightHash,
+  kSerializeGraph,
+  kProgress,
+  kOutput,
+  kSpan,
+};
+
+// What the plugin was doing: "was created". For texts such as "crashed while it …".
+const char* activity(Operation operation);
+
+}  // namespace backplane::isolate

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isolate/process.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "isolate/control.h"
+
+namespace backplane::isolate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kGraceNs = 1'000'000'000;         // after the caller's deadline
+constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // after a cancellation
+constexpr size_t kMostLanes = 512;                   // calls at one time
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
+}
+
+bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>& files) {
+  iovec part{const_cast<ControlPacket*>(&packet), sizeof packet};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostFiles * sizeof(int))] = {};
+  if (!files.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(files.size() * sizeof(int));
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), files.data(), files.size() * sizeof(int));
+  }
+  ssize_t sent;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(sizeof packet);
+}
+
+}  // namespace
+
+// A lane for one call. It goes back unless the call was left unfinished.
+class Process::Lease {
+ public:
+  Lease(Process& process, Lane* lane) : process_(process), lane_(lane) {}
+  ~Lease() {
+    if (finished_) process_.give_back(lane_);
+  }
+  Lease(const Lease&) = delete;
+  Lane& lane() const { return *lane_; }
+  void begin(const Patience& patience) const {
+    Page& page = lane_->channel->page();
+    page.call.store(++lane_->calls, std::memory_order_relaxed);
+    const bool cancelled = patience.cancel && patience.host->cancelled(patience.host, patience.cancel);
+    page.cancelled.store(cancelled, std::memory_order_relaxed);
+  }
+  void finish() { finished_ = true; }
+
+ private:
+  Process& process_;
+  Lane* lane_;
+  bool finished_ = false;
+};
+
+Process::Process(std::string name, pid_t child, Descriptor process, Descriptor control)
+    : owner_(getpid()),
+      child_(child),
+      process_(std::move(process)),
+      control_(std::move(control)),
+      name_(std::move(name)) {}
+
+Result<std::shared_ptr<Process>> Process::start(std::string name, const Program& program, int library) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return Status(BP_RESOURCE_EXHAUSTED, std::string("no socket for a backend: ") + std::strerror(errno));
+  Descriptor own(ends[0]), other(ends[1]);
+  BP_ASSIGN(const pid_t child, spawn(program, {other.get(), library}));
+  Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!process) {
+    const int error = errno;
+    ::kill(-child, SIGKILL);
+    if (error != ESRCH) ::waitpid(child, nullptr, 0);
+    return Status(BP_UNSUPPORTED, std::string("no descriptor of a backend's process: ") + std::strerror(error));
+  }
+  std::shared_ptr<Process> started(new Process(std::move(name), child, std::move(process), std::move(own)));
+  try {
+    started->watcher_ = std::make_unique<std::thread>([raw = started.get()] { raw->watch(); });
+  } catch (const std::system_error& error) {
+    ::kill(-child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    started->reaped_ = true;
+    return Status(BP_RESOURCE_EXHAUSTED, std::string("no thread for a backend's process: ") + error.what());
+  }
+  return started;
+}
+
+Process::~Process() {
+  if (owner_ != getpid()) {  // a fork's child: the process is its parent's
+    static_cast<void>(watcher_.release());
+    return;
+  }
+  kill("it is not needed any more");
+  if (watcher_) watcher_->join();
+}
+
+void Process::set_name(std::string name) {
+  const std::lock_guard lock(mutex_);
+  name_ = std::move(name);
+}
+
+void Process::set_log(LogLine line) {
+  const std::lock_guard lock(log_mutex_);
+  log_ = std::move(line);
+}
+
+bool Process::killed_by_others() {
+  const std::lock_guard lock(mutex_);
+  return killed_by_others_;
+}
+
+void Process::kill(std::string why) {
+  const std::lock_guard lock(mutex_);
+  if (reaped_) return;
+  if (killed_why_.empty()) killed_why_ = std::move(why);
+  ::kill(-child_, SIGKILL);
+}
+
+void Process::end(std::chrono::milliseconds grace) {
+  if (owner_ != getpid()) return;
+  ::shutdown(control_.get(), SHUT_WR);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, grace, [&] { return reaped_; });
+  if (!reaped_) ::kill(-child_, SIGKILL);
+}
+
+// The watching thread: forwards the log until the process ends, then wakes every caller.
+void Process::watch() {
+  for (bool listening = true;;) {
+    pollfd watched[] = {{process_.get(), POLLIN, 0}, {listening ? control_.get() : -1, POLLIN, 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+    if (watched[1].revents & POLLIN) {
+      read_log();
+    } else if (watched[1].revents) {
+      listening = false;
+    }
+    if (watched[0].revents) break;
+  }
+  read_log();
+  const std::lock_guard lock(mutex_);
+  // The group while its leader is not reaped: its number belongs to no other group until then.
+  ::kill(-child_, SIGKILL);
+  siginfo_t end{};
+  int result;
+  do result = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process_.get()), &end, WEXITED);
+  while (result != 0 && errno == EINTR);
+  reaped_ = true;
+  if (!killed_why_.empty()) {
+    how_ = "was killed: " + killed_why_;
+  } else if (result == 0 && (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)) {
+    const char* signal = sigabbrev_np(end.si_status);
+    killed_by_others_ = end.si_status == SIGKILL;
+    how_ = "crashed (SIG" + std::string(signal ? signal : "?") + ")";
+  } else if (result == 0) {
+    how_ = "ended the process (exit code " + std::to_string(end.si_status) + ")";
+  } else {
+    how_ = "ended the process";  // the framework ignores SIGCHLD or reaps all children
+  }
+  ended_.store(true, std::memory_order_release);
+  for (const auto& lane : lanes_) lane->channel->wake();
+  changed_.notify_all();
+}
+
+void Process::read_log() {
+  char packet[kMostLogBytes];
+  for (;;) {
+    const ssize_t got = ::recv(control_.get(), packet, sizeof packet, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    uint32_t level;
+    if (static_cast<size_t>(got) < sizeof level) continue;
+    std::memcpy(&level, packet, sizeof level);
+    const std::lock_guard lock(log_mutex_);
+    if (log_ && level >= BP_LOG_ERROR && level <= BP_LOG_DEBUG)
+      log_(level, {packet + sizeof level, static_cast<size_t>(got) - sizeof level});
+  }
+}
+
+Status Process::lost(Operation during) {
+  std::unique_lock lock(mutex_);
+  // Its sockets close a moment before it can be reaped.
+  if (!changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return reaped_; })) {
+    if (killed_why_.empty()) killed_why_ = "it closed a descriptor that is not its own";
+    ::kill(-child_, SIGKILL);
+    changed_.wait_for(lock, std::chrono::seconds(5), [&] { return reaped_; });
+  }
+  return Status(BP_DEVICE_LOST, name_ + " " + (reaped_ ? how_ : "does not end") + " while it " + activity(during))
+      .with_flags(BP_ERROR_DEVICE_LOST);
+}
+
+Result<Process::Lane*> Process::acquire() {
+  if (owner_ != getpid())
+    return Status(BP_FORKED, name_ + " runs in a process of the parent of this process: make a new environment");
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Lane* lane = idle_.back();
+      idle_.pop_back();
+      return lane;
+    }
+    if (lanes_.size() >= kMostLanes)
+      return Status(BP_RESOURCE_EXHAUSTED, name_ + ": more than " + std::to_string(kMostLanes) + " calls at one time");
+  }
+  auto lane = std::make_unique<Lane>();
+  Descriptor socket, page;
+  BP_ASSIGN(lane->channel, Channel::make(socket, page));
+  const std::lock_guard lock(mutex_);
+  lane->number = static_cast<uint32_t>(lanes_.size());
+  lanes_.push_back(std::move(lane));
+  idle_.reserve(lanes_.size());
+  Lane* made = lanes_.back().get();
+  const ControlPacket packet{ControlPacket::kNewChannel, made->number, 0};
+  // A process that ended is noticed by the call itself.
+  static_cast<void>(send_packet(control_.get(), packet, {socket.get(), page.get()}));
+  return made;
+}
+
+void Process::give_back(Lane* lane) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(lane);
+}
+
+// Whether a caller goes on waiting.
+class Process::Waiting : public Check {
+ public:
+  Waiting(Process& process, const Lane& lane, Operation operation, const Patience& patience)
+      : process_(process), lane_(lane), operation_(operation), patience_(patience) {}
+
+  Status ask() override {
+    if (!process_.alive()) return process_.lost(operation_);
+    const uint64_t now = now_ns();
+    if (patience_.cancel && !cancelled_at_ && patience_.host->cancelled(patience_.host, patience_.cancel)) {
+      cancelled_at_ = now;
+      send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_.number, lane_.calls}, {});
+    }
+    const bool has_deadline = patience_.deadline && patience_.deadline != BP_FOREVER;
+    const bool late = has_deadline && now > std::max(patience_.deadline, begin_) + kGraceNs;
+    const bool stubborn = cancelled_at_ && now - cancelled_at_ > kCancelGraceNs;
+    const bool hangs = patience_.limit_ns && now - begin_ > patience_.limit_ns;
+    if (!late && !stubborn && !hangs) return {};
+    process_.kill(stubborn ? "it ignored a cancellation" : "it did not return in time");
+    Status lost = process_.lost(operation_);
+    if (!late) return lost;
+    return Status(BP_TIMED_OUT, std::string(lost.text())).with_flags(BP_ERROR_DEVICE_LOST);
+  }
+
+ private:
+  Process& process_;
+  const Lane& lane_;
+  Operation operation_;
+  const Patience& patience_;
+  uint64_t begin_ = now_ns(), cancelled_at_ = 0;
+};
+
+// A reply that is no reply. The process is not trusted any further.
+Status Process::broken(Operation operation, const Status& status) {
+  if (status.code() != BP_CORRUPT) return status.code() == BP_DEVICE_LOST && alive() ? lost(operation) : status;
+  kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
+  return lost(operation);
+}
+
+// Answers the other side's questions until it replies. Returns what follows the status.
+Result<std::string> Process::converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
+                                      Answers* answers) {
+  Channel& channel = *lease.lane().channel;
+  for (;;) {
+    if (Status status = channel.await(check, patience.cancel ? 1000 : kSliceUs); !status.ok()) return status;
+    if (channel.turn() == Turn::kDone) {
+      lease.finish();
+      return std::string();
+    }
+    auto received = channel.receive(kMostReply, check);
+    if (!received.ok()) return broken(operation, received.status());
+    Reader in(received->bytes);
+    if (received->operation == Operation::kReply) {
+      Status status = in.status();
+      if (!in.ok()) return broken(operation, {BP_CORRUPT, "no status"});
+      lease.finish();
+      if (!status.ok()) return status;
+      return received->bytes.substr(sizeof(bp_status_t));
+    }
+    Writer out;
+    std::vector<Descriptor> files;
+    Status answer = answers ? answers->answer(received->operation, in, out, files)
+                            : Status(BP_BAD_STATE, "the call has no such question");
+    Writer reply;
+    reply.status(answer);
+    std::vector<int> numbers;
+    if (answer.ok())
+      for (const Descriptor& file : files) numbers.push_back(file.get());
+    channel.pass(Turn::kMessage);
+    if (Status status =
+            channel.send(Operation::kReply, reply.take() + (answer.ok() ? out.take() : std::string()), numbers, check);
+        !status.ok())
+      return broken(operation, status);
+  }
+}
+
+Result<std::string> Process::call(Operation operation, const std::string& request, const std::vector<int>& files,
+                                  const Patience& patience, Answers* answers) {
+  if (!alive()) return lost(operation);
+  BP_ASSIGN(Lane * lane, acquire());
+  Lease lease(*this, lane);
+  Waiting check(*this, *lane, operation, patience);
+  lease.begin(patience);
+  lane->channel->pass(Turn::kMessage);
+  if (Status status = lane->channel->send(operation, request, files, check); !status.ok())
+    return broken(operation, status);
+  return converse(lease, operation, patience, check, answers);
+}
+
+Status Process::run(const RunNumbers& run, const Patience& patience, Answers& answers) {
+  if (!alive()) return lost(Operation::kRun);
+  BP_ASSIGN(Lane * lane, acquire());
+  Lease lease(*this, lane);
+  Waiting check(*this, *lane, Operation::kRun, patience);
+  lease.begin(patience);
+  Page& page = lane->channel->page();
+  page.instance.store(run.instance, std::memory_order_relaxed);
+  page.deadline.store(run.deadline, std::memory_order_relaxed);
+  page.id.store(run.id, std::memory_order_relaxed);
+  page.trace_id.store(run.trace_id, std::memory_order_relaxed);
+  page.priority.store(run.priority, std::memory_order_relaxed);
+  page.tracing.store(run.tracing, std::memory_order_relaxed);
+  page.cancellable.store(patience.cancel != nullptr, std::memory_order_relaxed);
+  lane->channel->pass(Turn::kRun);
+  return converse(lease, Operation::kRun, patience, check, &answers).take_status();
+}
+
+}  // namespace backplane::isolate

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/abi.h"
+#include "isolate/proxy.h"
+
+namespace backplane::isolate {
+namespace {
+
+ProxyDevice& device_of(bp_device_t* device) {
+  return *reinterpret_cast<ProxyDevice*>(device);
+}
+
+// Calls an operation of a device about a graph, which `request` describes up to the graph itself.
+Result<std::string> ask(ProxyDevice& device, Operation operation, const std::function<void(Writer&)>& request,
+                        const bp_graph_t* graph, const bp_cancel_t* cancel) {
+  if (!graph) return Status(BP_INVALID_ARGUMENT, "the graph is NULL");
+  Writer out, written;
+  out.put<uint32_t>(cancel != nullptr);
+  request(out);
+  const Graphs graphs = write_graph(*graph, written);
+  GraphAnswers answers(graphs);
+  return device.call(operation, out.take() + written.take(), device.backend.long_patience(cancel), &answers);
+}
+
+bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp_coverage_sink_t* sink,
+                  bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    BP_ASSIGN(const bp_coverage_query_t query, abi::read(what, "bp_coverage_query_t"));
+    BP_TRY(refuse_chain(query.chain));
+    const auto request = [&](Writer& out) {
+      write_options(query.options, query.option_count, query.option_stride, out);
+      out.put(query.compute_types).put<uint32_t>(query.nodes != nullptr);
+      out.array(query.nodes, query.nodes ? query.node_count : 0);
+    };
+    BP_ASSIGN(const std::string answer, ask(device, Operation::kCoverage, request, query.graph, query.cancel));
+    Reader in(answer);
+    std::vector<bp_verdict_t> verdicts(in.count(56));
+    std::deque<std::vector<bp_range_t>> ranges;
+    for (bp_verdict_t& verdict : verdicts) {
+      for (uint32_t* field : {&verdict.node, &verdict.answer, &verdict.reason, &verdict.compute_types})
+        *field = in.get<uint32_t>();
+      verdict.detail = abi::text(in.text());
+      verdict.seconds = in.get<double>();
+      verdict.bytes = in.get<uint64_t>();
+      verdict.confidence = in.get<float>();
+      ranges.push_back(in.array<bp_range_t>());
+      verdict.ranges = ranges.back().data();
+      verdict.range_count = static_cast<uint32_t>(ranges.back().size());
+    }
+    std::vector<bp_group_t> groups(in.count(48));
+    std::deque<std::vector<uint32_t>> members;
+    for (bp_group_t& group : groups) {
+      members.push_back(in.array<uint32_t>());
+      group.nodes = members.back().data();
+      group.node_count = static_cast<uint32_t>(members.back().size());
+      group.flags = in.get<uint32_t>();
+      group.seconds = in.get<double>();
+      group.bytes = in.get<uint64_t>();
+      group.compute_types = in.get<uint32_t>();
+      group.confidence = in.get<float>();
+      group.name = abi::text(in.text());
+    }
+    if (!in.complete()) return malformed(device.backend, Operation::kCoverage);
+    if (!verdicts.empty())
+      sink->verdicts(sink->self, verdicts.data(), static_cast<uint32_t>(verdicts.size()), sizeof(bp_verdict_t));
+    if (!groups.empty())
+      sink->groups(sink->self, groups.data(), static_cast<uint32_t>(groups.size()), sizeof(bp_group_t));
+    return {};
+  });
+}
+
+bp_status_t review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* out_review, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    BP_ASSIGN(const bp_compile_t compile, abi::read(what, "bp_compile_t"));
+    BP_ASSIGN(bp_review_t review, abi::read(out_review, "bp_review_t"));
+    BP_TRY(refuse_chain(compile.chain));
+    const auto request = [&](Writer& out) {
+      write_options(compile.options, compile.option_count, compile.option_stride, out);
+      out.put(compile.compute_types).put(compile.flags);
+    };
+    BP_ASSIGN(const std::string answer, ask(device, Operation::kReview, request, compile.graph, compile.cancel));
+    Reader in(answer);
+    review.answer = in.get<uint32_t>();
+    review.reason = in.get<uint32_t>();
+    review.seconds = in.get<double>();
+    review.bytes = in.get<uint64_t>();
+    const std::string_view text = in.text();
+    std::vector<std::vector<uint32_t>> parts(in.count(8));
+    for (auto& part : parts) part = in.array<uint32_t>();
+    if (!in.complete()) return malformed(device.backend, Operation::kReview);
+    if (review.split)
+      for (const auto& part : parts) review.split(review.split_self, part.data(), static_cast<uint32_t>(part.size()));
+    explain(error, text);
+    return abi::write(review, out_review, "bp_review_t");
+  });
+}
+
+bp_status_t infer(bp_device_t* handle, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    BP_ASSIGN(const bp_infer_t infer, abi::read(what, "bp_infer_t"));
+    BP_TRY(refuse_chain(infer.chain));
+    const auto request = [&](Writer& out) {
+      write_options(infer.options, infer.option_count, infer.option_stride, out);
+      out.put(infer.node);
+    };
+    BP_ASSIGN(const std::string answer, ask(device, Operation::kInfer, request, infer.graph, infer.cancel));
+    struct Output {
+      uint32_t slot;
+      bp_dtype_t dtype;
+      int32_t rank;
+      std::vector<bp_dim_t> dims;
+    };
+    Reader in(answer);
+    std::vector<Output> outputs(in.count(20));
+    for (Output& output : outputs) {
+      output.slot = in.get<uint32_t>();
+      output.dtype = in.get<bp_dtype_t>();
+      output.rank = in.get<int32_t>();
+      output.dims = in.array<bp_dim_t>();
+      in.require(output.rank < 0 || output.dims.size() == static_cast<uint64_t>(output.rank));
+    }
+    if (!in.complete()) return malformed(device.backend, Operation::kInfer);
+    for (const Output& output : outputs)
+      sink->output(sink->self, output.slot, output.dtype, output.rank, output.dims.data());
+    return {};
+  });
+}
+
+bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    BP_ASSIGN(const std::string answer, device.call(Operation::kOpsets, {}, device.backend.short_patience(), nullptr));
+    Reader in(answer);
+    bp_opsets_t known{};
+    known.size = sizeof known;
+    known.ir_version = in.get<uint32_t>();
+    std::vector<std::pair<std::string_view, uint32_t>> list(in.count(12));
+    for (auto& [domain, version] : list) {
+      domain = in.text();
+      version = in.get<uint32_t>();
+    }
+    if (!in.complete()) return malformed(device.backend, Operation::kOpsets);
+    const std::lock_guard lock(device.mutex);
+    if (device.opsets.empty()) {  // what was returned before lives as long as the device
+      for (const auto& [domain, version] : list)
+        device.opsets.push_back({abi::text(device.opset_texts.emplace_back(domain)), version, 0});
+    }
+    known.opsets = device.opsets.data();
+    known.opset_count = static_cast<uint32_t>(device.opsets.size());
+    known.opset_stride = sizeof(bp_opset_t);
+    return abi::write(known, out_opsets, "bp_opsets_t");
+  });
+}
+
+}  // namespace
+
+void fill_coverage_table(uint32_t offered, bp_coverage_api_t& out) {
+  out.size = sizeof out;
+  out.query = query;
+  if (offered & kReview) out.review = review;
+  if (offered & kInfer) out.infer = infer;
+  if (offered & kOpsets) out.opsets = opsets;
+}
+
+}  // namespace backplane::isolate

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/abi.h"
+#include "isolate/proxy.h"
+
+namespace backplane::isolate {
+namespace {
+
+// What a run of an isolated device costs in addition, as the placement counts it.
+constexpr uint64_t kLaunchNs = 15'000;
+constexpr uint64_t kMostText = 4096;
+
+ProxyBackend& backend_of(bp_backend_t* backend) {
+  return *reinterpret_cast<ProxyBackend*>(backend);
+}
+
+ProxyDevice& device_of(bp_device_t* device) {
+  return *reinterpret_cast<ProxyDevice*>(device);
+}
+
+bp_status_t count(bp_backend_t* handle, uint32_t* out_count, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyBackend& backend = backend_of(handle);
+    BP_ASSIGN(const auto process, backend.running());
+    BP_ASSIGN(const std::string answer, process->call(Operation::kCountDevices, {}, {}, backend.short_patience()));
+    Reader in(answer);
+    const auto count = in.get<uint32_t>();
+    const std::string_view text = in.text();
+    if (!in.complete()) return malformed(backend, Operation::kCountDevices);
+    *out_count = count;
+    explain(error, text);
+    return {};
+  });
+}
+
+bp_status_t info(bp_backend_t* handle, uint32_t index, bp_device_info_t* out_info, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyBackend& backend = backend_of(handle);
+    BP_ASSIGN(const auto process, backend.running());
+    Writer request;
+    request.put(index);
+    BP_ASSIGN(const std::string answer,
+              process->call(Operation::kDeviceInfo, request.bytes(), {}, backend.short_patience()));
+    Reader in(answer);
+    auto info = in.get<DeviceNumbers>();
+    bp_device_info_t known{};
+    known.size = sizeof known;
+    known.index = index;
+    info.to(known);
+    known.flags |= BP_DEVICE_SYNCHRONOUS;
+    known.launch_ns += kLaunchNs;
+    std::string_view texts[5];
+    for (std::string_view& text : texts) text = in.text().substr(0, kMostText);
+    std::vector<std::pair<std::string_view, std::string_view>> properties(in.count(16));
+    for (auto& [name, value] : properties) {
+      name = in.text().substr(0, kMostText);
+      value = in.text().substr(0, kMostText);
+    }
+    if (!in.complete()) return malformed(backend, Operation::kDeviceInfo);
+    bp_text_t* const fields[] = {&known.name, &known.vendor, &known.driver, &known.arch, &known.pci};
+    for (size_t i = 0; i < std::size(fields); ++i) *fields[i] = backend.keep(texts[i]);
+    std::vector<bp_option_t> kept;
+    for (const auto& [name, value] : properties) kept.push_back({backend.keep(name), backend.keep(value)});
+    known.property_count = static_cast<uint32_t>(kept.size());
+    known.property_stride = sizeof(bp_option_t);
+    known.properties = backend.keep(std::move(kept));
+    return abi::write(known, out_info, "out_info");
+  });
+}
+
+bp_status_t open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* how, bp_device_t** out_device,
+                 bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    *out_device = nullptr;
+    bp_device_open_t known{};
+    if (how) {
+      BP_ASSIGN(known, abi::read(how, "bp_device_open_t"));
+    }
+    BP_TRY(refuse_chain(known.chain));
+    if (known.native)
+      return {BP_UNSUPPORTED,
+              "a native context does not reach an isolated backend: leave bp_device_open_t.native NULL"};
+    if (known.allocate)
+      return {BP_UNSUPPORTED,
+              "an allocator of device memory does not reach an isolated backend: leave bp_device_open_t.allocate NULL"};
+    Writer options;
+    write_options(known.options, known.option_count, known.option_stride, options);
+    std::unique_ptr<ProxyDevice> device(
+        new ProxyDevice{backend_of(handle), index, known.id, options.take(), {}, {}, {}, {}});
+    BP_TRY(device->live().take_status());
+    *out_device = reinterpret_cast<bp_device_t*>(device.release());
+    return {};
+  });
+}
+
+void close(bp_device_t* handle) {
+  if (!handle) return;
+  const std::unique_ptr<ProxyDevice> device(&device_of(handle));
+  fenced(nullptr, [&]() -> Status {
+    if (!device->remote.process || !device->remote.process->alive()) return {};
+    Writer request;
+    request.put(device->remote.handle);
+    return device->remote.process->call(Operation::kClose, request.bytes(), {}, device->backend.short_patience())
+        .take_status();
+  });
+}
+
+bp_status_t health(bp_device_t* handle, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    Remote remote;
+    {
+      const std::lock_guard lock(device.mutex);
+      remote = device.remote;
+    }
+    Writer request;
+    request.put(remote.handle);
+    return remote.process->call(Operation::kHealth, request.bytes(), {}, device.backend.short_patience()).take_status();
+  });
+}
+
+}  // namespace
+
+Result<Remote> ProxyDevice::live() {
+  const std::lock_guard lock(mutex);
+  BP_ASSIGN(const auto process, backend.running());
+  if (process == remote.process) return remote;
+  Writer request;
+  request.put(index).put(id);
+  BP_ASSIGN(const std::string answer,
+            process->call(Operation::kOpen, request.bytes() + options, {}, backend.short_patience()));
+  Reader in(answer);
+  const auto handle = in.get<uint64_t>();
+  if (!in.complete()) return malformed(backend, Operation::kOpen);
+  remote = {process, handle};
+  return remote;
+}
+
+Result<std::string> ProxyDevice::call(Operation operation, const std::string& rest, const Patience& patience,
+                                      Answers* answers, Remote* out_remote) {
+  for (bool again = false;; again = true) {
+    BP_ASSIGN(const Remote remote, live());
+    Writer request;
+    request.put(remote.handle).append(rest);
+    auto answer = remote.process->call(operation, request.bytes(), {}, patience, answers);
+    if (answer.ok() && out_remote) *out_remote = remote;
+    if (answer.ok() || again || answer.status().code() != BP_DEVICE_LOST || !remote.process->killed_by_others())
+      return answer;
+  }
+}
+
+void fill_device_table(uint32_t, bp_device_api_t& out) {
+  out.size = sizeof out;
+  out.count = count;
+  out.info = info;
+  out.open = open;
+  out.close = close;
+  out.health = health;  // of the process, whether or not the plugin has more to say
+}
+
+}  // namespace backplane::isolate

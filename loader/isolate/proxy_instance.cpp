@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instances: what is bound, and runs. Tensors in shared memory of the loader are bound where they are; others have a
+// copy in shared memory, which is written before and read after each run.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/abi.h"
+#include "base/dtype.h"
+#include "host/shared_memory.h"
+#include "isolate/container_wire.h"
+#include "isolate/proxy.h"
+
+namespace backplane::isolate {
+namespace {
+
+constexpr uint64_t kSmallTensor = 64 << 10;  // smaller copies share blocks
+constexpr uint64_t kSmallBlock = 256 << 10;
+constexpr uint64_t kAlignment = 64;
+
+// Shared memory that an instance's process keeps until the instance is destroyed.
+struct Staging {
+  Mapping mapping;
+  Descriptor file;  // until it was sent
+  uint64_t block = 0, bytes = 0, used = 0;
+};
+
+// A part of a staging block.
+struct Piece {
+  Staging* staging = nullptr;
+  uint64_t offset = 0, bytes = 0;
+  char* data() const { return staging->mapping.data() + offset; }
+};
+
+struct Slot {
+  bool bound = false;
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+  uint32_t layout = BP_LAYOUT_DENSE;
+  uint32_t flags = 0;  // BP_BUFFER_*
+  std::vector<int64_t> extents, strides;
+  char* address = nullptr;  // the caller's
+  uint64_t capacity = 0;
+  bool staged = false;  // it has a copy in `piece`
+  Piece piece;
+  bp_container_t* container = nullptr;
+};
+
+// What a run wrote for an output whose size was not known before.
+struct Found {
+  char* address;
+  uint64_t bytes;
+  Mapping mapping;
+};
+
+// The bytes that a tensor's elements take up from its address on; at most `capacity`.
+uint64_t used_bytes(const Slot& slot, const char* data) {
+  const auto rank = static_cast<uint32_t>(slot.extents.size());
+  uint64_t bytes = slot.capacity;
+  if (slot.dtype == BP_DTYPE_STRING) {
+    const uint64_t count = dense_elements(rank, slot.extents.data());
+    if (count < slot.capacity / 8) {
+      int64_t last;
+      std::memcpy(&last, data + count * 8, sizeof last);
+      if (last >= 0) bytes = (count + 1) * 8 + static_cast<uint64_t>(last);
+    }
+  } else if (slot.layout == BP_LAYOUT_DENSE) {
+    bytes = dense_bytes(slot.dtype, rank, slot.extents.data());
+  }
+  return std::min(bytes, slot.capacity);
+}
+
+}  // namespace
+
+// A bp_instance_t.
+class ProxyInstance : public Answers {
+ public:
+  ProxyInstance(ProxyProgram& program, uint64_t handle)
+      : program_(program), handle_(handle), inputs_(program.info.input_count), outputs_(program.info.output_count) {}
+  ~ProxyInstance() override;
+
+  Status bind(const bp_binding_t& binding);
+  Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
+  Status run(const bp_run_t& run);
+  Status answer(Operation question, Reader& in, Writer& out, std::vector<Descriptor>& out_files) override;
+
+ private:
+  ProxyBackend& backend() const { return program_.backend; }
+  Process& process() const { return *program_.remote.process; }
+  Result<Slot*> slot(uint32_t number);
+  Result<Piece> stage(uint64_t bytes);
+  Status send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared);
+  Status share_with_twin(uint32_t number, Slot& slot);
+  // Whether another slot uses the same piece.
+  bool is_shared(const Slot& slot) const;
+  Status wait_before(const bp_run_t& run) const;
+  Status execute(const bp_run_t& run);
+  Status execute_with_containers(const bp_run_t& run, const RunNumbers& numbers, const Patience& patience);
+  Status span(Reader& in) const;
+  Status output(Reader& in, Writer& out, std::vector<Descriptor>& out_files);
+
+  ProxyProgram& program_;
+  uint64_t handle_;
+  std::vector<Slot> inputs_, outputs_;
+  bool has_containers_ = false;
+  std::deque<Staging> staging_;
+  std::atomic<bool> running_{false};
+  const bp_run_t* run_ = nullptr;  // the one in progress
+  std::vector<Found> found_;
+};
+
+ProxyInstance::~ProxyInstance() {
+  fenced(nullptr, [&]() -> Status {
+    if (!process().alive()) return {};
+    Writer request;
+    request.put(handle_);
+    return process().call(Operation::kDestroyInstance, request.bytes(), {}, backend().short_patience()).take_status();
+  });
+}
+
+Result<Slot*> ProxyInstance::slot(uint32_t number) {
+  std::vector<Slot>& side = number < BP_SLOT_OUTPUT ? inputs_ : outputs_;
+  const uint32_t index = number < BP_SLOT_OUTPUT ? number : number - BP_SLOT_OUTPUT;
+  if (index >= side.size())
+    return Status(BP_INVALID_ARGUMENT, "slot " + std::to_string(number) + " does not exist: there are " +
+                                           std::to_string(inputs_.size()) + " inputs and " +
+                                           std::to_string(outputs_.size()) + " outputs");
+  return &side[index];
+}
+
+// Shared memory for a copy. Small ones come out of common blocks.
+Result<Piece> ProxyInstance::stage(uint64_t bytes) {
+  bytes = (std::max<uint64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  const bool small = bytes <= kSmallTensor;
+  if (small)
+    for (Staging& block : staging_)
+      if (block.bytes == kSmallBlock && block.bytes - block.used >= bytes) {
+        block.used += bytes;
+        return Piece{&block, block.used - bytes, bytes};
+      }
+  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // no number of a shared block of the loader
+  Staging block;
+  block.bytes = small ? kSmallBlock : bytes;
+  block.block = ++last;
+  block.file = Descriptor(::memfd_create("backplane-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (block.file && ::ftruncate(block.file.get(), static_cast<off_t>(block.bytes)) == 0) {
+    ::fcntl(block.file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    block.mapping = Mapping::of(block.file.get(), 0, block.bytes, PROT_READ | PROT_WRITE);
+  }
+  if (!block.mapping)
+    return Status(BP_RESOURCE_EXHAUSTED, "no shared memory for " + std::to_string(bytes) + " bytes of a tensor");
+  block.used = bytes;
+  staging_.push_back(std::move(block));
+  return Piece{&staging_.back(), 0, bytes};
+}
+
+Status ProxyInstance::send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared) {
+  Writer request;
+  request.put(handle_).put(number).put(slot.dtype).put(slot.layout).put(slot.flags);
+  request.array(slot.extents.data(), slot.extents.size()).array(slot.strides.data(), slot.strides.size());
+  std::vector<int> files;
+  const Descriptor file(shared ? shared->descriptor : -1);
+  if (shared) {
+    request.put(shared->block).put(shared->offset).put(slot.capacity).put<uint32_t>(0);
+    files.push_back(file.get());
+  } else if (slot.staged) {
+    Staging& block = *slot.piece.staging;
+    request.put(block.block).put(slot.piece.offset).put(slot.capacity).put<uint32_t>(1).put(block.bytes);
+    if (block.file) files.push_back(block.file.get());
+  } else {
+    request.put(uint64_t{0}).put(uint64_t{0}).put(slot.capacity).put<uint32_t>(0);
+  }
+  BP_TRY(process().call(Operation::kBind, request.bytes(), files, backend().long_patience(nullptr)).take_status());
+  if (slot.staged) slot.piece.staging->file = Descriptor();
+  return {};
+}
+
+// Where an input and an output are the same memory of the caller, as programs that work in place want it, their copies
+// are the same too.
+Status ProxyInstance::share_with_twin(uint32_t number, Slot& slot) {
+  const bool is_input = number < BP_SLOT_OUTPUT;
+  std::vector<Slot>& others = is_input ? outputs_ : inputs_;
+  for (size_t i = 0; i < others.size(); ++i) {
+    Slot& twin = others[i];
+    if (!twin.bound || !twin.staged || !slot.address || twin.address != slot.address) continue;
+    if (slot.piece.bytes <= twin.piece.bytes) {
+      slot.piece = twin.piece;
+    } else {
+      twin.piece = slot.piece;
+      const auto twin_number = static_cast<uint32_t>(i) + (is_input ? BP_SLOT_OUTPUT : 0);
+      BP_TRY(send_binding(twin_number, twin, std::nullopt));
+    }
+    return {};
+  }
+  return {};
+}
+
+bool ProxyInstance::is_shared(const Slot& slot) const {
+  for (const std::vector<Slot>* side : {&inputs_, &outputs_})
+    for (const Slot& other : *side)
+      if (&other != &slot && other.staged && other.piece.staging == slot.piece.staging &&
+          other.piece.offset == slot.piece.offset)
+        return true;
+  return false;
+}
+
+Status ProxyInstance::bind(const bp_binding_t& binding) {
+  if (binding.slot == BP_SLOT_SCRATCH) return {BP_INVALID_ARGUMENT, "the program needs no scratch memory"};
+  BP_ASSIGN(Slot * slot, this->slot(binding.slot));
+  if (binding.container || !binding.tensor) {
+    const bool is_input = binding.slot < BP_SLOT_OUTPUT;
+    const std::vector<uint32_t>& kinds = is_input ? program_.in_kinds : program_.out_kinds;
+    const uint32_t index = is_input ? binding.slot : binding.slot - BP_SLOT_OUTPUT;
+    if (!binding.container || index >= kinds.size() || kinds[index] == BP_KIND_TENSOR)
+      return {BP_TYPE_MISMATCH, "slot " + std::to_string(binding.slot) + " needs a tensor"};
+    if (!backend().host()->containers) return {BP_UNSUPPORTED, "the host passes no containers"};
+    slot->container = binding.container;
+    slot->bound = has_containers_ = true;
+    return {};
+  }
+  BP_ASSIGN(const bp_tensor_t tensor, abi::read(binding.tensor, "bp_tensor_t"));
+  if (tensor.buffer.memory)
+    return {BP_UNSUPPORTED, "device memory does not reach an isolated backend: bind host memory"};
+  if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents) ||
+      (tensor.layout == BP_LAYOUT_STRIDED && tensor.rank && !tensor.strides))
+    return {BP_INVALID_ARGUMENT, "the tensor has rank " + std::to_string(tensor.rank) + " and no extents or strides"};
+  Slot next;
+  next.dtype = tensor.dtype;
+  next.layout = tensor.layout;
+  next.flags = tensor.buffer.flags;
+  next.extents.assign(tensor.extents, tensor.extents + tensor.rank);
+  if (tensor.layout == BP_LAYOUT_STRIDED) next.strides.assign(tensor.strides, tensor.strides + tensor.rank);
+  next.address = static_cast<char*>(tensor.buffer.address);
+  if (next.address) next.address += tensor.buffer.offset;
+  next.capacity = tensor.buffer.bytes;
+  std::optional<SharedRange> shared;
+  if (next.address) shared = find_shared(next.address, next.capacity);
+  if (!shared && next.address) {
+    next.staged = true;
+    const bool fits = slot->staged && slot->piece.bytes >= next.capacity;
+    if (fits && (slot->address == next.address || !is_shared(*slot))) {
+      next.piece = slot->piece;
+    } else {
+      BP_ASSIGN(next.piece, stage(next.capacity));
+      BP_TRY(share_with_twin(binding.slot, next));
+    }
+  }
+  BP_TRY(send_binding(binding.slot, next, shared));
+  next.bound = true;
+  *slot = std::move(next);
+  return {};
+}
+
+Status ProxyInstance::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride) {
+  Writer request;
+  request.put(handle_).put<uint64_t>(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_slot_extents_t each = abi::element(slots, i, stride);
+    BP_TRY(slot(each.slot).take_status());
+    if (each.rank > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a rank of " + std::to_string(each.rank)};
+    request.put(each.slot).array(each.extents, each.rank);
+  }
+  BP_TRY(process().call(Operation::kExtents, request.bytes(), {}, backend().long_patience(nullptr)).take_status());
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_slot_extents_t each = abi::element(slots, i, stride);
+    BP_ASSIGN(Slot * known, slot(each.slot));
+    known->extents.assign(each.extents, each.extents + each.rank);
+  }
+  return {};
+}
+
+// Host points are waited for here: semaphores of the host do not reach the process.
+Status ProxyInstance::wait_before(const bp_run_t& run) const {
+  if (run.stream) return {BP_UNSUPPORTED, "an isolated backend has no streams"};
+  for (const auto& [points, count] : {std::pair(run.waits, run.wait_count), std::pair(run.signals, run.signal_count)})
+    for (uint32_t i = 0; i < count; ++i)
+      if (!bp_point_host(&points[i]))
+        return {BP_UNSUPPORTED, "native semaphores do not reach an isolated backend: use host semaphores"};
+  const bp_host_t* host = backend().host();
+  for (uint32_t i = 0; i < run.wait_count; ++i) {
+    PluginError error;
+    const uint64_t deadline = run.deadline ? run.deadline : BP_FOREVER;
+    BP_TRY(error.status(
+        host->semaphore_wait(host, bp_point_host(&run.waits[i]), run.waits[i].value, deadline, run.cancel, error.get()),
+        "a point that the run waits for"));
+  }
+  return {};
+}
+
+Status ProxyInstance::execute(const bp_run_t& run) {
+  for (const Slot& slot : inputs_) {
+    if (!slot.staged) continue;
+    if (const uint64_t bytes = used_bytes(slot, slot.address)) std::memcpy(slot.piece.data(), slot.address, bytes);
+  }
+  // What lies between the elements of an output is not the run's to change.
+  for (const Slot& slot : outputs_)
+    if (slot.staged && slot.layout != BP_LAYOUT_DENSE) std::memcpy(slot.piece.data(), slot.address, slot.capacity);
+  const bp_host_t* host = backend().host();
+  const uint32_t tracing = host->tracing && host->trace ? host->tracing(host) : 0;
+  const RunNumbers numbers{handle_, run.deadline, run.id, run.trace_id, run.priority, tracing};
+  Patience patience;
+  patience.deadline = run.deadline;
+  patience.host = host;
+  patience.cancel = run.cancel;
+  BP_TRY(has_containers_ ? execute_with_containers(run, numbers, patience) : process().run(numbers, patience, *this));
+  for (const Slot& slot : outputs_) {
+    if (!slot.staged) continue;
+    if (const uint64_t bytes = used_bytes(slot, slot.piece.data())) std::memcpy(slot.address, slot.piece.data(), bytes);
+  }
+  for (const Found& result : found_)
+    if (result.bytes) std::memcpy(result.address, result.mapping.data(), result.bytes);
+  return {};
+}
+
+Status ProxyInstance::execute_with_containers(const bp_run_t& run, const RunNumbers& numbers,
+                                              const Patience& patience) {
+  const bp_container_api_t& containers = *backend().host()->containers;
+  Writer request;
+  request.put(numbers).put<uint32_t>(run.cancel != nullptr);
+  for (const Slot& slot : inputs_)
+    if (slot.container) BP_TRY(write_container(containers, slot.container, request));
+  BP_ASSIGN(const std::string answer, process().call(Operation::kRun, request.bytes(), {}, patience, this));
+  Reader in(answer);
+  for (const Slot& slot : outputs_)
+    if (slot.container) BP_TRY(read_container(containers, slot.container, in));
+  return in.complete() ? Status() : malformed(backend(), Operation::kRun);
+}
+
+Status ProxyInstance::run(const bp_run_t& run) {
+  if (running_.exchange(true)) return {BP_BUSY, "the instance is running"};
+  struct Running {
+    ProxyInstance& instance;
+    ~Running() {
+      instance.run_ = nullptr;
+      instance.found_.clear();
+      instance.running_ = false;
+    }
+  } running{*this};
+  run_ = &run;
+  BP_TRY(wait_before(run));
+  BP_TRY(execute(run));
+  backend().succeeded();
+  if (run.done) run.done(run.self, BP_OK, nullptr);
+  const bp_host_t* host = backend().host();
+  for (uint32_t i = 0; i < run.signal_count; ++i)
+    host->semaphore_signal(host, bp_point_host(&run.signals[i]), run.signals[i].value, nullptr);
+  return {};
+}
+
+Status ProxyInstance::answer(Operation question, Reader& in, Writer& out, std::vector<Descriptor>& out_files) {
+  if (question == Operation::kOutput) return output(in, out, out_files);
+  if (question == Operation::kSpan) return span(in);
+  return GraphAnswers(program_.graphs).answer(question, in, out, out_files);
+}
+
+// A piece of work of the run for the host's trace.
+Status ProxyInstance::span(Reader& in) const {
+  bp_span_t span{};
+  span.size = sizeof span;
+  span.kind = in.get<uint32_t>();
+  span.flags = in.get<uint32_t>();
+  for (uint64_t* field : {&span.begin, &span.end, &span.trace_id, &span.bytes, &span.device})
+    *field = in.get<uint64_t>();
+  const std::vector<uint64_t> nodes = in.array<uint64_t>();
+  span.nodes = nodes.data();
+  span.node_count = static_cast<uint32_t>(nodes.size());
+  span.name = abi::text(in.text());
+  const bp_host_t* host = backend().host();
+  if (in.complete() && host->trace) host->trace(host, &span);
+  return {};
+}
+
+// The memory for an output whose extents the run has found out.
+Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& out_files) {
+  const auto number = in.get<uint32_t>();
+  const std::vector<int64_t> extents = in.array<int64_t>();
+  const auto bytes = in.get<uint64_t>();
+  if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a question that cannot be read"};
+  if (!run_ || !run_->output) return {BP_BAD_STATE, "the run takes no outputs of unknown extents"};
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  if (const bp_status_t code =
+          run_->output(run_->self, number, static_cast<uint32_t>(extents.size()), extents.data(), bytes, &tensor))
+    return {code, "there is no memory for an output"};
+  if (tensor.buffer.memory) return {BP_UNSUPPORTED, "device memory does not reach an isolated backend"};
+  write_tensor_form(tensor, out);
+  char* address = static_cast<char*>(tensor.buffer.address);
+  if (address) address += tensor.buffer.offset;
+  const uint64_t capacity = address ? tensor.buffer.bytes : 0;
+  out.put(capacity);
+  if (capacity == 0) return {};
+  if (const auto shared = find_shared(address, capacity)) {
+    out.put(shared->offset);
+    out_files.emplace_back(shared->descriptor);
+    return {};
+  }
+  Descriptor file(::memfd_create("backplane-output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Mapping mapping;
+  if (file && ::ftruncate(file.get(), static_cast<off_t>(capacity)) == 0) {
+    ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    mapping = Mapping::of(file.get(), 0, capacity, PROT_READ | PROT_WRITE);
+  }
+  if (!mapping) return {BP_RESOURCE_EXHAUSTED, "no shared memory for an output"};
+  const uint64_t used = tensor.dtype == BP_DTYPE_STRING
+                            ? bytes
+                            : dense_bytes(tensor.dtype, static_cast<uint32_t>(extents.size()), extents.data());
+  found_.push_back({address, std::min(used, capacity), std::move(mapping)});
+  out.put(uint64_t{0});
+  out_files.push_back(std::move(file));
+  return {};
+}
+
+namespace {
+
+ProxyInstance& instance_of(bp_instance_t* instance) {
+  return *reinterpret_cast<ProxyInstance*>(instance);
+}
+
+bp_status_t create(const bp_program_t* handle, const bp_instance_create_t* how, bp_instance_t** out_instance,
+                   bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    *out_instance = nullptr;
+    if (how) {
+      BP_ASSIGN(const bp_instance_create_t known, abi::read(how, "bp_instance_create_t"));
+      BP_TRY(refuse_chain(known.chain));
+    }
+    auto& program = *reinterpret_cast<ProxyProgram*>(const_cast<bp_program_t*>(handle));
+    Writer request;
+    request.put(program.remote.handle);
+    BP_ASSIGN(const std::string answer, program.remote.process->call(Operation::kCreateInstance, request.bytes(), {},
+                                                                     program.backend.long_patience(nullptr)));
+    Reader in(answer);
+    const auto instance = in.get<uint64_t>();
+    if (!in.complete()) return malformed(program.backend, Operation::kCreateInstance);
+    *out_instance = reinterpret_cast<bp_instance_t*>(new ProxyInstance(program, instance));
+    return {};
+  });
+}
+
+void destroy(bp_instance_t* instance) {
+  if (instance) delete &instance_of(instance);
+}
+
+bp_status_t bind(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_ASSIGN(const bp_binding_t known, abi::read(binding, "bp_binding_t"));
+    return instance_of(instance).bind(known);
+  });
+}
+
+bp_status_t extents(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
+                    bp_error_t* error) {
+  return fenced(error, [&] { return instance_of(instance).extents(slots, count, stride); });
+}
+
+bp_status_t run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    if (!run || run->size < BP_SIZE_1_0(bp_run_t)) return {BP_INVALID_ARGUMENT, "bp_run_t is NULL or too small"};
+    return instance_of(instance).run(*run);
+  });
+}
+
+}  // namespace
+
+void fill_instance_table(uint32_t offered, bp_instance_api_t& out) {
+  out.size = sizeof out;
+  out.create = create;
+  out.destroy = destroy;
+  out.bind = bind;
+  if (offered & kExtents) out.extents = extents;
+  out.run = run;
+}
+
+}  // namespace backplane::isolate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend's process may send to the loader: a stream of bytes on a channel, and the contents of a container.
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "host/container.h"
+#include "isolate/channel.h"
+#include "isolate/container_wire.h"
+#include "isolate/message.h"
+
+namespace {
+
+class AtOnce : public backplane::isolate::Check {
+ public:
+  backplane::Status ask() override { return {BP_TIMED_OUT, "no more"}; }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace backplane::isolate;
+  constexpr size_t kMost = 60'000;  // fits into the socket's buffer
+  if (size > kMost) return 0;
+  Descriptor socket, page;
+  auto channel = Channel::make(socket, page);
+  if (!channel.ok() || ::write(socket.get(), data, size) != static_cast<ssize_t>(size)) return 0;
+  socket = Descriptor();
+  AtOnce check;
+  for (;;) {
+    auto message = (*channel)->receive(kMost, check);
+    if (!message.ok()) break;
+    Reader in(message->bytes);
+    static_cast<void>(in.status());
+    bp_container_t container(BP_KIND_SEQUENCE);
+    Reader contents(message->bytes);
+    static_cast<void>(read_container(*backplane::container_api(), &container, contents));
+  }
+  return 0;
+}

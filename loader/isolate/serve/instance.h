@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instance: the memory that is bound to it, and its runs.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "host/container.h"
+#include "isolate/serve/server.h"
+
+namespace backplane::isolate {
+
+// The numbers of a run, read from the channel's page once.
+struct RunOrder {
+  uint64_t deadline = 0, id = 0, trace_id = 0;
+  int32_t priority = 0;
+  bool cancellable = false, tracing = false;
+};
+
+class ServedInstance {
+ public:
+  static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
+  ~ServedInstance();
+
+  // What follows the instance's number in a request.
+  Status bind(Reader& in, const std::vector<Descriptor>& files);
+  Status extents(Reader& in);
+  Status run(Lane& lane, const RunOrder& order);
+  // Contents of the containers: those that are read before a run, those that it has written.
+  Status read_containers(Reader& in);
+  Status write_containers(Writer& out) const;
+  ServedProgram& program() const { return *program_; }
+
+ private:
+  struct Slot {
+    bool bound = false;
+    bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+    std::vector<int64_t> extents, strides;
+    uint32_t layout = BP_LAYOUT_DENSE, flags = 0;
+    std::shared_ptr<const Mapping> mapping;
+    char* address = nullptr;
+    uint64_t capacity = 0;
+    DeviceBuffer device;  // where the device has memory of its own
+    std::unique_ptr<bp_container_t> container;
+  };
+  // An output whose extents a run found out.
+  struct Found {
+    std::vector<int64_t> extents, strides;
+    Mapping mapping;
+    uint64_t bytes = 0;
+    DeviceBuffer device;
+  };
+  // The run in progress. It lives as long as the instance: a plugin may call `done` once too often.
+  struct Running {
+    ServedInstance* instance = nullptr;
+    Lane* lane = nullptr;
+    uint64_t call = 0;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = true;
+    Status status;
+    std::map<uint32_t, Found> found;  // by slot
+  };
+
+  explicit ServedInstance(std::shared_ptr<ServedProgram> program) : program_(std::move(program)) {}
+  const bp_plugin_t& plugin() const { return program_->device->tables.plugin; }
+  const DeviceMemory& memory() const { return program_->device->memory; }
+  Slot* slot(uint32_t number);
+  static void on_done(void* self, bp_status_t code, const bp_error_t* error);
+  Status bind_containers();
+  Status bind_scratch();
+  bp_status_t output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes, bp_tensor_t* out_tensor);
+
+  std::shared_ptr<ServedProgram> program_;
+  bp_instance_t* handle_ = nullptr;
+  std::vector<Slot> inputs_, outputs_;
+  Running running_;
+  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // that the loader made for this instance
+  std::map<uint64_t, uint64_t> block_bytes_;
+  std::vector<std::byte> scratch_;
+  DeviceBuffer device_scratch_;
+};
+
+}  // namespace backplane::isolate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend's end of one channel: answers the loader's calls one after the other, and asks it what the plugin asks
+// meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/cancel.h"
+#include "isolate/channel.h"
+#include "isolate/message.h"
+
+namespace backplane::isolate {
+
+class Lane {
+ public:
+  explicit Lane(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+
+  // What answers calls. `out` is what follows the status.
+  class Server {
+   public:
+    virtual ~Server() = default;
+    virtual Status serve(Lane& lane, Message& request, Writer& out) = 0;
+    virtual Status run(Lane& lane) = 0;  // its numbers are in the page
+  };
+  // Until the process ends.
+  [[noreturn]] void work(Server& server);
+
+  const Page& page() const { return channel_->page(); }
+  // That the loader sets while a call is answered.
+  const bp_cancel_t* token() const { return &token_; }
+  void cancel(uint64_t call);
+
+  // The number of the call that is being answered; for the thread that does.
+  uint64_t call() const { return answering_; }
+  // A question to the loader, from any thread while that call is answered; BP_BAD_STATE otherwise.
+  Result<Message> ask(uint64_t call, Operation question, const std::string& bytes);
+
+ private:
+  std::unique_ptr<Channel> channel_;
+  std::mutex mutex_;        // one question at a time
+  uint64_t answering_ = 0;  // the call's number here; 0: none
+  uint64_t answered_ = 0;   // calls
+  std::mutex cancel_mutex_;
+  uint64_t call_ = 0;  // its number in the loader
+  bp_cancel_t token_;
+};
+
+}  // namespace backplane::isolate

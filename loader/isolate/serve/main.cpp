@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// backplane-isolated LIBRARY [SANDBOX [PATH…]]: a process in which one backend runs. The loader starts it; control.h
+// has its descriptors.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backplane/host.h"
+#include "discover/library.h"
+#include "isolate/control.h"
+#include "isolate/serve/lane.h"
+#include "isolate/serve/sandbox.h"
+#include "isolate/serve/server.h"
+
+namespace {
+
+using namespace backplane::isolate;
+
+constexpr int kAliveMs = 1000;
+
+// Sends a line to the loader. One that does not fit now is lost: a log must not stop a backend.
+void log_line(uint32_t level, std::string_view text) {
+  char packet[kMostLogBytes];
+  std::memcpy(packet, &level, sizeof level);
+  const size_t bytes = std::min(text.size(), sizeof packet - sizeof level);
+  std::memcpy(packet + sizeof level, text.data(), bytes);
+  static_cast<void>(::send(kControlSocket, packet, sizeof level + bytes, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+// A packet of the loader's; false where the socket has closed.
+bool receive(ControlPacket& out, std::vector<Descriptor>& out_files) {
+  iovec part{&out, sizeof out};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostFiles * sizeof(int))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = ::recvmsg(kControlSocket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0) return errno == EINTR || errno == EAGAIN;
+  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t i = 0; i < (each->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+      int number;
+      std::memcpy(&number, CMSG_DATA(each) + i * sizeof number, sizeof number);
+      out_files.emplace_back(number);
+    }
+  }
+  if (got != static_cast<ssize_t>(sizeof out)) out = {};
+  return got > 0;
+}
+
+Sandbox sandbox_of(std::string_view word) {
+  return word == "off" ? Sandbox::kOff : word == "drivers" ? Sandbox::kDrivers : Sandbox::kStrict;
+}
+
+[[noreturn]] void serve(Server& server) {
+  const pid_t loader = getppid();
+  std::vector<Lane*> lanes;  // never destroyed: their threads end with the process
+  for (;;) {
+    pollfd watched{kControlSocket, POLLIN, 0};
+    const int ready = ::poll(&watched, 1, kAliveMs);
+    // The loader's process has ended, perhaps with a copy of the socket in a child of its own.
+    if (getppid() != loader) _exit(0);
+    if (ready <= 0) continue;
+    ControlPacket packet{};
+    std::vector<Descriptor> files;
+    if (!receive(packet, files)) _exit(0);
+    if (packet.kind == ControlPacket::kCancel && packet.channel < lanes.size())
+      lanes[packet.channel]->cancel(packet.call);
+    if (packet.kind != ControlPacket::kNewChannel || files.size() != 2 || packet.channel != lanes.size()) continue;
+    auto channel = Channel::take(std::move(files[0]), files[1]);
+    if (!channel) _exit(1);
+    auto* lane = new Lane(std::move(channel));
+    lanes.push_back(lane);
+    std::thread([lane, &server] { lane->work(server); }).detach();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || ::fcntl(kControlSocket, F_GETFD) < 0) {
+    constexpr std::string_view kUsage = "usage: backplane-isolated LIBRARY [SANDBOX [PATH…]]\nThe loader runs this.\n";
+    return ::write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
+  }
+  ::fcntl(kControlSocket, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kLibraryFile, F_SETFD, FD_CLOEXEC);
+  SandboxSettings settings;
+  settings.library = argv[1];
+  settings.limits_memory = backplane::own_sanitizer() == BP_SANITIZER_NONE;
+  if (argc > 2) settings.kind = sandbox_of(argv[2]);
+  for (int i = 3; i < argc; ++i) settings.readable.emplace_back(argv[i]);
+  const std::string in_force = enter_sandbox(settings);
+  log_line(BP_LOG_DEBUG, "its process has these bounds: " + in_force);
+  auto* server = new Server(argv[1], kLibraryFile);
+  server->set_log(log_line);
+  serve(*server);
+}

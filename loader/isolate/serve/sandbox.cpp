@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isolate/serve/sandbox.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+#include "isolate/descriptor.h"
+
+namespace backplane::isolate {
+namespace {
+
+namespace fs = std::filesystem;
+
+void limit(__rlimit_resource resource, rlim_t value) {
+  rlimit limits{};
+  if (getrlimit(resource, &limits) != 0) return;
+  limits.rlim_cur = limits.rlim_max = std::min(limits.rlim_max, value);
+  setrlimit(resource, &limits);
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+constexpr uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+// The rights of Landlock's first version; later ones are asked for by the kernel's version.
+constexpr uint64_t kFirstRights = (uint64_t{1} << 13) - 1;
+constexpr uint64_t kRefer = uint64_t{1} << 13, kTruncate = uint64_t{1} << 14, kIoctl = uint64_t{1} << 15;
+
+class Rules {
+ public:
+  explicit Rules(int version) {
+    handled_ =
+        kFirstRights | (version >= 2 ? kRefer : 0) | (version >= 3 ? kTruncate : 0) | (version >= 5 ? kIoctl : 0);
+    landlock_ruleset_attr attributes{};
+    attributes.handled_access_fs = handled_;
+    set_ = Descriptor(
+        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
+  }
+  void allow(const std::string& path, uint64_t rights) const {
+    const Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    struct stat state {};
+    if (!file || ::fstat(file.get(), &state) != 0) return;
+    constexpr uint64_t kOfFiles =
+        LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | kTruncate | kIoctl;
+    landlock_path_beneath_attr rule{};
+    rule.allowed_access = rights & handled_ & (S_ISDIR(state.st_mode) ? ~uint64_t{0} : kOfFiles);
+    rule.parent_fd = file.get();
+    ::syscall(SYS_landlock_add_rule, set_.get(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+  }
+  uint64_t all() const { return handled_; }
+  bool enforce() const { return set_ && ::syscall(SYS_landlock_restrict_self, set_.get(), 0) == 0; }
+
+ private:
+  uint64_t handled_ = 0;
+  Descriptor set_;
+};
+
+// The folders of a list such as LD_LIBRARY_PATH.
+void allow_list(const Rules& rules, const char* list) {
+  if (!list) return;
+  const std::string_view text = list;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(':', begin), text.size());
+    if (end > begin) rules.allow(std::string(text.substr(begin, end - begin)), kRead);
+    begin = end + 1;
+  }
+}
+
+bool restrict_files(const SandboxSettings& settings) {
+  const auto version =
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION));
+  if (version < 1) return false;
+  const Rules rules(version);
+  for (const char* folder : {"/usr", "/lib", "/lib64", "/opt", "/etc", "/proc", "/sys"}) rules.allow(folder, kRead);
+  rules.allow(fs::path(settings.library).parent_path().string(), kRead);
+  for (const std::string& path : settings.readable) rules.allow(path, kRead);
+  allow_list(rules, std::getenv("LD_LIBRARY_PATH"));
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+    rules.allow(device, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+  if (settings.kind == Sandbox::kDrivers) {
+    rules.allow("/dev", rules.all());
+    rules.allow("/tmp", rules.all());
+    for (const char* variable : {"TMPDIR", "XDG_CACHE_HOME", "CUDA_CACHE_PATH", "POCL_CACHE_DIR"})
+      if (const char* folder = std::getenv(variable)) rules.allow(folder, rules.all());
+    if (const char* home = std::getenv("HOME")) {
+      rules.allow(std::string(home) + "/.cache", rules.all());
+      rules.allow(std::string(home) + "/.nv", rules.all());
+    }
+  }
+  return rules.enforce();
+}
+
+// ---- calls into the kernel ------------------------------------------------------------------------------------------
+
+// x86-64's second table of calls starts there: the same calls under other numbers.
+constexpr uint32_t kX32 = 0x40000000u;
+
+#if defined(__x86_64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kMachine = 0;
+#endif
+
+bool restrict_calls(Sandbox kind) {
+  if (kMachine == 0) return false;
+  // Refused in either kind: what reaches other processes, or the kernel itself.
+  constexpr int kNever[] = {SYS_ptrace,
+                            SYS_process_vm_readv,
+                            SYS_process_vm_writev,
+                            SYS_kexec_load,
+                            SYS_init_module,
+                            SYS_finit_module,
+                            SYS_delete_module,
+                            SYS_reboot,
+                            SYS_mount,
+                            SYS_umount2,
+                            SYS_pivot_root,
+                            SYS_chroot,
+                            SYS_swapon,
+                            SYS_swapoff,
+                            SYS_bpf,
+                            SYS_unshare,
+                            SYS_setns,
+                            SYS_keyctl,
+                            SYS_add_key,
+                            SYS_request_key,
+                            SYS_userfaultfd,
+                            SYS_acct,
+                            SYS_settimeofday,
+                            SYS_clock_settime,
+                            SYS_sethostname,
+                            SYS_setdomainname,
+                            SYS_open_by_handle_at,
+                            SYS_io_uring_setup,
+                            SYS_pidfd_getfd,
+                            SYS_kcmp,
+                            SYS_perf_event_open};
+  constexpr int kStrict[] = {SYS_execve, SYS_execveat};
+  std::vector<sock_filter> program;
+  const auto load = [&](size_t offset) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
+  };
+  const auto refuse_if = [&](uint32_t value) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  };
+  load(offsetof(seccomp_data, arch));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  load(offsetof(seccomp_data, nr));
+  if (kMachine == AUDIT_ARCH_X86_64) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  }
+  for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
+  if (kind == Sandbox::kStrict)
+    for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
+  // socket(): local ones for drivers alone, others never.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  if (kind == Sandbox::kDrivers) {
+    load(offsetof(seccomp_data, args[0]));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  const sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0;
+}
+
+}  // namespace
+
+std::string enter_sandbox(const SandboxSettings& settings) {
+  limit(RLIMIT_CORE, 0);
+  std::string in_force = "limits";
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) in_force += ", no new privileges";
+  if (settings.kind == Sandbox::kOff) return in_force;
+  struct sysinfo memory {};
+  if (settings.kind == Sandbox::kStrict && settings.limits_memory && sysinfo(&memory) == 0)
+    limit(RLIMIT_DATA, rlim_t{memory.totalram} * memory.mem_unit);
+  if (restrict_files(settings)) in_force += ", files (Landlock)";
+  if (restrict_calls(settings.kind)) in_force += ", system calls (seccomp)";
+  return in_force;
+}
+
+}  // namespace backplane::isolate

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin that is another plugin in a process of its own, for programs that load plugins themselves, as the harness
+// does: BACKPLANE_ISOLATED_LIBRARY names the other one, BACKPLANE_ISOLATE_SANDBOX the sandbox and
+// BACKPLANE_ISOLATE_PATHS what it may read. A link to this file that is named as the other one keeps programs content
+// that compare a plugin's id with its name.
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/abi.h"
+#include "isolate/library.h"
+
+namespace {
+
+using namespace backplane;
+namespace fs = std::filesystem;
+
+bp_plugin_t plugin;
+isolate::Library* library;  // never destroyed: its functions are in the tables
+std::string refusal;
+
+bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
+  if (const Status status = abi::check_chain(how->chain); !status.ok()) return status.write(error);
+  bp_backend_create_t with = *how;
+  with.chain = library->chain();
+  return library->plugin()->create(&with, out_backend, error);
+}
+
+void start() {
+  plugin.size = sizeof plugin;
+  plugin.version_min = BP_ABI_VERSION_MIN;
+  plugin.version_max = BP_ABI_VERSION;
+  plugin.refusal = BP_INCOMPATIBLE;
+  const auto refuse = [](std::string why) {
+    refusal = std::move(why);
+    plugin.refusal_text = abi::text(refusal);
+  };
+  const char* name = secure_getenv("BACKPLANE_ISOLATED_LIBRARY");
+  Dl_info own{};
+  if (!name || dladdr(reinterpret_cast<const void*>(&start), &own) == 0)
+    return refuse("BACKPLANE_ISOLATED_LIBRARY does not name a plugin");
+  isolate::Settings settings;
+  std::error_code error;
+  settings.library = fs::absolute(name, error);
+  settings.program.file = fs::canonical(own.dli_fname, error).parent_path() / BACKPLANE_TO_PROGRAM;
+  const char* sandbox = secure_getenv("BACKPLANE_ISOLATE_SANDBOX");
+  settings.program.arguments = {settings.library.string(), sandbox ? sandbox : "strict"};
+  if (const char* paths = secure_getenv("BACKPLANE_ISOLATE_PATHS"))
+    for (std::string_view rest = paths; !rest.empty();) {
+      const size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) settings.program.arguments.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  for (char** entry = environ; entry && *entry; ++entry) settings.program.environment.emplace_back(*entry);
+  const isolate::Descriptor file(::open(settings.library.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return refuse(std::string(name) + " cannot be opened");
+  settings.file = file.get();
+  isolate::Rejection rejection;
+  static auto loaded = isolate::Library::load(std::move(settings), rejection);
+  if (!loaded) return refuse(rejection.text);
+  library = loaded.get();
+  library->rest();  // a query leaves no thread behind
+  plugin = *library->plugin();
+  plugin.create = create;
+}
+
+}  // namespace
+
+extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
+  static std::once_flag started;
+  std::call_once(started, start);
+  const bool whole = offer && offer->size >= BP_SIZE_1_0(bp_host_offer_t);
+  if (plugin.version == 0 || (whole && offer->version_min <= plugin.version && plugin.version <= offer->version_max &&
+                              offer->sanitizer == plugin.sanitizer))
+    return &plugin;
+  static const bp_plugin_t kRefusal = [] {
+    bp_plugin_t refused = plugin;
+    refused.version = 0;
+    refused.refusal = BP_INCOMPATIBLE;
+    refused.refusal_text = abi::text(
+        "it speaks another version of the ABI than this host, has another sanitizer, or the offer is too short");
+    return refused;
+  }();
+  return &kRefusal;
+}
