@@ -85,7 +85,7 @@ def variables(root, sources):
     for path in sources:
         if re.search(r"(_test|_fuzz|_bench)\.|/testing/|/tests/", str(path)) or path.suffix not in (".c", ".cpp", ".h", ".hpp", ".py"):
             continue
-        read |= set(re.findall(r"(?:getenv|variable|setting|absolute|environ(?:\.get)?)[(\[]\"(BACKPLANE_\w+)\"", path.read_text(errors="replace")))
+        read |= set(re.findall(r"(?:getenv|variable|setting|absolute|pair|environ(?:\.get)?)[(\[]\"(BACKPLANE_\w+)\"", path.read_text(errors="replace")))
     listed = {name: number for number, line in enumerate(page.read_text().splitlines(), 1)
               if line.startswith("| `") for name in re.findall(r"`(BACKPLANE_\w+)`", line.split(" | ")[0])}
     for name in sorted(read - set(listed)):
