@@ -37,7 +37,7 @@ struct View {
   }
 };
 
-CLONES void add_row(float* y, const float* x, int64_t n) {
+CLONED void add_row(float* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
@@ -97,7 +97,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
               if (in.size() > 3) {
                 const float* add = in[3].as<float>() + batch * mask[0] + head * mask[1] + (first + r) * mask[2];
                 if (mask[3] != 0)
-                  add_row(row, add, keys);
+                  clone_of<add_row>(row, add, keys);
                 else
                   for (int64_t j = 0; j < keys; ++j) row[j] += *add;
               }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/simd/lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -128,7 +128,7 @@ int64_t most_tile_places(int64_t lanes) {
 
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
   constexpr std::make_integer_sequence<int, kMostPlaces<16>> kLess{};
-  const bool avx2 = may_use_avx2();
+  const bool avx2 = processor().has(Instructions::kAvx2);
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
     return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)
            : stride == 1 ? kernel_of<kBlocks, 1>(lanes, avx2, places, kLess)

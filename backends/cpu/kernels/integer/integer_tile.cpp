@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 // One instruction does the work, for which the compiler's vectors have no operator: it is written as assembly.
 // Analyzers look at a function without the instructions that its callers may use, and then refuse the registers.
@@ -114,8 +114,8 @@ constexpr IntegerTiles kTiles{M::kLanes, M::kMostRows, M::kBytes, [](int64_t blo
 
 const IntegerTiles& integer_tiles() {
 #ifdef WIDE_TILES
-  if (may_use_avx512_vnni()) return kTiles<Vnni>;
-  if (may_use_avx2()) return kTiles<Avx2>;
+  if (processor().vnni) return kTiles<Vnni>;
+  if (processor().has(Instructions::kAvx2)) return kTiles<Avx2>;
 #endif
   return kTiles<Baseline>;
 }

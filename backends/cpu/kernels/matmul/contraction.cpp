@@ -69,7 +69,7 @@ Dimensions dense(const Group& batch, int64_t inner) {
   return result;
 }
 
-CLONES float dot(const float* a, const float* b, int64_t n) {
+CLONED float dot(const float* a, const float* b, int64_t n) {
   constexpr int64_t kSums = 32;
   float sums[kSums] = {};
   int64_t i = 0;
@@ -81,7 +81,7 @@ CLONES float dot(const float* a, const float* b, int64_t n) {
     for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
   return sums[0] + rest;
 }
-CLONES float sum(const float* a, int64_t n) {
+CLONED float sum(const float* a, int64_t n) {
   constexpr int64_t kSums = 32;
   float sums[kSums] = {};
   int64_t i = 0;
@@ -94,25 +94,25 @@ CLONES float sum(const float* a, int64_t n) {
   return sums[0] + rest;
 }
 float dot_along(const ContractedAxis& axis, const float* a, const float* b) {
-  if (axis.a == 1 && axis.b == 1) return dot(a, b, axis.extent);
-  if (axis.a == 1 && axis.b == 0) return sum(a, axis.extent) * *b;
-  if (axis.a == 0 && axis.b == 1) return sum(b, axis.extent) * *a;
+  if (axis.a == 1 && axis.b == 1) return clone_of<dot>(a, b, axis.extent);
+  if (axis.a == 1 && axis.b == 0) return clone_of<sum>(a, axis.extent) * *b;
+  if (axis.a == 0 && axis.b == 1) return clone_of<sum>(b, axis.extent) * *a;
   float total = 0;
   for (int64_t i = 0; i < axis.extent; ++i) total += a[i * axis.a] * b[i * axis.b];
   return total;
 }
 
-CLONES void add_products(const float* a, const float* b, float* y, int64_t n) {
+CLONED void add_products(const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
 }
-CLONES void add_scaled(const float* a, float b, float* y, int64_t n) {
+CLONED void add_scaled(const float* a, float b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b;
 }
 // y += a · b along the axis.
 void add_along(const ContractedAxis& axis, const float* a, const float* b, float* y, int64_t n) {
-  if (axis.a == 1 && axis.b == 1) return add_products(a, b, y, n);
-  if (axis.a == 1 && axis.b == 0) return add_scaled(a, *b, y, n);
-  if (axis.a == 0 && axis.b == 1) return add_scaled(b, *a, y, n);
+  if (axis.a == 1 && axis.b == 1) return clone_of<add_products>(a, b, y, n);
+  if (axis.a == 1 && axis.b == 0) return clone_of<add_scaled>(a, *b, y, n);
+  if (axis.a == 0 && axis.b == 1) return clone_of<add_scaled>(b, *a, y, n);
   for (int64_t i = 0; i < n; ++i) y[i] += a[i * axis.a] * b[i * axis.b];
 }
 
