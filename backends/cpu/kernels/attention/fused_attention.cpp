@@ -10,6 +10,7 @@
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -82,7 +83,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
     if (result.elements() == 0) return;
     const int64_t tiles = (queries + kTile - 1) / kTile;
     parallel(
-        outer[0] * outer[1] * tiles, 1 + (int64_t{1} << 17) / (1 + tile * keys * (size + width)),
+        outer[0] * outer[1] * tiles, 1 + processor().multiply_adds(1.024) / (1 + tile * keys * (size + width)),
         [&](int64_t begin, int64_t end) {
           SingleThreaded single;
           auto* scores = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + thread_index() * tile_bytes);

@@ -7,6 +7,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/clones.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -15,9 +16,9 @@ namespace {
 
 using Axes = Contraction::Axes;
 
-constexpr int64_t kLeastProduct = 512;           // multiply-adds below which a call costs more than the product
-constexpr int64_t kTaskWork = int64_t{1} << 18;  // multiply-adds of matrix products that are worth a task
-constexpr int64_t kRowPiece = 4096;              // of a row, so that one long row is work for all threads
+constexpr int64_t kLeastProduct = 512;  // multiply-adds below which a call costs more than the product
+constexpr double kTaskTime = 2.048;     // microseconds of matrix products that are worth a task
+constexpr int64_t kRowPiece = 4096;     // of a row, so that one long row is work for all threads
 
 // A dimension of a group: what an operand's or the result's stride along it is.
 struct Axis {
@@ -223,19 +224,20 @@ void Contraction::run_products(const float* a, const float* b, float* y, float* 
   a = ready(p.a, a);
   b = ready(p.b, b);
   float* to = p.y.copy ? scratch + p.y.at : y;
-  parallel(p.y.batch.positions(), 1 + kTaskWork / (p.m * p.n * p.k), [&](int64_t begin, int64_t end) {
-    Odometer at_a(p.a.batch, begin), at_b(p.b.batch, begin), at_y(p.y.batch, begin);
-    for (int64_t i = begin; i < end; ++i, at_a.next(), at_b.next(), at_y.next()) {
-      const Matrix left{a + at_a.offset(), p.a.stride, p.a.transposed};
-      const Matrix right{b + at_b.offset(), p.b.stride, p.b.transposed};
-      float* result = to + at_y.offset();
-      if (!p.y.transposed)
-        sgemm(p.m, p.n, p.k, 1, left, right, 0, result, p.y.stride);
-      else  // (A · B)ᵀ = Bᵀ · Aᵀ
-        sgemm(p.n, p.m, p.k, 1, {right.data, right.stride, !right.transposed},
-              {left.data, left.stride, !left.transposed}, 0, result, p.y.stride);
-    }
-  });
+  parallel(p.y.batch.positions(), 1 + processor().multiply_adds(kTaskTime) / (p.m * p.n * p.k),
+           [&](int64_t begin, int64_t end) {
+             Odometer at_a(p.a.batch, begin), at_b(p.b.batch, begin), at_y(p.y.batch, begin);
+             for (int64_t i = begin; i < end; ++i, at_a.next(), at_b.next(), at_y.next()) {
+               const Matrix left{a + at_a.offset(), p.a.stride, p.a.transposed};
+               const Matrix right{b + at_b.offset(), p.b.stride, p.b.transposed};
+               float* result = to + at_y.offset();
+               if (!p.y.transposed)
+                 sgemm(p.m, p.n, p.k, 1, left, right, 0, result, p.y.stride);
+               else  // (A · B)ᵀ = Bᵀ · Aᵀ
+                 sgemm(p.n, p.m, p.k, 1, {right.data, right.stride, !right.transposed},
+                       {left.data, left.stride, !left.transposed}, 0, result, p.y.stride);
+             }
+           });
   if (p.y.copy) (*p.y.copy)(to, y);
 }
 

@@ -15,15 +15,15 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;   // of the times that are computed ahead: they stay in the cache
-constexpr int64_t kNearWeights = int64_t{1} << 18;  // of R, that stay in a core's own cache from one time to the next
-constexpr int64_t kTaskWork = int64_t{1} << 15;     // multiply-adds that are worth a task of their own
+constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the times that are computed ahead: they stay in the cache
+constexpr double kTaskTime = 0.256;                // microseconds that are worth a task of their own
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
@@ -159,9 +159,9 @@ class RecurrentStep final : public Step {
   void share_out(int64_t threads) {
     const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;
-    if (work <= kNearWeights)
+    if (work * 4 <= processor().l2_bytes)
       parts = std::clamp<int64_t>(threads / layer_.directions, 1, std::max<int64_t>(1, e_.batch));
-    apart_ = parts * layer_.directions * 2 > threads || work * e_.batch < 2 * kTaskWork;
+    apart_ = parts * layer_.directions * 2 > threads || work * e_.batch < 2 * processor().multiply_adds(kTaskTime);
     if (!apart_) parts = 1;
     for (int64_t d = 0; d < layer_.directions && e_.batch > 0; ++d) {
       for (int64_t p = 0; p < parts; ++p) {
@@ -233,7 +233,7 @@ class RecurrentStep final : public Step {
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;
-    parallel(blocks, apart_ ? blocks : 1 + kTaskWork / std::max<int64_t>(1, work), body);
+    parallel(blocks, apart_ ? blocks : 1 + processor().multiply_adds(kTaskTime) / std::max<int64_t>(1, work), body);
   }
 
   void follow(const Run& run, const Job& job, State s) const {
