@@ -37,6 +37,17 @@ struct Vnni : Machine<16, 14, true> {
   }
 };
 
+struct AvxVnni : Machine<8, 6, true> {
+  [[gnu::always_inline]] static inline void add(Lanes& sum, const Lanes& b, const uint32_t& a) {
+    const Lanes row = Lanes{} + a;
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(b), "x"(row));
+  }
+  template <int kBlocks, int kRows>
+  [[gnu::target("arch=x86-64-v3")]] static void run(const IntegerTile& t) {
+    multiply_tile<AvxVnni, kBlocks, kRows>(t);
+  }
+};
+
 struct Avx2 : Machine<8, 6, false> {
   [[gnu::always_inline]] static inline void add(Lanes& sum, const Lanes& b, const uint32_t& a) {
     const Lanes row = Lanes{} + a;
@@ -115,6 +126,7 @@ constexpr IntegerTiles kTiles{M::kLanes, M::kMostRows, M::kBytes, [](int64_t blo
 const IntegerTiles& integer_tiles() {
 #ifdef WIDE_TILES
   if (processor().vnni) return kTiles<Vnni>;
+  if (processor().instructions == Instructions::kAvx2Vnni) return kTiles<AvxVnni>;
   if (processor().has(Instructions::kAvx2)) return kTiles<Avx2>;
 #endif
   return kTiles<Baseline>;
