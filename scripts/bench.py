@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench.py [--rounds N] [--runs N] [--threads N] [--load | --overhead | --operators] [--out FOLDER] [NAME…]: compares Backplane with onnxruntime.
+"""bench.py [--rounds N] [--runs N] [--threads N] [--load | --neighbour fma|l1 | --overhead | --operators | --unseen DIR] [--instructions SET] [--out FOLDER] [NAME…]: compares Backplane with onnxruntime.
 
 Without names: all models, then the loader's overhead. With names: only these models. With --overhead: only the overhead. With --operators:
 single operators, only those whose name contains a NAME if there are names.
@@ -10,6 +10,10 @@ of threads and the same stored input; our output is compared with onnxruntime's 
 within 1.15 of the floor: the model's operations over the peak rate measured here, or its weights over the bandwidth. Memory is the
 peak of a process less what it had before it opened the model. --load pins a busy process to a core meanwhile; then the 99th percentile
 is checked too. With --out, results.json and results.png are written there.
+
+--neighbour: another process does multiply-adds, or reads its nearest cache, on the last core meanwhile. --instructions limits us, not
+onnxruntime, to AVX2 or less (BACKPLANE_CPU_INSTRUCTIONS), and the floor to the peak of its vectors. --unseen: every model of a folder
+(scripts/benchmark/unseen_models.sh collects some); names are parts of paths then.
 """
 import argparse
 import contextlib
@@ -22,7 +26,7 @@ import statistics
 import subprocess
 import sys
 
-from benchmark import floor, operators, overhead, report, sides
+from benchmark import floor, neighbour, operators, overhead, report, sides, unseen
 from benchmark.rows import FLOOR_SLACK, LOAD_GOAL, MEAN_GOAL, MEMORY_GOAL, ROWS
 
 BUILD = pathlib.Path(__file__).resolve().parent.parent / "build/dev"
@@ -80,6 +84,8 @@ def run_models(chosen, arguments):
     rates = None
     if not arguments.load:
         rates = floor.rates(arguments.threads)
+        if arguments.instructions:
+            rates["flops"] = 2 * arguments.threads * neighbour.peak(arguments.instructions)
         print(f"measured here: {rates['flops'] / 1e9:.0f} GFLOP/s, {rates['int8_ops'] / 1e9:.0f} G int8 operations/s, {rates['bytes'] / 1e9:.1f} GB/s")
     print(report.load_header() if arguments.load else report.model_header())
     results = []
@@ -105,6 +111,9 @@ def main():
     parser.add_argument("--runs", type=int, help="runs per round; default 15, with --load as many as make 1,000 in total")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--load", action="store_true", help="while another process uses one core")
+    parser.add_argument("--neighbour", choices=("fma", "l1"), help="while another process does this on one core")
+    parser.add_argument("--instructions", choices=tuple(neighbour.BITS), help="the most that we may use of the processor")
+    parser.add_argument("--unseen", type=pathlib.Path, help="a folder of models instead of the table's")
     parser.add_argument("--overhead", action="store_true", help="only the loader's overhead")
     parser.add_argument("--operators", action="store_true", help="single operators instead of models")
     parser.add_argument("--program", default=str(BUILD / "bin/backplane"))
@@ -115,7 +124,9 @@ def main():
     arguments.runs = arguments.runs or (math.ceil(1000 / arguments.rounds) if arguments.load else 15)
     if arguments.operators and (arguments.overhead or arguments.load):
         parser.error("--operators cannot be combined with --overhead or --load")
-    unknown = set() if arguments.operators else set(arguments.names) - {row.name for row in ROWS}
+    if arguments.instructions:
+        os.environ["BACKPLANE_CPU_INSTRUCTIONS"] = arguments.instructions
+    unknown = set() if arguments.operators or arguments.unseen else set(arguments.names) - {row.name for row in ROWS}
     if unknown:
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in ROWS)}")
     if arguments.overhead and (arguments.names or arguments.load):
@@ -123,12 +134,15 @@ def main():
     chosen = [row for row in ROWS if not arguments.names or row.name in arguments.names]
     print(f"{arguments.threads} threads, {arguments.rounds} rounds of {arguments.runs} runs; load average before: {os.getloadavg()[0]:.2f}")
     summary = {"threads": arguments.threads, "rounds": arguments.rounds, "runs": arguments.runs, "load": arguments.load}
-    if arguments.operators:
+    if arguments.unseen:
+        with neighbour.busy(arguments.neighbour):
+            summary |= unseen.run(arguments.unseen, sides.Ours(arguments.program), sides.Theirs(), arguments)
+    elif arguments.operators:
         summary |= operators.run(arguments.names, arguments.program, arguments.threads, arguments.rounds)
     elif not arguments.overhead:
-        with busy_core() if arguments.load else contextlib.nullcontext():
+        with busy_core() if arguments.load else neighbour.busy(arguments.neighbour):
             summary |= run_models(chosen, arguments)
-    if arguments.overhead or not (arguments.names or arguments.load or arguments.operators):
+    if arguments.overhead or not (arguments.names or arguments.load or arguments.neighbour or arguments.operators or arguments.unseen):
         overheads = overhead.measure(sides.Ours(arguments.program), sides.Theirs(), arguments.overhead_program, arguments.threads, arguments.rounds)
         print("\n".join(report.overhead_lines(overheads)))
         summary["overhead"] = [dataclasses.asdict(one) | {"met": one.met} for one in overheads]

@@ -12,16 +12,17 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"cpu", "CPU (oneDNN, oneTBB)", "Backplane", "0.1.0", "cpu-0.1.0"};
   static constexpr auto& kOpsets = kNewestOpsets;
-  static constexpr std::string_view kOptions[] = {"threads", "max_bytes", "reference", "implementation"};
+  static constexpr std::string_view kOptions[] = {"threads", "max_bytes", "reference", "implementation",
+                                                  "instructions"};
   using Device = cpu::Device;
   using Program = Island;
   using Instance = cpu::Instance;
 
   explicit Backend(const bp_backend_create_t& how)
       : sdk::Backend(how),
-        processor_(read_processor(host())),
-        threads_(choose_threads(host(), processor_.cores)),
-        max_bytes_(choose_max_bytes(host(), processor_.available_bytes)),
+        machine_(read_machine(host())),
+        threads_(choose_threads(host(), machine_.cores)),
+        max_bytes_(choose_max_bytes(host(), machine_.available_bytes)),
         reference_(choose_reference(host())),
         choices_(choose_implementations(host(), operators())) {}
 
@@ -31,13 +32,13 @@ class Backend final : public sdk::Backend {
     bp_device_info_t info{};
     info.kind = BP_DEVICE_CPU;
     info.flags = BP_DEVICE_SYNCHRONOUS | BP_DEVICE_UNIFIED_MEMORY;
-    info.name = sdk::text(processor_.name);
-    info.vendor = sdk::text(processor_.vendor);
+    info.name = sdk::text(machine_.name);
+    info.vendor = sdk::text(machine_.vendor);
     info.driver = sdk::text("1");
-    info.arch = sdk::text(processor_.arch);
-    info.memory_bytes = processor_.memory_bytes;
+    info.arch = sdk::text(machine_.arch);
+    info.memory_bytes = machine_.memory_bytes;
     info.launch_ns = 500;
-    info.flops_fp32 = processor_.flops_per_core * std::min(threads_, processor_.cores);
+    info.flops_fp32 = machine_.flops_per_core * std::min(threads_, machine_.cores);
     info.dtypes = supported_dtypes();
     info.space_count = 1;
     return info;
@@ -49,13 +50,13 @@ class Backend final : public sdk::Backend {
       throw sdk::Error(BP_UNSUPPORTED,
                        "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
     const auto threads = options.get("threads"), max_bytes = options.get("max_bytes");
-    return std::make_unique<Device>(*this, processor_, operators(), choices_ ? &*choices_ : nullptr,
+    return std::make_unique<Device>(*this, machine_, operators(), choices_ ? &*choices_ : nullptr,
                                     threads ? parse_threads(*threads) : threads_,
                                     max_bytes ? parse_max_bytes(*max_bytes) : max_bytes_, reference_);
   }
 
  private:
-  Processor processor_;
+  Machine machine_;
   int threads_;
   int64_t max_bytes_;
   bool reference_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "testing/graph_builder.h"
@@ -345,6 +346,22 @@ TEST(Negotiation, RefusesWithAReason) {
   EXPECT_EQ(refusal({sizeof(bp_host_offer_t), BP_ABI_VERSION, BP_ABI_VERSION, BP_SANITIZER_MEMORY, {}}),
             BP_INCOMPATIBLE);
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
+}
+
+// A process runs one set of instructions; the first backend decides, unless the environment did.
+TEST(Instructions, AreThoseOfTheFirstBackend) {
+  const Plugin first("1");
+  const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
+  const Plugin same("1", {{"instructions", stated != nullptr ? stated : "AVX512"}});
+  EXPECT_EQ(same.status, BP_OK) << same.error;
+  const Plugin unknown("1", {{"instructions", "MMX"}});
+  EXPECT_EQ(unknown.status, BP_INVALID_ARGUMENT);
+  EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512"));
+#if defined(__x86_64__)
+  const Plugin less("1", {{"instructions", "BASELINE"}});
+  EXPECT_EQ(less.status, BP_INVALID_ARGUMENT);
+  EXPECT_THAT(less.error, ::testing::HasSubstr("already"));
+#endif
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "runtime/coverage.h"
 #include "runtime/island.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -31,15 +32,18 @@ std::string cpuinfo(std::string_view key) {
   return {};
 }
 
-// The instruction set, and how many fp32 operations it does in a cycle (two fused multiply-adds of a vector).
-struct InstructionSet {
+// The name of the architecture with the instructions that are used, and how many fp32 operations they do in a cycle
+// (two fused multiply-adds of a vector).
+struct Architecture {
   const char* name;
   double flops_per_cycle;
 };
-InstructionSet instruction_set() {
+Architecture architecture() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return {"x86_64-avx512", 64};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {"x86_64-avx2", 32};
+  const Processor& used = processor();
+  const auto flops = static_cast<double>(4 * used.vector_floats());
+  if (used.has(Instructions::kAvx512)) return {"x86_64-avx512", flops};
+  if (used.has(Instructions::kAvx2)) return {"x86_64-avx2", flops};
   return {"x86_64", 8};
 #elif defined(__aarch64__)
   return {"aarch64", 16};
@@ -110,30 +114,56 @@ std::optional<Choices> choose_implementations(const sdk::Host& host, const Opera
   return Choices(*wanted, operators.implementations(), host);
 }
 
-Processor read_processor(const sdk::Host& host) {
-  Processor processor;
-  InstructionSet set = instruction_set();
-  processor.arch = set.name;
-  processor.name = cpuinfo("model name");
-  if (processor.name.empty()) processor.name = set.name;
-  processor.vendor = cpuinfo("vendor_id");
-  processor.cores = allowed_cores();
+static Instructions parse_instructions(std::string_view what, std::string_view value) {
+  if (const auto found = instructions_named(value)) return *found;
+  throw sdk::Error(BP_INVALID_ARGUMENT, std::string(what) + " is '" + std::string(value) +
+                                            "'; give BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512");
+}
+
+static void choose_instructions(const sdk::Host& host) {
+  ProcessorLimits limits;
+  if (const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr)
+    limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
+  const auto option = host.option("instructions");
+  if (option) limits.most = parse_instructions("option instructions", *option);
+  const std::optional<bp_topology_t> topology = host.topology();
+  if (topology && topology->core_count != 0) {
+    limits.l1_bytes = static_cast<int64_t>(topology->cores->l1_bytes);
+    limits.l2_bytes = static_cast<int64_t>(topology->cores->l2_bytes);
+  }
+  const Instructions used = processor(&limits).instructions;
+  if (option && used > *limits.most) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option instructions is '" + std::string(*option) +
+                                              "', but the process runs " + name_of(used) +
+                                              " already; set it for the first backend of a process");
+  }
+}
+
+Machine read_machine(const sdk::Host& host) {
+  choose_instructions(host);
+  Machine machine;
+  const Architecture set = architecture();
+  machine.arch = set.name;
+  machine.name = cpuinfo("model name");
+  if (machine.name.empty()) machine.name = set.name;
+  machine.vendor = cpuinfo("vendor_id");
+  machine.cores = allowed_cores();
   double megahertz = 0;
   std::string clock = cpuinfo("cpu MHz");
   std::from_chars(clock.data(), clock.data() + clock.size(), megahertz);
-  processor.flops_per_core = (megahertz > 0 ? megahertz : 2000) * 1e6 * set.flops_per_cycle;
+  machine.flops_per_core = (megahertz > 0 ? megahertz : 2000) * 1e6 * set.flops_per_cycle;
 
   const std::optional<bp_topology_t> topology = host.topology();
   if (topology && topology->memory_bytes != 0) {
-    processor.memory_bytes = topology->memory_bytes;
-    processor.numa_nodes = topology->numa_count;
+    machine.memory_bytes = topology->memory_bytes;
+    machine.numa_nodes = topology->numa_count;
   } else {
-    processor.memory_bytes =
+    machine.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   }
-  processor.available_bytes =
-      std::min(static_cast<int64_t>(std::min(processor.memory_bytes, uint64_t{INT64_MAX})), allowed_bytes());
-  return processor;
+  machine.available_bytes =
+      std::min(static_cast<int64_t>(std::min(machine.memory_bytes, uint64_t{INT64_MAX})), allowed_bytes());
+  return machine;
 }
 
 void Device::cover(sdk::Coverage& coverage) {

@@ -12,18 +12,21 @@
 
 namespace backplane::cpu {
 
-// What is known of the processor; read once when the backend is created.
-struct Processor {
-  std::string name;
+// What is known of the machine.
+struct Machine {
+  std::string name;  // of the processor
   std::string vendor;
-  std::string arch;             // "x86_64-avx512"
-  uint64_t memory_bytes = 0;    // of the machine
+  std::string arch;  // "x86_64-avx512"
+  uint64_t memory_bytes = 0;
   int64_t available_bytes = 0;  // of these what the process may use
   int cores = 1;
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
 };
-Processor read_processor(const sdk::Host& host);
+// Read once, when the backend is created. Also decides what runtime/processor.h returns from then on: by the option
+// "instructions", else the environment's BACKPLANE_CPU_INSTRUCTIONS, and the host's cache sizes. Throws sdk::Error for
+// a name that does not exist, and for an option that the process can no longer follow.
+Machine read_machine(const sdk::Host& host);
 
 // Settings of the plugin, which throw sdk::Error where they make no sense: how many threads a device has unless it is
 // opened with another number, how many bytes it may hold likewise, and whether kernels follow the operators'
@@ -42,14 +45,14 @@ int64_t parse_max_bytes(std::string_view text);
 class Device final : public sdk::Device {
  public:
   // `operators` and `choices`, which may be null, outlive the device.
-  Device(const sdk::Backend& backend, const Processor& processor, const Operators& operators, const Choices* choices,
+  Device(const sdk::Backend& backend, const Machine& machine, const Operators& operators, const Choices* choices,
          int threads, int64_t max_bytes, bool reference)
       : sdk::Device(backend),
-        processor_(processor),
+        machine_(machine),
         operators_(operators),
         choices_(choices),
         reference_(reference),
-        threads_(threads, processor.numa_nodes, max_bytes) {}
+        threads_(threads, machine.numa_nodes, max_bytes) {}
   Threads& threads() { return threads_; }
   const Operators& operators() const { return operators_; }
   PlanContext plan_context() const {
@@ -57,14 +60,14 @@ class Device final : public sdk::Device {
   }
 
   // Nominal rates for estimates.
-  double flops() const { return processor_.flops_per_core * threads_.count() / 2; }
+  double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
 
  private:
-  const Processor& processor_;
+  const Machine& machine_;
   const Operators& operators_;
   const Choices* choices_;
   bool reference_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/format.h"
 
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
 int64_t channel_block() {
-  static const int64_t kBlock = may_use_avx512() ? 16 : may_use_sse41() ? 8 : 0;
+  static const int64_t kBlock = processor().has(Instructions::kAvx512)  ? 16
+                                : processor().has(Instructions::kSse41) ? 8
+                                                                        : 0;
   return kBlock;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/parallel.h"
 
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <optional>
@@ -65,10 +66,12 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   };
   // A full arena has one of its own threads begin the loop.
   happens_before(&pieces);
+  // A piece that waits for its own loop takes no other piece of the outer one: that has the same place in scratch
+  // memory.
   if (current != nullptr && !state.inside_arena)
     current->arena().execute(loop);
   else
-    loop();
+    oneapi::tbb::this_task_arena::isolate(loop);
   happens_after(&pieces);
 }
 

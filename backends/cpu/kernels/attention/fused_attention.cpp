@@ -10,6 +10,7 @@
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -37,7 +38,7 @@ struct View {
   }
 };
 
-CLONES void add_row(float* y, const float* x, int64_t n) {
+CLONED void add_row(float* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
@@ -82,7 +83,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
     if (result.elements() == 0) return;
     const int64_t tiles = (queries + kTile - 1) / kTile;
     parallel(
-        outer[0] * outer[1] * tiles, 1 + (int64_t{1} << 17) / (1 + tile * keys * (size + width)),
+        outer[0] * outer[1] * tiles, 1 + processor().multiply_adds(1.024) / (1 + tile * keys * (size + width)),
         [&](int64_t begin, int64_t end) {
           SingleThreaded single;
           auto* scores = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + thread_index() * tile_bytes);
@@ -97,7 +98,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
               if (in.size() > 3) {
                 const float* add = in[3].as<float>() + batch * mask[0] + head * mask[1] + (first + r) * mask[2];
                 if (mask[3] != 0)
-                  add_row(row, add, keys);
+                  clone_of<add_row>(row, add, keys);
                 else
                   for (int64_t j = 0; j < keys; ++j) row[j] += *add;
               }

@@ -29,14 +29,14 @@ struct RotatedTensor {
 };
 
 // Heads whose pairs lie half a head apart, and those whose pairs are neighbours.
-CLONES void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+CLONED void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];
     y[i] = cosine[i] * a - sine[i] * b;
     y[i + half] = sine[i] * a + cosine[i] * b;
   }
 }
-CLONES void rotate_pairs(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
+CLONED void rotate_pairs(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[2 * i], b = x[2 * i + 1];
     y[2 * i] = cosine[i] * a - sine[i] * b;
@@ -46,7 +46,7 @@ CLONES void rotate_pairs(const float* x, float* y, int64_t half, const float* co
 
 void rotate_floats(const Rotation& r, const RotatedTensor& t, const float* x, float* y, const float* cosine,
                    const float* sine) {
-  (r.interleaved ? rotate_pairs : rotate_halves)(x, y, t.dim / 2, cosine, sine);
+  (r.interleaved ? clone_of<rotate_pairs> : clone_of<rotate_halves>)(x, y, t.dim / 2, cosine, sine);
   std::copy(x + t.dim, x + t.size, y + t.dim);
 }
 

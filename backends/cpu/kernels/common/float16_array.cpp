@@ -7,40 +7,38 @@
 #include "kernels/simd/clones.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 namespace backplane::cpu {
 namespace {
 
-inline uint16_t load(const std::byte* fp16, int64_t i) {
-  uint16_t bits;
-  std::memcpy(&bits, fp16 + 2 * i, sizeof(bits));
-  return bits;
+// A 16-bit float in memory.
+typedef uint16_t Bits __attribute__((aligned(1), may_alias));
+[[gnu::always_inline]] inline uint32_t load(const std::byte* from, int64_t i) {
+  return reinterpret_cast<const Bits*>(from)[i];
 }
-inline void store(std::byte* fp16, int64_t i, uint32_t bits) {
-  const auto half = static_cast<uint16_t>(bits);
-  std::memcpy(fp16 + 2 * i, &half, sizeof(half));
+[[gnu::always_inline]] inline void store(std::byte* to, int64_t i, uint32_t bits) {
+  reinterpret_cast<Bits*>(to)[i] = static_cast<uint16_t>(bits);
 }
 
 // The functions of kernels/common/float16.h without branches, so that the compiler makes vectors of them.
-CLONES void widen_float16(const std::byte* from, float* to, int64_t n) {
+CLONED void widen_float16(const std::byte* from, float* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t h = load(from, i);
     const uint32_t shifted = (h & 0x7fffu) << 13;  // the exponent is 112 too small, also that of subnormal numbers
-    const uint32_t finite = std::bit_cast<uint32_t>(std::bit_cast<float>(shifted) * 0x1p112f);
+    const uint32_t finite = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, shifted) * 0x1p112f);
     const uint32_t special = shifted >= 0x0f800000u ? 0x7f800000u : 0u;
-    to[i] = std::bit_cast<float>((h & 0x8000u) << 16 | special | finite);
+    to[i] = __builtin_bit_cast(float, (h & 0x8000u) << 16 | special | finite);
   }
 }
 
-CLONES void narrow_float16(const float* from, std::byte* to, int64_t n) {
+CLONED void narrow_float16(const float* from, std::byte* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const uint32_t bits = std::bit_cast<uint32_t>(from[i]);
+    const uint32_t bits = __builtin_bit_cast(uint32_t, from[i]);
     const auto x = static_cast<int32_t>(bits & 0x7fffffffu);
     const int32_t normal = (x - 0x38000000 + 0xfff + (x >> 13 & 1)) >> 13;
-    const int32_t tiny = std::bit_cast<int32_t>(std::bit_cast<float>(x) + 0.5f) - 0x3f000000;
+    const int32_t tiny = __builtin_bit_cast(int32_t, __builtin_bit_cast(float, x) + 0.5f) - 0x3f000000;
     const int32_t nan = 0x7e00 | (x >> 13 & 0x3ff);
     int32_t half = x < 0x38800000 ? tiny : normal;
     half = x >= 0x47800000 ? 0x7c00 : half;
@@ -49,13 +47,13 @@ CLONES void narrow_float16(const float* from, std::byte* to, int64_t n) {
   }
 }
 
-CLONES void widen_bfloat16(const std::byte* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = std::bit_cast<float>(static_cast<uint32_t>(load(from, i)) << 16);
+CLONED void widen_bfloat16(const std::byte* from, float* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = __builtin_bit_cast(float, static_cast<uint32_t>(load(from, i)) << 16);
 }
 
-CLONES void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
+CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const uint32_t x = std::bit_cast<uint32_t>(from[i]);
+    const uint32_t x = __builtin_bit_cast(uint32_t, from[i]);
     const uint32_t rounded = (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
     const bool is_nan = static_cast<int32_t>(x & 0x7fffffffu) > 0x7f800000;
     store(to, i, is_nan ? x >> 16 | 0x40u : rounded);
@@ -63,13 +61,9 @@ CLONES void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 }
 
 #if defined(__x86_64__)
-// Processors since 2012 have instructions for FLOAT16. They do whole vectors; answered is how many elements that were.
+// Processors with AVX2 have instructions for FLOAT16. They do whole vectors; answered is how many elements that were.
 bool has_f16c() {
-  static const bool kHas = [] {
-    unsigned a = 0, b = 0, c = 0, d = 0;  // Clang 14's __builtin_cpu_supports does not know f16c
-    return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-  }();
-  return kHas;
+  return processor().has(Instructions::kAvx2);
 }
 
 __attribute__((target("avx,f16c"))) int64_t widen_f16c(const std::byte* from, float* to, int64_t n) {
@@ -102,16 +96,16 @@ int64_t narrow_f16c(const float*, std::byte*, int64_t) {
 
 void widen(bp_dtype_t from, const void* fp16, float* floats, int64_t n) {
   const auto* bytes = static_cast<const std::byte*>(fp16);
-  if (from == BP_DTYPE_BFLOAT16) return widen_bfloat16(bytes, floats, n);
+  if (from == BP_DTYPE_BFLOAT16) return clone_of<widen_bfloat16>(bytes, floats, n);
   const int64_t done = has_f16c() ? widen_f16c(bytes, floats, n) : 0;
-  widen_float16(bytes + 2 * done, floats + done, n - done);
+  clone_of<widen_float16>(bytes + 2 * done, floats + done, n - done);
 }
 
 void narrow(bp_dtype_t to, const float* floats, void* fp16, int64_t n) {
   auto* bytes = static_cast<std::byte*>(fp16);
-  if (to == BP_DTYPE_BFLOAT16) return narrow_bfloat16(floats, bytes, n);
+  if (to == BP_DTYPE_BFLOAT16) return clone_of<narrow_bfloat16>(floats, bytes, n);
   const int64_t done = has_f16c() ? narrow_f16c(floats, bytes, n) : 0;
-  narrow_float16(floats + done, bytes + 2 * done, n - done);
+  clone_of<narrow_float16>(floats + done, bytes + 2 * done, n - done);
 }
 
 }  // namespace backplane::cpu

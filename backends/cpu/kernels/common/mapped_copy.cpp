@@ -53,10 +53,10 @@ template <class T, int kTimes>
     for (int k = 0; k < kTimes; ++k) y[i * kTimes + k] = x[i];
   }
 }
-CLONES void twice_4(const void* from, void* to, int64_t n) {
+CLONED void twice_4(const void* from, void* to, int64_t n) {
   repeat<uint32_t, 2>(from, to, n);
 }
-CLONES void four_times_4(const void* from, void* to, int64_t n) {
+CLONED void four_times_4(const void* from, void* to, int64_t n) {
   repeat<uint32_t, 4>(from, to, n);
 }
 
@@ -67,7 +67,7 @@ void MappedCopy::copy_row(const T* line, T* to, T filler) const {
   const std::vector<int64_t>& map = maps_.back();
   const auto n = static_cast<int64_t>(map.size());
   if (sizeof(T) == 4 && repeats_ != 0) {
-    (repeats_ == 2 ? twice_4 : four_times_4)(line + map.front(), to, n / repeats_);
+    (repeats_ == 2 ? clone_of<twice_4> : clone_of<four_times_4>)(line + map.front(), to, n / repeats_);
   } else if (block_ == 1 && static_cast<int64_t>(runs_.size()) * 4 > n) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t from = map[static_cast<size_t>(i)];

@@ -26,7 +26,7 @@ inline int32_t code_at(const void* codes, bool is_signed, int64_t i) {
 }
 
 // The nearest whole number, ties to even, of a value between -2^22 and 2^22; a loop of these becomes vectors
-// (within CLONES too, which take in no function but these).
+// (within CLONED functions too, whose callees must be inlined).
 [[gnu::always_inline]] inline float nearest(float value) {
   constexpr float kShift = 12582912.0f;  // 1.5 · 2^23: there floats are whole numbers
   return (value + kShift) - kShift;

@@ -18,10 +18,10 @@ template <int kLanes>
     for (int l = 0; l < kLanes; ++l) y[p * kLanes + l] = x[sources[l] + p * kLanes];
   }
 }
-CLONES void deal_8(const float* x, const int32_t* sources, float* y, int64_t places) {
+CLONED void deal_8(const float* x, const int32_t* sources, float* y, int64_t places) {
   deal<8>(x, sources, y, places);
 }
-CLONES void deal_16(const float* x, const int32_t* sources, float* y, int64_t places) {
+CLONED void deal_16(const float* x, const int32_t* sources, float* y, int64_t places) {
   deal<16>(x, sources, y, places);
 }
 
@@ -51,7 +51,8 @@ Plan plan_blocked(const Shape& shape, int64_t groups) {
       for (int64_t i = begin; i < end; ++i) {
         const float* image = in[0].as<float>() + i / blocks * blocks * places * lanes;
         const int32_t* from = &sources[static_cast<size_t>(i % blocks * lanes)];
-        (lanes == 16 ? deal_16 : deal_8)(image, from, out[0].as<float>() + i * places * lanes, places);
+        (lanes == 16 ? clone_of<deal_16> : clone_of<deal_8>)(image, from, out[0].as<float>() + i * places * lanes,
+                                                             places);
       }
     });
   });

@@ -5,57 +5,141 @@
 #include <utility>
 
 #include "kernels/simd/lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
+
+// Clang wants the instruction set in the declaration of each function with such instructions, and does without.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define AVX2_ASSEMBLY
+#endif
 
 namespace backplane::cpu {
 
 namespace {
 
-// What a tile is for: inputs of places at 0, kStride, 2 · kStride …
-template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_>
+constexpr int64_t kLineFloats = 16;  // of a cache line
+
+// What a tile is for: inputs of places at 0, kStride, 2 · kStride … With kAvx2 it has 16 registers of 8 lanes.
+template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
 struct Kind {
   static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;
+  static constexpr bool kAvx2 = kAvx2_;
   using Lanes = typename LanesOf<kLanes>::type;
   using Sums = Lanes[kBlocks * kPlaces];
 };
+
+// A tile's input channels: whole blocks, any others, or those of a list.
+enum class Channels { kWhole, kSome, kListed };
+
+#ifdef AVX2_ASSEMBLY
+// The two or three instructions of one place in the order that needs one register: left to itself, GCC 12 moves loads
+// up until registers run out, and copies sums for a quarter of all instructions.
+template <class K>
+[[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
+                                             typename K::Lanes& second) {
+  typename K::Lanes input;
+  if constexpr (K::kBlocks == 1) {
+    asm volatile("vbroadcastss %2, %1\n\tvfmadd231ps %1, %3, %0" : "+x"(sum), "=&x"(input) : "m"(*x), "x"(weights[0]));
+  } else {
+    asm volatile("vbroadcastss %3, %2\n\tvfmadd231ps %2, %4, %0\n\tvfmadd231ps %2, %5, %1"
+                 : "+x"(sum), "+x"(second), "=&x"(input)
+                 : "m"(*x), "x"(weights[0]), "x"(weights[1]));
+  }
+}
+#endif
 
 // One input channel of one tap at the places [kFirst, kLast): each vector of weights is loaded once for all of them,
 // each input once for all blocks.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
-                                               const float* w, const float* ahead) {
+                                               const float* w) {
   using Lanes = typename K::Lanes;
-  __builtin_prefetch(ahead);
   Lanes weights[K::kBlocks];
 #pragma GCC unroll 2
   for (int b = 0; b < K::kBlocks; ++b) weights[b] = *reinterpret_cast<const Lanes*>(w + b * K::kLanes);
 #pragma GCC unroll 16
   for (int p = kFirst; p < kLast; ++p) {
-    const float input = x[K::kStride == 0 ? p * t.x_place : p * K::kStride * K::kLanes];
+    const float* input = x + (K::kStride == 0 ? p * t.x_place : p * K::kStride * K::kLanes);
+#ifdef AVX2_ASSEMBLY
+    if constexpr (K::kAvx2) {
+      add_place<K>(input, weights, sums[p], sums[(K::kBlocks - 1) * K::kPlaces + p]);
+      continue;
+    }
+#endif
 #pragma GCC unroll 2
-    for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPlaces + p] += weights[b] * input;
+    for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPlaces + p] += weights[b] * *input;
   }
 }
 
-// One tap.
-template <class K, int kFirst, int kLast>
-[[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x, const float* w,
+// One tap of `count` input channels of one block. A whole block is unrolled, and what is ahead is fetched once for all
+// of its channels: with short vectors the number of instructions is what limits a tile.
+template <class K, Channels kChannels, int kFirst, int kLast>
+[[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
+                                           const int32_t* channel_at, int64_t count, const float* w,
                                            const float*& ahead) {
   constexpr int64_t kWeights = K::kBlocks * K::kLanes;
-  if (K::kStride == 1 && t.channel_at != nullptr) {
-    for (int64_t c = t.first; c < t.last; ++c, w += kWeights, ahead += t.ahead_step)
-      add_channel<K, kFirst, kLast>(t, sums, x + t.channel_at[c], w, ahead);
-    return;
-  }
-  for (int64_t c = t.first; c < t.last;) {
-    const float* from = x + c / K::kLanes * t.x_block;
-    const int64_t end = std::min(t.last, (c / K::kLanes + 1) * K::kLanes);
-    for (int64_t l = c % K::kLanes; c < end; ++c, ++l, w += kWeights, ahead += t.ahead_step)
-      add_channel<K, kFirst, kLast>(t, sums, from + l, w, ahead);
+  if constexpr (kChannels == Channels::kWhole && kFirst == 0 && kLast == K::kPlaces) {
+    for (int64_t i = 0; i < K::kLanes * t.ahead_step; i += kLineFloats) __builtin_prefetch(ahead + i);
+    ahead += K::kLanes * t.ahead_step;
+#pragma GCC unroll 8
+    for (int64_t l = 0; l < K::kLanes; ++l) add_channel<K, kFirst, kLast>(t, sums, x + l, w + l * kWeights);
+  } else {
+    for (int64_t l = 0; l < count; ++l, w += kWeights, ahead += t.ahead_step) {
+      __builtin_prefetch(ahead);
+      const int64_t at = kChannels == Channels::kListed ? channel_at[l] : l;
+      add_channel<K, kFirst, kLast>(t, sums, x + at, w);
+    }
   }
 }
 
-template <class K>
+// All taps of `count` input channels of one block, which begin at x and w.
+template <class K, Channels kChannels>
+[[gnu::always_inline]] inline void add_taps(const ConvTile& t, typename K::Sums& sums, const float* x,
+                                            const int32_t* channel_at, int64_t count, const float* w,
+                                            const float*& ahead) {
+  constexpr int kPlaces = K::kPlaces;
+  if constexpr (K::kStride == 0) {
+    add_tap<K, kChannels, 0, kPlaces>(t, sums, x, nullptr, count, w, ahead);
+    return;
+  }
+  const int64_t step = count * K::kBlocks * K::kLanes;
+  // Taps that miss neither place, or both, lie between those that miss one.
+  const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
+  for (int64_t row = t.row_first; row < t.row_last; ++row) {
+    const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
+    int64_t column = 0;
+    for (; column < low; ++column)
+      add_tap<K, kChannels, 1, kPlaces>(t, sums, from + column * t.x_column, channel_at, count, weights + column * step,
+                                        ahead);
+    if (high == t.front) {
+      for (; column < high; ++column)
+        add_tap<K, kChannels, 1, kPlaces - 1>(t, sums, from + column * t.x_column, channel_at, count,
+                                              weights + column * step, ahead);
+    }
+    for (; column < high; ++column)
+      add_tap<K, kChannels, 0, kPlaces>(t, sums, from + column * t.x_column, channel_at, count, weights + column * step,
+                                        ahead);
+    for (; column < t.columns; ++column)
+      add_tap<K, kChannels, 0, kPlaces - 1>(t, sums, from + column * t.x_column, channel_at, count,
+                                            weights + column * step, ahead);
+  }
+}
+
+// Blocks of input channels outside taps: what neighbouring taps read is read again at once. Blocks of a large image lie
+// a multiple of a page apart and share places in the nearest cache.
+template <class K, Channels kChannels>
+[[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
+  const float *ahead = t.ahead, *w = t.weights;
+  for (int64_t c = t.first, count = 0; c < t.last; c += count) {
+    count = kChannels == Channels::kWhole ? K::kLanes : std::min(t.last - c, K::kLanes - c % K::kLanes);
+    if constexpr (kChannels == Channels::kListed)
+      add_taps<K, kChannels>(t, sums, t.x, t.channel_at + c, count, w, ahead);
+    else
+      add_taps<K, kChannels>(t, sums, t.x + c / K::kLanes * t.x_block + c % K::kLanes, nullptr, count, w, ahead);
+    w += t.taps * count * K::kBlocks * K::kLanes;
+  }
+}
+
+template <class K, Channels kChannels>
 [[gnu::always_inline]] inline void convolve(const ConvTile& t) {
   using Lanes = typename K::Lanes;
   constexpr int kPlaces = K::kPlaces;
@@ -67,23 +151,7 @@ template <class K>
     sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
     if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.rest + i / kPlaces * K::kLanes);
   }
-  const float* ahead = t.ahead;
-  const int64_t tap_weights = (t.last - t.first) * K::kBlocks * K::kLanes;
-  for (int64_t row = t.row_first; row < t.row_last; ++row) {
-    for (int64_t column = 0; column < t.columns; ++column) {
-      const float* x = t.x + row * t.x_row + column * t.x_column;
-      const float* w = t.weights + (row * t.columns + column) * tap_weights;
-      const bool misses_first = column < t.front, misses_last = column >= t.columns - t.back;
-      if (K::kStride == 0 || (!misses_first && !misses_last))
-        add_tap<K, 0, kPlaces>(t, sums, x, w, ahead);
-      else if (!misses_last)
-        add_tap<K, 1, kPlaces>(t, sums, x, w, ahead);
-      else if (!misses_first)
-        add_tap<K, 0, kPlaces - 1>(t, sums, x, w, ahead);
-      else
-        add_tap<K, 1, kPlaces - 1>(t, sums, x, w, ahead);
-    }
-  }
+  add_blocks<K, kChannels>(t, sums);
 #pragma GCC unroll 32
   for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
     Lanes sum = sums[i];
@@ -98,25 +166,46 @@ template <int kLanes>
 inline constexpr int kMostPlaces = kLanes == 16 ? 14 : 6;
 
 // The same tile for three instruction sets.
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
 FOR_AVX512 void convolve_16(const ConvTile& t) {
-  convolve<Kind<16, kBlocks, kPlaces, kStride>>(t);
+  convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels>(t);
 }
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
 FOR_AVX2 void convolve_8(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride>>(t);
+  convolve<Kind<8, kBlocks, kPlaces, kStride, true>, kChannels>(t);
+}
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
+void convolve_baseline(const ConvTile& t) {
+  convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels>(t);
+}
+
+// A function for each kind of channels: in one for all, GCC copies sums from register to register between its loops.
+template <int kBlocks, int kPlaces, int kStride>
+void run_16(const ConvTile& t) {
+  constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
+  if (t.channel_at != nullptr) return convolve_16<kBlocks, kPlaces, kStride, kListed>(t);
+  convolve_16<kBlocks, kPlaces, kStride, Channels::kSome>(t);
 }
 template <int kBlocks, int kPlaces, int kStride>
-void convolve_baseline(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride>>(t);
+void run_8(const ConvTile& t) {
+  constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
+  if (t.channel_at != nullptr) return convolve_8<kBlocks, kPlaces, kStride, kListed>(t);
+  if (t.first % 8 == 0 && t.last % 8 == 0) return convolve_8<kBlocks, kPlaces, kStride, Channels::kWhole>(t);
+  convolve_8<kBlocks, kPlaces, kStride, Channels::kSome>(t);
+}
+template <int kBlocks, int kPlaces, int kStride>
+void run_baseline(const ConvTile& t) {
+  constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
+  if (t.channel_at != nullptr) return convolve_baseline<kBlocks, kPlaces, kStride, kListed>(t);
+  convolve_baseline<kBlocks, kPlaces, kStride, Channels::kSome>(t);
 }
 
 template <int kBlocks, int kStride, int... kLess>
 ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_sequence<int, kLess...>) {
   constexpr int kMost8 = kMostPlaces<8>;
-  static constexpr ConvTileKernel k16[] = {convolve_16<kBlocks, kLess + 1, kStride>...};
-  static constexpr ConvTileKernel k8[] = {convolve_8<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
-  static constexpr ConvTileKernel kBaseline[] = {convolve_baseline<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
+  static constexpr ConvTileKernel k16[] = {run_16<kBlocks, kLess + 1, kStride>...};
+  static constexpr ConvTileKernel k8[] = {run_8<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
+  static constexpr ConvTileKernel kBaseline[] = {run_baseline<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
   return (lanes == 16 ? k16 : avx2 ? k8 : kBaseline)[places - 1];
 }
 
@@ -128,7 +217,7 @@ int64_t most_tile_places(int64_t lanes) {
 
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
   constexpr std::make_integer_sequence<int, kMostPlaces<16>> kLess{};
-  const bool avx2 = may_use_avx2();
+  const bool avx2 = processor().has(Instructions::kAvx2);
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
     return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)
            : stride == 1 ? kernel_of<kBlocks, 1>(lanes, avx2, places, kLess)

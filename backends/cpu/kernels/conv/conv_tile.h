@@ -14,10 +14,10 @@ struct ConvTile {
   int64_t x_row, x_column;      // floats from one tap to the next
   int64_t x_place;              // floats from one place's input to the next one's, where the kernel's stride is 0
   int64_t row_first, row_last;  // rows of taps that lie within the input
-  int64_t columns, front,
-      back;              // taps in a row; the first `front` miss the first place, the last `back` the last place
+  int64_t taps, columns;        // of the window, and in a row of it
+  int64_t front, back;   // of a row's taps the first `front` miss the first place, the last `back` the last place
   int64_t first, last;   // input channels
-  const float* weights;  // for each tap and input channel a vector for each output block
+  const float* weights;  // for each block of input channels, tap and input channel a vector for each output block
   bool begins;           // else y has sums of other input channels already
   const float* add;      // what the sums begin with, lies like y; may be y, or null
   const float* bias;     // added last, so that it rounds once: one for each output channel, or null

@@ -13,6 +13,7 @@
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -22,9 +23,9 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-// Multiply-adds that are worth a task of their own; of channels by themselves, which take longer.
-constexpr int64_t kTaskWork = int64_t{1} << 17;
-constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
+// Microseconds at the nominal rate that are worth a task of their own; of channels by themselves, which take longer.
+constexpr double kTaskTime = 1.024;
+constexpr double kDepthwiseTaskTime = 0.512;
 // Pairs of channels, for each place, that Winograd's weights are worth their memory for.
 constexpr int64_t kWinogradWeights = 1000;
 
@@ -80,7 +81,9 @@ int64_t choose_shares(const Geometry& g, int64_t blocks) {
   if (g.size.batch >= threads) return 1;
   int64_t work =
       g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
-  return std::min({blocks, threads, std::max<int64_t>(1, work / (g.depthwise ? kDepthwiseTaskWork : kTaskWork))});
+  return std::min(
+      {blocks, threads,
+       std::max<int64_t>(1, work / processor().multiply_adds(g.depthwise ? kDepthwiseTaskTime : kTaskTime))});
 }
 
 std::vector<Share> cut(const Geometry& g) {

@@ -6,13 +6,17 @@
 
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-// Weights that stay in the second cache in addition to those that are fetched next.
-constexpr int64_t kChunkBytes = 192 << 10;
+// Weights that stay in the second cache in addition to those that are fetched next and the input: 192 KB of 1 MB.
+// Virtual machines may report larger caches than there are.
+int64_t chunk_bytes() {
+  return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
+}
 
 // Blocks go in pairs where two groups' channels do not make both much longer.
 std::vector<OutBlocks> pair_blocks(const ConvSize& size, int64_t taps) {
@@ -48,7 +52,7 @@ Panels::Panels(const ConvSize& size, int64_t taps) : size_(size), taps_(taps), b
   const int64_t lanes = channel_block();
   int64_t longest = 1;
   for (const OutBlocks& b : blocks_) longest = std::max(longest, blocks_of(b.last) - b.first / lanes);
-  const int64_t most = std::max<int64_t>(1, kChunkBytes / (2 * lanes * lanes * taps_ * int64_t{sizeof(float)}));
+  const int64_t most = std::max<int64_t>(1, chunk_bytes() / (2 * lanes * lanes * taps_ * int64_t{sizeof(float)}));
   const int64_t chunks = (longest + most - 1) / most;
   chunk_ = (longest + chunks - 1) / chunks * lanes;
 }
@@ -89,12 +93,12 @@ void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, c
                 row.size() * sizeof(float));
     const float factor = scale.empty() ? 1.0f : scale[static_cast<size_t>(o)];
     const int64_t own = o / out_group * in_group;  // the first channel of its group
-    for (int64_t first = b.first; first < b.last; first = chunk_end(b, first)) {
-      const int64_t end = chunk_end(b, first);
-      float* chunk = to + (first - b.first) * taps_ * width + o - b.block * lanes;
+    for (int64_t first = b.first, end = 0; first < b.last; first = end) {
+      end = std::min(b.last, (first / lanes + 1) * lanes);  // of the block of input channels
+      float* block = to + (first - b.first) * taps_ * width + o - b.block * lanes;
       for (int64_t c = std::max(first, own); c < std::min(end, own + in_group); ++c) {
         for (int64_t tap = 0; tap < taps_; ++tap)
-          chunk[(tap * (end - first) + c - first) * width] = row[static_cast<size_t>((c - own) * taps_ + tap)] * factor;
+          block[(tap * (end - first) + c - first) * width] = row[static_cast<size_t>((c - own) * taps_ + tap)] * factor;
       }
     }
   }

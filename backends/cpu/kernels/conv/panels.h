@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known weights as tiles (kernels/conv/conv_tile.h) read them: for each one or two blocks of output channels a panel,
-// in chunks of input channels that stay in the second cache. Within a chunk: [tap][input channel][output channel].
+// in chunks of input channels that stay in the second cache. Within a block of input channels: [tap][input
+// channel][output channel].
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -12,8 +13,8 @@ namespace {
 
 // Places of a strip: its input stays in the nearest caches while all output blocks are computed.
 constexpr int64_t kStripPlaces = 56;
-// Multiply-adds that are worth a task of their own.
-constexpr int64_t kTaskWork = int64_t{1} << 18;
+// Microseconds at the nominal rate that are worth a task of their own.
+constexpr double kTaskTime = 2.048;
 
 class TiledStep final : public Step {
  public:
@@ -54,14 +55,15 @@ class TiledStep final : public Step {
     const auto groups = static_cast<int64_t>(panels_.blocks().size());
     const int64_t units = strips_ * groups;
     const int64_t each = panels_.count() * work_.out_places / units;
-    parallel(work_.size.batch * units, 1 + kTaskWork / std::max<int64_t>(1, each), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t unit = i % units;
-        const int64_t group = by_channels_ ? unit / strips_ : unit % groups;
-        const int64_t strip = by_channels_ ? unit % strips_ : unit / groups;
-        compute(in, out, i / units, panels_.blocks()[static_cast<size_t>(group)], strip);
-      }
-    });
+    parallel(work_.size.batch * units, 1 + processor().multiply_adds(kTaskTime) / std::max<int64_t>(1, each),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t unit = i % units;
+                 const int64_t group = by_channels_ ? unit / strips_ : unit % groups;
+                 const int64_t strip = by_channels_ ? unit % strips_ : unit / groups;
+                 compute(in, out, i / units, panels_.blocks()[static_cast<size_t>(group)], strip);
+               }
+             });
     if (clears_) clear_padding(out[0]);
     return std::nullopt;
   }
@@ -109,6 +111,7 @@ class TiledStep final : public Step {
     tile.x_row = w.x_row;
     tile.x_column = w.x_column;
     tile.x_place = w.x_place;
+    tile.taps = w.taps;
     tile.columns = w.columns;
     tile.y_block = w.y_block;
     tile.y_place = w.y_place;

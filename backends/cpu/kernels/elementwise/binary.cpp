@@ -9,6 +9,8 @@
 #include "kernels/common/support.h"
 #include "kernels/elementwise/formula.h"
 #include "kernels/elementwise/select_row.h"
+#include "kernels/simd/lanes.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 namespace {
@@ -28,8 +30,8 @@ struct Loop {
 };
 
 template <class R, class A, class B, class Formula>
-void compute_row(const AnyFormula& any, const void* from_a, int64_t stride_a, const void* from_b, int64_t stride_b,
-                 void* to, int64_t n) {
+[[gnu::always_inline]] inline void compute_elements(const AnyFormula& any, const void* from_a, int64_t stride_a,
+                                                    const void* from_b, int64_t stride_b, void* to, int64_t n) {
   const Formula formula = any.as<Formula>();
   const auto* a = static_cast<const A*>(from_a);
   const auto* b = static_cast<const B*>(from_b);
@@ -60,9 +62,24 @@ void compute_row(const AnyFormula& any, const void* from_a, int64_t stride_a, co
 }
 
 template <class R, class A, class B, class Formula>
+void compute_row(const AnyFormula& any, const void* a, int64_t stride_a, const void* b, int64_t stride_b, void* to,
+                 int64_t n) {
+  compute_elements<R, A, B, Formula>(any, a, stride_a, b, stride_b, to, n);
+}
+template <class Formula>
+FOR_AVX2 void compute_floats_avx2(const AnyFormula& any, const void* a, int64_t stride_a, const void* b,
+                                  int64_t stride_b, void* to, int64_t n) {
+  compute_elements<float, float, float, Formula>(any, a, stride_a, b, stride_b, to, n);
+}
+
+template <class R, class A, class B, class Formula>
 Loop loop_of(const Formula& formula) {
   constexpr bool kFloats = std::is_same_v<R, float> && std::is_same_v<A, float> && std::is_same_v<B, float>;
-  return {compute_row<R, A, B, Formula>, AnyFormula(formula), sizeof(A), sizeof(B), sizeof(R), kFloats};
+  Loop::Row row = compute_row<R, A, B, Formula>;
+  if constexpr (kFloats) {
+    if (processor().has(Instructions::kAvx2)) row = compute_floats_avx2<Formula>;
+  }
+  return {row, AnyFormula(formula), sizeof(A), sizeof(B), sizeof(R), kFloats};
 }
 
 void compute(const Loop& loop, const Broadcast<2>& walk, const void* a, const void* b, void* r) {

@@ -13,10 +13,10 @@ namespace backplane::cpu {
 
 namespace {
 
-CLONES void add_row(const float* x, const float* shift, float* y, int64_t n) {
+CLONED void add_row(const float* x, const float* shift, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] + shift[i];
 }
-CLONES void quick_gelu_row(const float* x, float* y, int64_t n, float alpha) {
+CLONED void quick_gelu_row(const float* x, float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * sigmoid_formula(alpha * x[i]);
 }
 
@@ -46,7 +46,7 @@ struct BySigmoid {
   C operator()(C x) const {
     return x / (1 + std::exp(-static_cast<C>(alpha) * x));
   }
-  void row(const float* x, float* y, int64_t n) const { quick_gelu_row(x, y, n, alpha); }
+  void row(const float* x, float* y, int64_t n) const { clone_of<quick_gelu_row>(x, y, n, alpha); }
   float alpha;
 };
 
@@ -63,7 +63,7 @@ void run_floats(const Formula& formula, const float* x, const float* bias, int64
   if (bias == nullptr) return formula.row(x + begin, y + begin, end - begin);
   while (begin < end) {
     const int64_t n = std::min(end - begin, width - begin % width);
-    add_row(x + begin, bias + begin % width, y + begin, n);
+    clone_of<add_row>(x + begin, bias + begin % width, y + begin, n);
     formula.row(y + begin, y + begin, n);
     begin += n;
   }

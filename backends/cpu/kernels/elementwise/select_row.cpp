@@ -37,16 +37,16 @@ template <class T>
   }
 }
 
-CLONES void select_1(const SelectRow& row) {
+CLONED void select_1(const SelectRow& row) {
   select<uint8_t>(row);
 }
-CLONES void select_2(const SelectRow& row) {
+CLONED void select_2(const SelectRow& row) {
   select<uint16_t>(row);
 }
-CLONES void select_4(const SelectRow& row) {
+CLONED void select_4(const SelectRow& row) {
   select<uint32_t>(row);
 }
-CLONES void select_8(const SelectRow& row) {
+CLONED void select_8(const SelectRow& row) {
   select<uint64_t>(row);
 }
 
@@ -54,10 +54,10 @@ CLONES void select_8(const SelectRow& row) {
 
 void select_row(const SelectRow& row, int64_t size) {
   const bool dense = row.condition_stride == 1 && row.a_stride <= 1 && row.b_stride <= 1;
-  if (dense && size == 1) return select_1(row);
-  if (dense && size == 2) return select_2(row);
-  if (dense && size == 4) return select_4(row);
-  if (dense && size == 8) return select_8(row);
+  if (dense && size == 1) return clone_of<select_1>(row);
+  if (dense && size == 2) return clone_of<select_2>(row);
+  if (dense && size == 4) return clone_of<select_4>(row);
+  if (dense && size == 8) return clone_of<select_8>(row);
   dispatch_size(size, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *a = static_cast<const T*>(row.a), *b = static_cast<const T*>(row.b);

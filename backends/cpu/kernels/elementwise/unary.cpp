@@ -10,8 +10,8 @@
 #include "kernels/post_op/activation.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/vector_math.h"
-#include "runtime/isa.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 namespace {
@@ -45,7 +45,7 @@ FOR_AVX2 void compute_floats_avx2(const AnyFormula& any, const void* from, void*
 template <class T, class R, class Formula>
 decltype(Loop::row) row_of() {
   if constexpr (std::is_same_v<T, float> && std::is_same_v<R, float>) {
-    if (may_use_avx2()) return compute_floats_avx2<Formula>;
+    if (processor().has(Instructions::kAvx2)) return compute_floats_avx2<Formula>;
   }
   return compute_row<T, R, Formula>;
 }

@@ -135,7 +135,7 @@ struct Neighbours {
   uint32_t kept[4][kChunk];
   float weight[4][kChunk];
 };
-CLONES void add_neighbours(const float* plane, const int32_t* index, const uint32_t* kept, const float* weight,
+CLONED void add_neighbours(const float* plane, const int32_t* index, const uint32_t* kept, const float* weight,
                            float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
@@ -165,7 +165,7 @@ void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, 
         const float* plane = x + c * height * width;
         float* sums = y + c * results + first;
         std::fill_n(sums, n, 0.0f);
-        for (int k = 0; k < 4; ++k) add_neighbours(plane, all.index[k], all.kept[k], all.weight[k], sums, n);
+        for (int k = 0; k < 4; ++k) clone_of<add_neighbours>(plane, all.index[k], all.kept[k], all.weight[k], sums, n);
       }
     }
   });

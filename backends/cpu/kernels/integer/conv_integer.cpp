@@ -85,10 +85,10 @@ template <class T>
 [[gnu::always_inline]] inline void add_products(const T* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
   for (int64_t c = 0; c < n; ++c) sums[c] += static_cast<uint32_t>((x[c] - zero) * w[c]);
 }
-CLONES void add_signed(const int8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
+CLONED void add_signed(const int8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
   add_products(x, w, sums, n, zero);
 }
-CLONES void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
+CLONED void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
   add_products(x, w, sums, n, zero);
 }
 
@@ -118,9 +118,10 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
             first + i,
             [&](int64_t t, int64_t at) {
               if (x_signed)
-                add_signed(reinterpret_cast<const int8_t*>(x) + at * n, weights + t * n, to, n, x_zero.values()[0]);
+                clone_of<add_signed>(reinterpret_cast<const int8_t*>(x) + at * n, weights + t * n, to, n,
+                                     x_zero.values()[0]);
               else
-                add_unsigned(x + at * n, weights + t * n, to, n, x_zero.values()[0]);
+                clone_of<add_unsigned>(x + at * n, weights + t * n, to, n, x_zero.values()[0]);
             },
             [](int64_t) {});
       }

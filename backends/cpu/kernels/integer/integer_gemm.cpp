@@ -33,7 +33,7 @@ constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
 
 // ---- B: groups of `lanes` columns, and the sums of these
 
-CLONES void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
+CLONED void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
   for (int64_t l = 0; l < lanes; ++l) {
     const uint32_t w0 = b[l], w1 = b[row + l], w2 = b[2 * row + l], w3 = b[3 * row + l];
     const uint32_t word = (w0 | w1 << 8 | w2 << 16 | w3 << 24) ^ flip;
@@ -53,12 +53,12 @@ void pack_pairs(const T* b, int64_t row, int64_t lanes, uint32_t* to, uint32_t* 
 
 // ---- A: the groups of a row, those of the other rows of its tile between them
 
-CLONES uint32_t sum_of_codes(const int8_t* a, int64_t k) {
+CLONED uint32_t sum_of_signed(const int8_t* a, int64_t k) {
   int32_t sum = 0;
   for (int64_t l = 0; l < k; ++l) sum += a[l];
   return static_cast<uint32_t>(sum);
 }
-CLONES uint32_t sum_of_codes(const uint8_t* a, int64_t k) {
+CLONED uint32_t sum_of_unsigned(const uint8_t* a, int64_t k) {
   uint32_t sum = 0;
   for (int64_t l = 0; l < k; ++l) sum += a[l];
   return sum;
@@ -165,7 +165,7 @@ void IntegerGemm::pack_matrix(const void* b, bool is_signed, uint32_t* matrix) c
           row = lanes;
         }
         if (bytes)
-          pack_bytes(from, row, flip, lanes, to, sums);
+          clone_of<pack_bytes>(from, row, flip, lanes, to, sums);
         else if (is_signed)
           pack_pairs(reinterpret_cast<const int8_t*>(from), row, lanes, to, sums);
         else
@@ -184,7 +184,8 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
       const auto* unsigned_codes =
           static_cast<const uint8_t*>(p.caller.row_at(p.caller.row_function, p.index, row, buffer));
       const auto* codes = reinterpret_cast<const int8_t*>(unsigned_codes);
-      uint32_t sum = p.a_signed ? sum_of_codes(codes, size_.k) : sum_of_codes(unsigned_codes, size_.k);
+      uint32_t sum =
+          p.a_signed ? clone_of<sum_of_signed>(codes, size_.k) : clone_of<sum_of_unsigned>(unsigned_codes, size_.k);
       sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
       const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
       p.places.row_zero[row] = zero;

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 // One instruction does the work, for which the compiler's vectors have no operator: it is written as assembly.
 // Analyzers look at a function without the instructions that its callers may use, and then refuse the registers.
@@ -34,6 +34,17 @@ struct Vnni : Machine<16, 14, true> {
   template <int kBlocks, int kRows>
   [[gnu::target("arch=x86-64-v4")]] static void run(const IntegerTile& t) {
     multiply_tile<Vnni, kBlocks, kRows>(t);
+  }
+};
+
+struct AvxVnni : Machine<8, 6, true> {
+  [[gnu::always_inline]] static inline void add(Lanes& sum, const Lanes& b, const uint32_t& a) {
+    const Lanes row = Lanes{} + a;
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(b), "x"(row));
+  }
+  template <int kBlocks, int kRows>
+  [[gnu::target("arch=x86-64-v3")]] static void run(const IntegerTile& t) {
+    multiply_tile<AvxVnni, kBlocks, kRows>(t);
   }
 };
 
@@ -114,8 +125,9 @@ constexpr IntegerTiles kTiles{M::kLanes, M::kMostRows, M::kBytes, [](int64_t blo
 
 const IntegerTiles& integer_tiles() {
 #ifdef WIDE_TILES
-  if (may_use_avx512_vnni()) return kTiles<Vnni>;
-  if (may_use_avx2()) return kTiles<Avx2>;
+  if (processor().vnni) return kTiles<Vnni>;
+  if (processor().instructions == Instructions::kAvx2Vnni) return kTiles<AvxVnni>;
+  if (processor().has(Instructions::kAvx2)) return kTiles<Avx2>;
 #endif
   return kTiles<Baseline>;
 }

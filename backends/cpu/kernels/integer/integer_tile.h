@@ -33,7 +33,7 @@ struct IntegerTiles {
   int64_t group() const { return bytes ? 4 : 2; }
 };
 
-// The best within the limit of instruction sets (`ONEDNN_MAX_CPU_ISA`).
+// The best within the limit of instruction sets.
 const IntegerTiles& integer_tiles();
 
 }  // namespace backplane::cpu

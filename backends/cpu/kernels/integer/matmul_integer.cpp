@@ -15,10 +15,10 @@ namespace {
 constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3, kScale = 4;
 
 // The floats take the memory of the sums: each is read before it is written.
-CLONES void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
+CLONED void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scale;
 }
-CLONES void scale_each(const int32_t* sums, float* y, int64_t count, const float* scales) {
+CLONED void scale_each(const int32_t* sums, float* y, int64_t count, const float* scales) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scales[i];
 }
 
@@ -98,9 +98,9 @@ std::unique_ptr<Kernel> make_scaled_matmul() {
 void scale_sums(int32_t* sums, int64_t count, const float* scales, bool one) {
   auto* y = reinterpret_cast<float*>(sums);
   if (one)
-    scale_by_one(sums, y, count, *scales);
+    clone_of<scale_by_one>(sums, y, count, *scales);
   else
-    scale_each(sums, y, count, scales);
+    clone_of<scale_each>(sums, y, count, scales);
 }
 
 }  // namespace backplane::cpu

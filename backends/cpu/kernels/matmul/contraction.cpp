@@ -7,6 +7,7 @@
 #include "kernels/onednn/onednn.h"
 #include "kernels/simd/clones.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -15,9 +16,9 @@ namespace {
 
 using Axes = Contraction::Axes;
 
-constexpr int64_t kLeastProduct = 512;           // multiply-adds below which a call costs more than the product
-constexpr int64_t kTaskWork = int64_t{1} << 18;  // multiply-adds of matrix products that are worth a task
-constexpr int64_t kRowPiece = 4096;              // of a row, so that one long row is work for all threads
+constexpr int64_t kLeastProduct = 512;  // multiply-adds below which a call costs more than the product
+constexpr double kTaskTime = 2.048;     // microseconds of matrix products that are worth a task
+constexpr int64_t kRowPiece = 4096;     // of a row, so that one long row is work for all threads
 
 // A dimension of a group: what an operand's or the result's stride along it is.
 struct Axis {
@@ -69,7 +70,7 @@ Dimensions dense(const Group& batch, int64_t inner) {
   return result;
 }
 
-CLONES float dot(const float* a, const float* b, int64_t n) {
+CLONED float dot(const float* a, const float* b, int64_t n) {
   constexpr int64_t kSums = 32;
   float sums[kSums] = {};
   int64_t i = 0;
@@ -81,7 +82,7 @@ CLONES float dot(const float* a, const float* b, int64_t n) {
     for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
   return sums[0] + rest;
 }
-CLONES float sum(const float* a, int64_t n) {
+CLONED float sum(const float* a, int64_t n) {
   constexpr int64_t kSums = 32;
   float sums[kSums] = {};
   int64_t i = 0;
@@ -94,25 +95,25 @@ CLONES float sum(const float* a, int64_t n) {
   return sums[0] + rest;
 }
 float dot_along(const ContractedAxis& axis, const float* a, const float* b) {
-  if (axis.a == 1 && axis.b == 1) return dot(a, b, axis.extent);
-  if (axis.a == 1 && axis.b == 0) return sum(a, axis.extent) * *b;
-  if (axis.a == 0 && axis.b == 1) return sum(b, axis.extent) * *a;
+  if (axis.a == 1 && axis.b == 1) return clone_of<dot>(a, b, axis.extent);
+  if (axis.a == 1 && axis.b == 0) return clone_of<sum>(a, axis.extent) * *b;
+  if (axis.a == 0 && axis.b == 1) return clone_of<sum>(b, axis.extent) * *a;
   float total = 0;
   for (int64_t i = 0; i < axis.extent; ++i) total += a[i * axis.a] * b[i * axis.b];
   return total;
 }
 
-CLONES void add_products(const float* a, const float* b, float* y, int64_t n) {
+CLONED void add_products(const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
 }
-CLONES void add_scaled(const float* a, float b, float* y, int64_t n) {
+CLONED void add_scaled(const float* a, float b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b;
 }
 // y += a · b along the axis.
 void add_along(const ContractedAxis& axis, const float* a, const float* b, float* y, int64_t n) {
-  if (axis.a == 1 && axis.b == 1) return add_products(a, b, y, n);
-  if (axis.a == 1 && axis.b == 0) return add_scaled(a, *b, y, n);
-  if (axis.a == 0 && axis.b == 1) return add_scaled(b, *a, y, n);
+  if (axis.a == 1 && axis.b == 1) return clone_of<add_products>(a, b, y, n);
+  if (axis.a == 1 && axis.b == 0) return clone_of<add_scaled>(a, *b, y, n);
+  if (axis.a == 0 && axis.b == 1) return clone_of<add_scaled>(b, *a, y, n);
   for (int64_t i = 0; i < n; ++i) y[i] += a[i * axis.a] * b[i * axis.b];
 }
 
@@ -223,19 +224,20 @@ void Contraction::run_products(const float* a, const float* b, float* y, float* 
   a = ready(p.a, a);
   b = ready(p.b, b);
   float* to = p.y.copy ? scratch + p.y.at : y;
-  parallel(p.y.batch.positions(), 1 + kTaskWork / (p.m * p.n * p.k), [&](int64_t begin, int64_t end) {
-    Odometer at_a(p.a.batch, begin), at_b(p.b.batch, begin), at_y(p.y.batch, begin);
-    for (int64_t i = begin; i < end; ++i, at_a.next(), at_b.next(), at_y.next()) {
-      const Matrix left{a + at_a.offset(), p.a.stride, p.a.transposed};
-      const Matrix right{b + at_b.offset(), p.b.stride, p.b.transposed};
-      float* result = to + at_y.offset();
-      if (!p.y.transposed)
-        sgemm(p.m, p.n, p.k, 1, left, right, 0, result, p.y.stride);
-      else  // (A · B)ᵀ = Bᵀ · Aᵀ
-        sgemm(p.n, p.m, p.k, 1, {right.data, right.stride, !right.transposed},
-              {left.data, left.stride, !left.transposed}, 0, result, p.y.stride);
-    }
-  });
+  parallel(p.y.batch.positions(), 1 + processor().multiply_adds(kTaskTime) / (p.m * p.n * p.k),
+           [&](int64_t begin, int64_t end) {
+             Odometer at_a(p.a.batch, begin), at_b(p.b.batch, begin), at_y(p.y.batch, begin);
+             for (int64_t i = begin; i < end; ++i, at_a.next(), at_b.next(), at_y.next()) {
+               const Matrix left{a + at_a.offset(), p.a.stride, p.a.transposed};
+               const Matrix right{b + at_b.offset(), p.b.stride, p.b.transposed};
+               float* result = to + at_y.offset();
+               if (!p.y.transposed)
+                 sgemm(p.m, p.n, p.k, 1, left, right, 0, result, p.y.stride);
+               else  // (A · B)ᵀ = Bᵀ · Aᵀ
+                 sgemm(p.n, p.m, p.k, 1, {right.data, right.stride, !right.transposed},
+                       {left.data, left.stride, !left.transposed}, 0, result, p.y.stride);
+             }
+           });
   if (p.y.copy) (*p.y.copy)(to, y);
 }
 

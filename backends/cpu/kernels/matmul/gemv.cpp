@@ -16,7 +16,7 @@ constexpr int64_t kTaskElements = int64_t{1} << 16;  // of the matrix
 constexpr int64_t kColumns = 1024;                   // of a strip: its sums stay in the nearest cache
 
 // Four rows of b at once with two sums each hide the latency of the additions.
-CLONES void dot_rows(int64_t rows, int64_t k, const float* x, const float* b, float* y) {
+CLONED void dot_rows(int64_t rows, int64_t k, const float* x, const float* b, float* y) {
   for (int64_t first = 0; first < rows; first += 4) {
     const int64_t count = rows - first < 4 ? rows - first : 4;
     const float* row[4];
@@ -39,7 +39,7 @@ CLONES void dot_rows(int64_t rows, int64_t k, const float* x, const float* b, fl
   }
 }
 
-CLONES void add_rows(int64_t k, int64_t columns, int64_t stride, const float* x, const float* b, float* y) {
+CLONED void add_rows(int64_t k, int64_t columns, int64_t stride, const float* x, const float* b, float* y) {
   for (int64_t j = 0; j < columns; ++j) y[j] = 0;
   int64_t l = 0;
   for (; l + 4 <= k; l += 4) {
@@ -60,7 +60,7 @@ void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const floa
   parallel((n + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * block, rows = std::min(block, n - first);
-      for (int64_t r = 0; r < m; ++r) dot_rows(rows, k, x + r * k, b + first * k, y + r * n + first);
+      for (int64_t r = 0; r < m; ++r) clone_of<dot_rows>(rows, k, x + r * k, b + first * k, y + r * n + first);
     }
   });
 }
@@ -70,7 +70,7 @@ void gemv(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float
   parallel((n + columns - 1) / columns, 1 + kTaskElements / (1 + columns * k), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * columns, count = std::min(columns, n - first);
-      for (int64_t r = 0; r < m; ++r) add_rows(k, count, n, x + r * k, b + first, y + r * n + first);
+      for (int64_t r = 0; r < m; ++r) clone_of<add_rows>(k, count, n, x + r * k, b + first, y + r * n + first);
     }
   });
 }

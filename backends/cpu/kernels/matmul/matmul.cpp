@@ -13,6 +13,7 @@
 #include "runtime/implementations.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -160,7 +161,7 @@ Plan plan_batch(const PlanContext&, MatMulProblem& p) {
   return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
     const auto batch = static_cast<int64_t>(s.a_offsets.size());
     // Many small products run side by side, large ones are spread themselves.
-    int64_t grain = std::max<int64_t>(1, (int64_t{1} << 18) / std::max<int64_t>(1, s.m * s.n * s.k));
+    int64_t grain = std::max<int64_t>(1, processor().multiply_adds(2.048) / std::max<int64_t>(1, s.m * s.n * s.k));
     parallel(batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<size_t>(i);

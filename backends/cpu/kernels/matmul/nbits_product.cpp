@@ -14,26 +14,27 @@ typedef uint32_t Words __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t DoubleWords __attribute__((vector_size(32)));
 typedef uint32_t WordLanes __attribute__((vector_size(64)));
 typedef int32_t CodeLanes __attribute__((vector_size(64)));
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
 constexpr int64_t kCodeBytes = 16;      // that are read at once, as four words
 constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the nearest cache
 
 // Four words, four times, each time shifted to their next value: lane 4 * g + w holds value 4 * part + g of word w.
 template <int kBits>
-[[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, FloatLanes& to) {
+[[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, Lanes& to) {
   constexpr WordLanes kShifts = WordLanes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3} * kBits;
   const Words w = *reinterpret_cast<const Words*>(from);
   const DoubleWords twice = __builtin_shufflevector(w, w, 0, 1, 2, 3, 4, 5, 6, 7);
   const WordLanes words = __builtin_shufflevector(twice, twice, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const WordLanes codes = words >> (kShifts + static_cast<uint32_t>(part * 4 * kBits)) & ((1u << kBits) - 1);
-  to = __builtin_convertvector(reinterpret_cast<CodeLanes>(codes), FloatLanes);
+  to = __builtin_convertvector(reinterpret_cast<CodeLanes>(codes), Lanes);
 }
 
 // Lane i of the result is the sum of vector i of 16.
-[[gnu::always_inline]] inline void sum_each(FloatLanes* vectors, FloatLanes& to) {
+[[gnu::always_inline]] inline void sum_each(Lanes* vectors, Lanes& to) {
   for (int count = 8; count > 0; count /= 2) {
     for (int64_t i = 0; i < count; ++i) {
-      const FloatLanes a = vectors[2 * i], b = vectors[2 * i + 1];
+      const Lanes a = vectors[2 * i], b = vectors[2 * i + 1];
       vectors[i] = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
                    __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     }
@@ -43,10 +44,10 @@ template <int kBits>
 
 // Each result is, or is added, the sum of its lanes.
 template <int kRows, int kColumns>
-[[gnu::always_inline]] inline void finish_tile(const FloatLanes (&sums)[kRows][kColumns], float* y, int64_t n,
+[[gnu::always_inline]] inline void finish_tile(const Lanes (&sums)[kRows][kColumns], float* y, int64_t n,
                                                bool is_first) {
   static_assert(int64_t{kRows} * kColumns <= kFloatLanes);
-  FloatLanes all[kFloatLanes] = {}, totals;
+  Lanes all[kFloatLanes] = {}, totals;
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns; ++c) all[r * kColumns + c] = sums[r][c];
   }
@@ -65,13 +66,13 @@ template <int kBits, int kRows, int kColumns>
                                                  int64_t last, float* y, int64_t n) {
   constexpr int kParts = 8 / kBits;
   const int64_t length = b.length(), bytes = b.column_bytes(), steps = b.block * kBits / 8 / kCodeBytes;
-  FloatLanes sums[kRows][kColumns] = {};
+  Lanes sums[kRows][kColumns] = {};
   for (int64_t block = first; block < last; ++block) {
     const float* row = x + block * b.block;
     for (int64_t step = 0; step < steps; ++step, row += kParts * kFloatLanes) {
 #pragma GCC unroll 4
       for (int p = 0; p < kParts; ++p) {
-        FloatLanes weights[kColumns];
+        Lanes weights[kColumns];
 #pragma GCC unroll 4
         for (int c = 0; c < kColumns; ++c) {
           const int64_t at = (column + c) * b.blocks + block;
@@ -81,7 +82,7 @@ template <int kBits, int kRows, int kColumns>
         }
 #pragma GCC unroll 8
         for (int r = 0; r < kRows; ++r) {
-          const FloatLanes v = *reinterpret_cast<const FloatLanes*>(row + r * length + p * kFloatLanes);
+          const Lanes v = *reinterpret_cast<const Lanes*>(row + r * length + p * kFloatLanes);
 #pragma GCC unroll 4
           for (int c = 0; c < kColumns; ++c) sums[r][c] += weights[c] * v;
         }
@@ -128,9 +129,9 @@ template <int kBits>
       for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 4
         for (int p = 0; p < kParts; ++p, strip += kFloatLanes) {
-          FloatLanes weights;
+          Lanes weights;
           unpack<kBits>(from + step * kCodeBytes, p, weights);
-          *reinterpret_cast<FloatLanes*>(strip) = (weights - zero) * scale;
+          *reinterpret_cast<Lanes*>(strip) = (weights - zero) * scale;
         }
       }
     }
@@ -141,14 +142,14 @@ template <int kBits>
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_strip_tile(const float* x, const float* strip, int64_t length, float* y,
                                                        int64_t n, bool is_first) {
-  FloatLanes sums[kRows][kColumns] = {};
+  Lanes sums[kRows][kColumns] = {};
   for (int64_t i = 0; i < length; i += kFloatLanes) {
-    FloatLanes weights[kColumns];
+    Lanes weights[kColumns];
 #pragma GCC unroll 4
-    for (int c = 0; c < kColumns; ++c) weights[c] = *reinterpret_cast<const FloatLanes*>(strip + c * length + i);
+    for (int c = 0; c < kColumns; ++c) weights[c] = *reinterpret_cast<const Lanes*>(strip + c * length + i);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i * kRows + r * kFloatLanes);
+      const Lanes v = *reinterpret_cast<const Lanes*>(x + i * kRows + r * kFloatLanes);
 #pragma GCC unroll 4
       for (int c = 0; c < kColumns; ++c) sums[r][c] += weights[c] * v;
     }
@@ -168,7 +169,7 @@ template <int kRows>
 [[gnu::always_inline]] inline void lay_side_by_side(const float* x, int64_t stride, int64_t length, float* to) {
   for (int64_t i = 0; i < length; i += kFloatLanes) {
     for (int r = 0; r < kRows; ++r, to += kFloatLanes)
-      *reinterpret_cast<FloatLanes*>(to) = *reinterpret_cast<const FloatLanes*>(x + r * stride + i);
+      *reinterpret_cast<Lanes*>(to) = *reinterpret_cast<const Lanes*>(x + r * stride + i);
   }
 }
 
@@ -194,15 +195,15 @@ template <int kBits>
   }
 }
 
-CLONES void multiply_2(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+CLONED void multiply_2(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
                        std::vector<float>& scratch) {
   multiply<2>(b, x, rows, columns, y, n, scratch);
 }
-CLONES void multiply_4(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+CLONED void multiply_4(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
                        std::vector<float>& scratch) {
   multiply<4>(b, x, rows, columns, y, n, scratch);
 }
-CLONES void multiply_8(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
+CLONED void multiply_8(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
                        std::vector<float>& scratch) {
   multiply<8>(b, x, rows, columns, y, n, scratch);
 }
@@ -223,7 +224,9 @@ void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, 
 
 void multiply_nbits(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
                     std::vector<float>& scratch) {
-  (b.bits == 2 ? multiply_2 : b.bits == 4 ? multiply_4 : multiply_8)(b, x, rows, columns, y, n, scratch);
+  (b.bits == 2   ? clone_of<multiply_2>
+   : b.bits == 4 ? clone_of<multiply_4>
+                 : clone_of<multiply_8>)(b, x, rows, columns, y, n, scratch);
 }
 
 }  // namespace backplane::cpu

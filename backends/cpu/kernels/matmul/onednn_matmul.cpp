@@ -7,6 +7,7 @@
 #include "kernels/post_op/activation.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -15,9 +16,9 @@ namespace {
 using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
-// Multiply-adds that are worth a task of their own, the columns that oneDNN's kernels work on together, and the rows
-// whose share of A stays in the second cache.
-constexpr int64_t kTaskWork = int64_t{1} << 21;
+// Microseconds of products that are worth a task of their own, the columns that oneDNN's kernels work on together, and
+// the rows whose share of A stays in the second cache.
+constexpr double kTaskTime = 16.384;
 constexpr int64_t kColumnBlock = 64;
 constexpr int64_t kRows = 256;
 
@@ -111,7 +112,7 @@ class KnownProductStep final : public Step {
   // Two shares a thread, so that one that starts late has less to do; fewer where they would be small.
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
-    const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / kTaskWork);
+    const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / processor().multiply_adds(kTaskTime));
     const int64_t count = threads_ == 1 ? 1 : std::min<int64_t>({blocks, 2 * threads_, worth});
     for (int64_t s = 0; s < count; ++s) {
       const int64_t first = s * blocks / count * kColumnBlock;

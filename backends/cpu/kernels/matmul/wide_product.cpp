@@ -69,13 +69,13 @@ template <class T>
   for (; i < t.m; ++i) multiply_tile<T, 1>(t.a + i * t.k, t.k, panel, t.c + i * t.n + first, t.n, columns);
 }
 
-CLONES void multiply_doubles(const Task<double>& t, int64_t first, double* panel) {
+CLONED void multiply_doubles(const Task<double>& t, int64_t first, double* panel) {
   multiply_panel(t, first, panel);
 }
-CLONES void multiply_words(const Task<uint32_t>& t, int64_t first, uint32_t* panel) {
+CLONED void multiply_words(const Task<uint32_t>& t, int64_t first, uint32_t* panel) {
   multiply_panel(t, first, panel);
 }
-CLONES void multiply_long_words(const Task<uint64_t>& t, int64_t first, uint64_t* panel) {
+CLONED void multiply_long_words(const Task<uint64_t>& t, int64_t first, uint64_t* panel) {
   multiply_panel(t, first, panel);
 }
 
@@ -105,11 +105,11 @@ bool has_wide_product(bp_dtype_t dtype) {
 
 void wide_product(bp_dtype_t dtype, int64_t m, int64_t n, int64_t k, const void* a, const void* b, void* c) {
   if (dtype == BP_DTYPE_DOUBLE)
-    run(multiply_doubles, m, n, k, a, b, c);
+    run(clone_of<multiply_doubles>, m, n, k, a, b, c);
   else if (dtype == BP_DTYPE_INT32 || dtype == BP_DTYPE_UINT32)
-    run(multiply_words, m, n, k, a, b, c);
+    run(clone_of<multiply_words>, m, n, k, a, b, c);
   else
-    run(multiply_long_words, m, n, k, a, b, c);
+    run(clone_of<multiply_long_words>, m, n, k, a, b, c);
 }
 
 }  // namespace backplane::cpu

@@ -60,18 +60,19 @@ template <class T>
   }
   return {low, high};
 }
-CLONES Extremes extremes_of_narrow(const int32_t* x, int64_t n) {
+CLONED Extremes extremes_of_narrow(const int32_t* x, int64_t n) {
   return extremes_of(x, n);
 }
-CLONES Extremes extremes_of_wide(const int64_t* x, int64_t n) {
+CLONED Extremes extremes_of_wide(const int64_t* x, int64_t n) {
   return extremes_of(x, n);
 }
 
 bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
   std::atomic<bool> fine = true;
   parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-    const Extremes e = indices.dtype == BP_DTYPE_INT32 ? extremes_of_narrow(indices.as<int32_t>() + begin, end - begin)
-                                                       : extremes_of_wide(indices.as<int64_t>() + begin, end - begin);
+    const Extremes e = indices.dtype == BP_DTYPE_INT32
+                           ? clone_of<extremes_of_narrow>(indices.as<int32_t>() + begin, end - begin)
+                           : clone_of<extremes_of_wide>(indices.as<int64_t>() + begin, end - begin);
     if (e.low < -extent || e.high >= extent) fine = false;
   });
   return fine;

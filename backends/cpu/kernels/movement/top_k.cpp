@@ -49,7 +49,7 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
 // ----------------------------------------------------------------
 
 // Larger for what comes first; NaN is larger than all numbers, both zeros are one.
-CLONES void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
+CLONED void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
   for (int64_t i = 0; i < n; ++i) {
     const float value = x[i] + 0.0f;
     const auto bits = __builtin_bit_cast(int32_t, value);
@@ -58,7 +58,7 @@ CLONES void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
     keys[i] = largest ? key : ~key;
   }
 }
-CLONES bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
+CLONED bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
   int32_t above = 0;
   for (int64_t i = 0; i < n; ++i) above |= keys[i] > threshold ? 1 : 0;
   return above != 0;
@@ -83,7 +83,7 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   bool full = false;  // the threshold is that of k elements before
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
-    if (full && !any_above(keys + from, end - from, threshold)) continue;
+    if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;
     // Which ones they are cannot be predicted: no branch depends on it.
     std::array<int64_t, kPiece> found;
     size_t count = 0;
@@ -106,7 +106,7 @@ void top_k_floats(const float* x, float* values, int64_t* indices, int64_t rows,
     std::vector<int32_t> keys(static_cast<size_t>(n));
     std::vector<uint64_t> best;
     for (int64_t row = begin; row < end; ++row) {
-      order_keys(x + row * n, keys.data(), n, largest);
+      clone_of<order_keys>(x + row * n, keys.data(), n, largest);
       choose(keys.data(), n, k, best);
       for (int64_t r = 0; r < k; ++r) {
         const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(best[static_cast<size_t>(r)]));

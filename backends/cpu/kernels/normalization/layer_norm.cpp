@@ -172,12 +172,13 @@ Verdict supports_group_norm(const Node& node) {
   return same_type(node, 0, 2);
 }
 
-CLONES Statistics statistics_of_floats(const float* x, int64_t n, double epsilon) {
-  const auto [mean, square] = moments_of(x, n);
+template <int kBytes>
+CLONED Statistics statistics_of_floats(const float* x, int64_t n, double epsilon) {
+  const auto [mean, square] = moments_of<kBytes>(x, n);
   return {mean, 1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + epsilon)};
 }
 
-CLONES void move_and_scale(const float* x, float* y, int64_t n, float mean, float scale, float bias) {
+CLONED void move_and_scale(const float* x, float* y, int64_t n, float mean, float scale, float bias) {
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
 }
 
@@ -197,7 +198,9 @@ Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups,
       const int64_t n = channels / count * pixels;
       const auto statistics_of = [&](const T* x) {
         if constexpr (std::is_same_v<T, float>) {
-          if (!plain) return statistics_of_floats(x, n, epsilon);
+          if (!plain)
+            return clone_of<statistics_of_floats<64>, statistics_of_floats<32>, statistics_of_floats<16>>(x, n,
+                                                                                                          epsilon);
         }
         return statistics(x, n, epsilon, true);
       };
@@ -212,8 +215,8 @@ Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups,
                          bias = static_cast<double>(in[2].as<T>()[channel]);
             if constexpr (std::is_same_v<T, float>) {
               if (!plain) {
-                move_and_scale(x + i, y + i, pixels, static_cast<float>(s.mean), static_cast<float>(scale),
-                               in[2].as<float>()[channel]);
+                clone_of<move_and_scale>(x + i, y + i, pixels, static_cast<float>(s.mean), static_cast<float>(scale),
+                                         in[2].as<float>()[channel]);
                 continue;
               }
             }
@@ -298,24 +301,26 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
 }
 
 // A row divided by its norm, of 1 or 2; zeros stay zeros.
-CLONES void lp_row(const float* x, float* y, int64_t n, bool squared) {
+template <int kBytes>
+CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
+  using Lanes = FloatLanes<kBytes>;
   const int64_t whole = n - n % kFloatLanes;
-  FloatLanes sums = {};
+  Lanes sums = Lanes::all(0);
   float norm = 0;
   if (squared) {
     for (int64_t i = 0; i < whole; i += kFloatLanes) {
-      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
-      sums += v * v;
+      const Lanes v = Lanes::load(x + i);
+      sums = sums + v * v;
     }
     for (int64_t i = whole; i < n; ++i) norm += x[i] * x[i];
-    norm = std::sqrt(norm + sum_of(sums));
+    norm = std::sqrt(norm + sums.sum());
   } else {
     for (int64_t i = 0; i < whole; i += kFloatLanes) {
-      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
-      sums += v < 0.0f ? -v : v;
+      const Lanes v = Lanes::load(x + i);
+      sums = sums + v.or_larger(Lanes::all(0) - v);
     }
     for (int64_t i = whole; i < n; ++i) norm += std::fabs(x[i]);
-    norm += sum_of(sums);
+    norm += sums.sum();
   }
   for (int64_t i = 0; i < n; ++i) y[i] = norm == 0 ? 0 : x[i] / norm;
 }
@@ -326,7 +331,8 @@ Plan plan_lp_rows(const Shape& shape, bool squared) {
                    [=](Tensors in, Tensors out) {
                      parallel(rows, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
                        for (int64_t row = begin; row < end; ++row)
-                         lp_row(in[0].as<float>() + row * n, out[0].as<float>() + row * n, n, squared);
+                         clone_of<lp_row<64>, lp_row<32>, lp_row<16>>(in[0].as<float>() + row * n,
+                                                                      out[0].as<float>() + row * n, n, squared);
                      });
                    },
                    {.inplace = 0});
@@ -354,6 +360,22 @@ std::unique_ptr<Kernel> create_lp(const Node& node) {
   });
 }
 
+template <int kBytes>
+CLONED float rms(const float* x, const float* gain, float epsilon, float* y, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
+  const int64_t whole = n - n % kFloatLanes;
+  Lanes squares = Lanes::all(0);
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const Lanes v = Lanes::load(x + i);
+    squares = squares + v * v;
+  }
+  float square = squares.sum();
+  for (int64_t i = whole; i < n; ++i) square += x[i] * x[i];
+  const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * inverse * gain[i];
+  return inverse;
+}
+
 constexpr Row kRows[] = {
     Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32(),
     Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32(),
@@ -369,18 +391,8 @@ std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon) {
   return layer_norm_kernel<true>(axis, epsilon);
 }
 
-CLONES float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n) {
-  const int64_t whole = n - n % kFloatLanes;
-  FloatLanes squares = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) {
-    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
-    squares += v * v;
-  }
-  float square = sum_of(squares);
-  for (int64_t i = whole; i < n; ++i) square += x[i] * x[i];
-  const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * inverse * gain[i];
-  return inverse;
+float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n) {
+  return clone_of<rms<64>, rms<32>, rms<16>>(x, gain, epsilon, y, n);
 }
 
 [[gnu::cold]] std::span<const Row> layer_norm_rows() {

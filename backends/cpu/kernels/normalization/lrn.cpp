@@ -46,7 +46,7 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
 
 // One place of a blocked tensor: its channels are gathered with zeros around them, so that the windows are plain loops.
 // `squares` and `sums` have room for the channels of whole blocks and, in front and behind, for half a window.
-CLONES void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
+CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
                       float* squares, float* sums) {
   const int64_t before = (lrn.size - 1) / 2;
   const int64_t channels = blocks * lanes;
@@ -80,8 +80,8 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
       for (int64_t i = begin; i < end; ++i) {
         pace.spend(blocks * lanes * lrn.size);
         const int64_t at = (i / places * blocks * places + i % places) * lanes;
-        run_place(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes, squares.data(),
-                  sums.data());
+        clone_of<run_place>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes,
+                            squares.data(), sums.data());
       }
     });
   });

@@ -27,7 +27,7 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-CLONES void add_row(const float* x, const float* y, float* sum, int64_t n) {
+CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
 }
 
@@ -69,7 +69,7 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
       const float* row = x + r * n;
       for (const float* addend : {skip == nullptr ? nullptr : skip + r * n % skip_elements, bias}) {
         if (addend == nullptr) continue;
-        add_row(row, addend, sum.data(), n);
+        clone_of<add_row>(row, addend, sum.data(), n);
         row = sum.data();
       }
       if (kept != nullptr) std::copy_n(row, n, kept + r * n);

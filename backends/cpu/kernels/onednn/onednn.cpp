@@ -6,6 +6,7 @@
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 #include "runtime/thread_state.h"
 
 // Of libgomp, which oneDNN uses: not every compiler has the header of that library.
@@ -16,8 +17,9 @@ namespace backplane::cpu {
 
 namespace {
 
-// Multiply-adds below which a task is not worth its start, and the sides of the blocks that oneDNN's kernels like.
-constexpr int64_t kTaskWork = 1 << 18;
+// Microseconds of products below which a task is not worth its start, and the sides of the blocks that oneDNN's kernels
+// like.
+constexpr double kTaskTime = 2.048;
 constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be ended
 constexpr int64_t kRowBlock = 16;
 constexpr int64_t kColumnBlock = 64;
@@ -241,7 +243,7 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
   int64_t parts = int64_t{2} * thread_count();
   int64_t per_thread = (blocks + parts - 1) / parts;
   if (thread_state().watch != nullptr) per_thread = std::clamp<int64_t>(kWatchedWork / work_per_block, 1, per_thread);
-  int64_t grain = std::max(per_thread, (kTaskWork + work_per_block - 1) / work_per_block);
+  int64_t grain = std::max(per_thread, (processor().multiply_adds(kTaskTime) + work_per_block - 1) / work_per_block);
   parallel(blocks, grain, [&](int64_t begin, int64_t end) {
     int64_t first = begin * block;
     int64_t count = std::min(end * block, side) - first;

@@ -52,7 +52,7 @@ class Reorder final : public Step {
 };
 
 // The three colours of pictures.
-CLONES void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict g, const uint8_t* __restrict b,
+CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict g, const uint8_t* __restrict b,
                          uint8_t* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     to[3 * i] = r[i];
@@ -81,7 +81,8 @@ class ByteReorder final : public Step {
         const uint8_t* from = in[0].as<uint8_t>() + image;
         uint8_t* to = out[0].as<uint8_t>() + image;
         if (to_last_ && channels_ == 3) {
-          interleave_3(from + first, from + places_ + first, from + 2 * places_ + first, to + first * 3, last - first);
+          clone_of<interleave_3>(from + first, from + places_ + first, from + 2 * places_ + first, to + first * 3,
+                                 last - first);
           continue;
         }
         for (int64_t p = first; p < last; ++p) {

@@ -39,55 +39,42 @@ struct RowTask {
   bool counts_padding;
 };
 
-// All channels of a block, as one value that may lie anywhere.
-template <int kLanes>
-struct LanesOf {
-  typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-};
-
-template <int kLanes, bool kMaximum>
-[[gnu::always_inline]] inline void pool_row(const RowTask& t, float* y) {
-  using Lanes = typename LanesOf<kLanes>::type;
-  for (int64_t o = 0; o < t.count; ++o, y += kLanes) {
-    Lanes sum = Lanes{} + (kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f);
+// `Lanes` holds all channels of a block.
+template <class Lanes, bool kMaximum>
+CLONED void pool_row(const RowTask& t, float* y) {
+  for (int64_t o = 0; o < t.count; ++o, y += Lanes::kCount) {
+    Lanes joined = Lanes::all(kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f);
     const Reach& reach = t.reach[o];
     for (int64_t r = 0; r < t.row_count; ++r) {
-      const float* from = t.rows[r] + reach.first * kLanes;
-      for (int64_t i = 0; i < reach.count; ++i, from += t.step * kLanes) {
-        const Lanes x = *reinterpret_cast<const Lanes*>(from);
-        if constexpr (kMaximum)
-          sum = x > sum ? x : sum;
-        else
-          sum += x;
+      const float* from = t.rows[r] + reach.first * Lanes::kCount;
+      for (int64_t i = 0; i < reach.count; ++i, from += t.step * Lanes::kCount) {
+        const Lanes x = Lanes::load(from);
+        joined = kMaximum ? x.or_larger(joined) : joined + x;
       }
     }
     if constexpr (!kMaximum) {
-      int64_t places = t.counts_padding ? t.padded_rows * reach.padded_count : t.row_count * reach.count;
-      sum *= 1.0f / static_cast<float>(std::max<int64_t>(1, places));
+      const int64_t places = t.counts_padding ? t.padded_rows * reach.padded_count : t.row_count * reach.count;
+      joined = joined * Lanes::all(1.0f / static_cast<float>(places > 1 ? places : 1));
     }
-    *reinterpret_cast<Lanes*>(y) = sum;
+    joined.store(y);
   }
 }
 
-CLONES void max_row_8(const RowTask& t, float* y) {
-  pool_row<8, true>(t, y);
-}
-CLONES void max_row_16(const RowTask& t, float* y) {
-  pool_row<16, true>(t, y);
-}
-CLONES void mean_row_8(const RowTask& t, float* y) {
-  pool_row<8, false>(t, y);
-}
-CLONES void mean_row_16(const RowTask& t, float* y) {
-  pool_row<16, false>(t, y);
-}
+// For blocks of 8 and of 16 channels.
+template <bool kMaximum>
+constexpr auto& pool_8 = clone_of<pool_row<FloatLanes<32, 1>, kMaximum>, pool_row<FloatLanes<32, 1>, kMaximum>,
+                                  pool_row<FloatLanes<16, 2>, kMaximum>>;
+template <bool kMaximum>
+constexpr auto& pool_16 = clone_of<pool_row<FloatLanes<64>, kMaximum>, pool_row<FloatLanes<32>, kMaximum>,
+                                   pool_row<FloatLanes<16>, kMaximum>>;
 
 }  // namespace
 
 Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
   const int64_t lanes = channel_block();
   const int64_t planes = input[0] * ((input[1] + lanes - 1) / lanes);
-  auto row = pool.maximum ? (lanes == 16 ? max_row_16 : max_row_8) : (lanes == 16 ? mean_row_16 : mean_row_8);
+  auto row =
+      pool.maximum ? (lanes == 16 ? pool_16<true> : pool_8<true>) : (lanes == 16 ? pool_16<false> : pool_8<false>);
   Plan plan = make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](
                                               Tensors in, Tensors out) {
     const int64_t rows = w.out[0] * w.out[1];

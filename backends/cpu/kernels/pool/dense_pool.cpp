@@ -16,20 +16,18 @@ namespace {
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // y[i] = maximum or sum over r of rows[r][i]; y must not alias a row.
-template <bool kMaximum>
-[[gnu::always_inline]] inline void join_rows(const float* const* rows, int64_t count, float* y, int64_t n) {
+template <bool kMaximum, int kBytes>
+CLONED void join_rows(const float* const* rows, int64_t count, float* y, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
   for (int64_t at = 0; at < n; at += kFloatLanes) {
     if (at + kFloatLanes > n && n < kFloatLanes) break;
     const int64_t i = std::min(at, n - kFloatLanes);  // the last vector may overlap the one before it
-    FloatLanes joined = *reinterpret_cast<const FloatLanes*>(rows[0] + i);
+    Lanes joined = Lanes::load(rows[0] + i);
     for (int64_t r = 1; r < count; ++r) {
-      const FloatLanes x = *reinterpret_cast<const FloatLanes*>(rows[r] + i);
-      if constexpr (kMaximum)
-        joined = x > joined ? x : joined;
-      else
-        joined += x;
+      const Lanes x = Lanes::load(rows[r] + i);
+      joined = kMaximum ? x.or_larger(joined) : joined + x;
     }
-    *reinterpret_cast<FloatLanes*>(y + i) = joined;
+    joined.store(y + i);
   }
   for (int64_t i = 0; n < kFloatLanes && i < n; ++i) {
     float joined = rows[0][i];
@@ -42,38 +40,34 @@ template <bool kMaximum>
     y[i] = joined;
   }
 }
-CLONES void join_maxima(const float* const* rows, int64_t count, float* y, int64_t n) {
-  join_rows<true>(rows, count, y, n);
-}
-CLONES void join_sums(const float* const* rows, int64_t count, float* y, int64_t n) {
-  join_rows<false>(rows, count, y, n);
-}
+constexpr auto& join_maxima = clone_of<join_rows<true, 64>, join_rows<true, 32>, join_rows<true, 16>>;
+constexpr auto& join_sums = clone_of<join_rows<false, 64>, join_rows<false, 32>, join_rows<false, 16>>;
 
-CLONES void divide(float* y, const float* counts, float rows, int64_t n) {
+CLONED void divide(float* y, const float* counts, float rows, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] /= rows * counts[i];
 }
 // Every second one, from the first on.
-CLONES void take_evens(const float* x, float* y, int64_t n) {
+CLONED void take_evens(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[2 * i];
 }
 
-CLONES float maximum(const float* x, int64_t n) {
-  FloatLanes tops = FloatLanes{} + kLowest;
+template <int kBytes>
+CLONED float maximum(const float* x, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
+  Lanes tops = Lanes::all(kLowest);
   int64_t i = 0;
-  for (; i + kFloatLanes <= n; i += kFloatLanes) {
-    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
-    tops = v > tops ? v : tops;
-  }
-  float top = kLowest;
-  for (int64_t l = 0; l < kFloatLanes; ++l) top = tops[l] > top ? tops[l] : top;
+  for (; i + kFloatLanes <= n; i += kFloatLanes) tops = Lanes::load(x + i).or_larger(tops);
+  float top = tops.largest();
   for (; i < n; ++i) top = x[i] > top ? x[i] : top;
   return top;
 }
-CLONES float sum(const float* x, int64_t n) {
-  FloatLanes sums = {};
+template <int kBytes>
+CLONED float sum(const float* x, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
+  Lanes sums = Lanes::all(0);
   int64_t i = 0;
-  for (; i + kFloatLanes <= n; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
-  float total = sum_of(sums);
+  for (; i + kFloatLanes <= n; i += kFloatLanes) sums = sums + Lanes::load(x + i);
+  float total = sums.sum();
   for (; i < n; ++i) total += x[i];
   return total;
 }
@@ -94,7 +88,8 @@ Plan plan_global(bool is_maximum, int64_t n, int64_t planes, const Shape& output
     parallel(planes, 1 + 2 * kCheapGrain / n, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         const float* x = in[0].as<float>() + p * n;
-        out[0].as<float>()[p] = is_maximum ? maximum(x, n) : sum(x, n) / static_cast<float>(n);
+        out[0].as<float>()[p] = is_maximum ? clone_of<maximum<64>, maximum<32>, maximum<16>>(x, n)
+                                           : clone_of<sum<64>, sum<32>, sum<16>>(x, n) / static_cast<float>(n);
       }
     });
   });
@@ -119,9 +114,9 @@ class PaddedRow {
     for (int64_t p = 0; stride > 1 && p < stride; ++p) {
       float* part = parts_.data() + p * part_length_;
       if (stride == 2 && p == 0) {
-        take_evens(row_.data(), part, part_length_);
+        clone_of<take_evens>(row_.data(), part, part_length_);
       } else if (stride == 2) {
-        take_evens(row_.data() + 1, part, part_length_ - 1);
+        clone_of<take_evens>(row_.data() + 1, part, part_length_ - 1);
         part[part_length_ - 1] = row_.back();
       } else {
         for (int64_t i = 0; i < part_length_; ++i) part[i] = row_[static_cast<size_t>(i * stride + p)];
@@ -192,7 +187,7 @@ Plan plan_dense_pool(const BlockedPool& pool, const Window& w, const Shape& inpu
           const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
           const Reach& y = height[static_cast<size_t>(task % w.out[1])];
           const int64_t read = pool.counts_padding ? z.padded_count * y.padded_count : z.count * y.count;
-          if (!pool.maximum) divide(result, counts.data(), static_cast<float>(std::max<int64_t>(1, read)), n);
+          if (!pool.maximum) clone_of<divide>(result, counts.data(), static_cast<float>(std::max<int64_t>(1, read)), n);
           ++task;
         }
       }

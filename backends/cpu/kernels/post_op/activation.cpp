@@ -14,19 +14,19 @@ namespace backplane::cpu {
 
 namespace {
 
-CLONES void relu(const float* x, float* y, int64_t n) {
+CLONED void relu(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];
 }
-CLONES void leaky_relu(float* y, int64_t n, float alpha) {
+CLONED void leaky_relu(float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? alpha * y[i] : y[i];
 }
-CLONES void clip(float* y, int64_t n, float low, float high) {
+CLONED void clip(float* y, int64_t n, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float raised = y[i] < low ? low : y[i];
     y[i] = raised > high ? high : raised;
   }
 }
-CLONES void linear(float* y, int64_t n, float scale, float shift) {
+CLONED void linear(float* y, int64_t n, float scale, float shift) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale + shift;
 }
 template <int kLanes>
@@ -36,34 +36,34 @@ template <int kLanes>
     for (int l = 0; l < kLanes; ++l) y[i * kLanes + l] = x[i * kLanes + l] * scale[l] + shift[l];
   }
 }
-CLONES void affine_1(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+CLONED void affine_1(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
   const float a = *scale, b = *shift;
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
 }
-CLONES void affine_8(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+CLONED void affine_8(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
   float a[8], b[8];
   for (int l = 0; l < 8; ++l) a[l] = scale[l], b[l] = shift[l];
   affine_lanes<8>(x, y, n, a, b);
 }
-CLONES void affine_16(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
+CLONED void affine_16(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
   float a[16], b[16];
   for (int l = 0; l < 16; ++l) a[l] = scale[l], b[l] = shift[l];
   affine_lanes<16>(x, y, n, a, b);
 }
-CLONES void hard_swish(float* y, int64_t n) {
+CLONED void hard_swish(float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     float gate = y[i] * (1.0f / 6) + 0.5f;
     gate = gate < 0 ? 0 : gate;
     y[i] *= gate > 1 ? 1 : gate;
   }
 }
-CLONES void swish(float* y, int64_t n, float alpha) {
+CLONED void swish(float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] *= sigmoid_formula(alpha * y[i]);
 }
-CLONES void affine_row(float* y, const float* scale, const float* shift, int64_t n) {
+CLONED void affine_row(float* y, const float* scale, const float* shift, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale[i] + shift[i];
 }
-CLONES void add(float* y, const float* x, int64_t n) {
+CLONED void add(float* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
@@ -75,11 +75,11 @@ void activate(const Activation& a, float* y, int64_t n) {
   };
   switch (a.function) {
     case Activation::kRelu:
-      return relu(y, y, n);
+      return clone_of<relu>(y, y, n);
     case Activation::kLeakyRelu:
-      return leaky_relu(y, n, a.alpha);
+      return clone_of<leaky_relu>(y, n, a.alpha);
     case Activation::kClip:
-      return clip(y, n, a.alpha, a.beta);
+      return clone_of<clip>(y, n, a.alpha, a.beta);
     case Activation::kSigmoid:
       return sigmoid_row(y, y, n);
     case Activation::kTanh:
@@ -87,12 +87,12 @@ void activate(const Activation& a, float* y, int64_t n) {
     case Activation::kElu:
       return each([&](float x) { return x < 0 ? a.alpha * std::expm1(x) : x; });
     case Activation::kHardSigmoid:
-      linear(y, n, a.alpha, a.beta);
-      return clip(y, n, 0, 1);
+      clone_of<linear>(y, n, a.alpha, a.beta);
+      return clone_of<clip>(y, n, 0, 1);
     case Activation::kHardSwish:
-      return hard_swish(y, n);
+      return clone_of<hard_swish>(y, n);
     case Activation::kSwish:
-      return swish(y, n, a.alpha);
+      return clone_of<swish>(y, n, a.alpha);
     case Activation::kGelu:
       return gelu_row(y, y, n);
     case Activation::kGeluTanh:
@@ -101,13 +101,13 @@ void activate(const Activation& a, float* y, int64_t n) {
 }
 
 void rectify(const float* x, float* y, int64_t count) {
-  relu(x, y, count);
+  clone_of<relu>(x, y, count);
 }
 
 void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift) {
-  if (lanes == 1) return affine_1(x, y, count, scale, shift);
-  if (lanes == 8) return affine_8(x, y, count, scale, shift);
-  return affine_16(x, y, count, scale, shift);
+  if (lanes == 1) return clone_of<affine_1>(x, y, count, scale, shift);
+  if (lanes == 8) return clone_of<affine_8>(x, y, count, scale, shift);
+  return clone_of<affine_16>(x, y, count, scale, shift);
 }
 
 ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias) {
@@ -146,9 +146,9 @@ void finish_part(std::span<const PostOp> post_ops, float* y, Range rows, Range c
     const int64_t at = row * n + columns.first;
     for (const PostOp& op : post_ops) {
       if (op.kind == PostOp::kAffine)
-        affine_row(y + at, op.scale.data() + columns.first, op.shift.data() + columns.first, count);
+        clone_of<affine_row>(y + at, op.scale.data() + columns.first, op.shift.data() + columns.first, count);
       else if (op.kind == PostOp::kAdd)
-        add(y + at, summand + at, count);
+        clone_of<add>(y + at, summand + at, count);
       else
         activate(op.activation, y + at, count);
     }
@@ -164,9 +164,9 @@ void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, i
       const auto channel = static_cast<size_t>(row % channels);
       for (const PostOp& op : post_ops) {
         if (op.kind == PostOp::kAffine)
-          linear(to, inner, op.scale[channel], op.shift[channel]);
+          clone_of<linear>(to, inner, op.scale[channel], op.shift[channel]);
         else if (op.kind == PostOp::kAdd)
-          add(to, summand + row * inner, inner);
+          clone_of<add>(to, summand + row * inner, inner);
         else
           activate(op.activation, to, inner);
       }

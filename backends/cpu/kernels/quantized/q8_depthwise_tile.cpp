@@ -2,7 +2,7 @@
 #include "kernels/quantized/q8_depthwise_tile.h"
 
 #include "kernels/simd/q8_lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -106,7 +106,7 @@ DepthwiseKernel kernel_of(int64_t width, bool is_signed) {
 }  // namespace
 
 DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed) {
-  if (!may_use_avx512_vnni()) return nullptr;
+  if (!processor().vnni) return nullptr;
   return places == 1 ? kernel_of<1>(width, is_signed) : kernel_of<2>(width, is_signed);
 }
 

@@ -29,8 +29,7 @@ struct DepthwiseTile {
 using DepthwiseKernel = void (*)(const DepthwiseTile& tile);
 
 // For tiles of `places` times `places` (1 or 2) and of 32 or 64 channels of signed or unsigned quantized values; null
-// where the processor, or the limit of instruction sets (`ONEDNN_MAX_CPU_ISA`), has no products of four quantized
-// values at once.
+// where runtime/processor.h has no products of four quantized values at once.
 DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed);
 
 // Which of `width` channels is the i-th of a pack.

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/simd/q8_lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -89,7 +89,7 @@ PointwiseKernel kernel_of(int64_t places, std::integer_sequence<int, kLess...>) 
 }  // namespace
 
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed) {
-  if (!may_use_avx512_vnni()) return nullptr;
+  if (!processor().vnni) return nullptr;
   constexpr std::make_integer_sequence<int, kMostPointwisePlaces> kLess{};
   if (is_signed) return adds ? kernel_of<true, true>(places, kLess) : kernel_of<false, true>(places, kLess);
   return adds ? kernel_of<true, false>(places, kLess) : kernel_of<false, false>(places, kLess);

@@ -39,9 +39,8 @@ inline constexpr int64_t kMostPointwisePlaces = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-// For 1 to 7 places, with or without a sum, of signed or unsigned quantized values; null where the processor, or the
-// limit of instruction sets
-// (`ONEDNN_MAX_CPU_ISA`), has no products of four quantized values at once.
+// For 1 to 7 places, with or without a sum, of signed or unsigned quantized values; null where runtime/processor.h
+// has no products of four quantized values at once.
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu

@@ -20,9 +20,10 @@ struct Taps {
 
 // The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
 // holds.
-template <class T>
-[[gnu::always_inline]] inline void raise(const Taps& taps, const T* x, T* y, int64_t n) {
-  constexpr int64_t kLanes = 64;
+template <class T, int kLanes>
+CLONED void raise(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
+  const T* x = reinterpret_cast<const T*>(from_x);
+  T* y = reinterpret_cast<T*>(to_y);
   typedef T Lanes __attribute__((vector_size(kLanes), aligned(1), may_alias));
   int64_t c = 0;
   for (; c + kLanes <= n; c += kLanes) {
@@ -44,20 +45,16 @@ template <class T>
     for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
   }
 }
-CLONES void raise_unsigned(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
-  raise(taps, x, y, n);
-}
-CLONES void raise_signed(const Taps& taps, const uint8_t* x, uint8_t* y, int64_t n) {
-  raise(taps, reinterpret_cast<const int8_t*>(x), reinterpret_cast<int8_t*>(y), n);
-}
-CLONES void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
+constexpr auto& raise_unsigned = clone_of<raise<uint8_t, 64>, raise<uint8_t, 32>, raise<uint8_t, 16>>;
+constexpr auto& raise_signed = clone_of<raise<int8_t, 64>, raise<int8_t, 32>, raise<int8_t, 16>>;
+CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
 }
-CLONES void add_signed(int32_t* sums, const uint8_t* x, int64_t n) {
+CLONED void add_signed(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<int8_t>(x[i]);
 }
-CLONES void encode(const int32_t* sums, uint8_t* y, int64_t n, float subtracted, float factor, float zero, float low,
-                   float high) {
+CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtracted, float factor, float zero,
+                        float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = (static_cast<float>(sums[i]) - subtracted) * factor;
     value = value > low ? value : low;
@@ -178,13 +175,14 @@ std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization sour
       std::vector<int32_t> sums(static_cast<size_t>(channels));
       int64_t inside = 0;
       const int64_t padded = each_tap(w, place, [&](int64_t at) {
-        (source.is_signed() ? add_signed : add_unsigned)(sums.data(), x + at * channels, channels);
+        (source.is_signed() ? clone_of<add_signed> : clone_of<add_unsigned>)(sums.data(), x + at * channels, channels);
         ++inside;
       });
       const auto count = static_cast<float>(std::max<int64_t>(1, counts_padding ? padded : inside));
       const auto zero = static_cast<float>(result.zero);
-      encode(sums.data(), y, channels, static_cast<float>(inside * source.zero), source.scale / count / result.scale,
-             zero, static_cast<float>(result.low()) - zero, static_cast<float>(result.high()) - zero);
+      clone_of<encode_sums>(sums.data(), y, channels, static_cast<float>(inside * source.zero),
+                            source.scale / count / result.scale, zero, static_cast<float>(result.low()) - zero,
+                            static_cast<float>(result.high()) - zero);
     });
   });
 }

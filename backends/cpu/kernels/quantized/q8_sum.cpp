@@ -7,7 +7,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/q8_lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -96,26 +96,26 @@ FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_codes, const void* b_
 #endif
 
 // All three tensors have quantized values of one type.
-CLONES void add_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
+CLONED void add_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<false>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
 }
-CLONES void add_signed(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
+CLONED void add_signed(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<false>(s, static_cast<const int8_t*>(a), static_cast<const int8_t*>(b), static_cast<int8_t*>(y), n);
 }
-CLONES void multiply_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
+CLONED void multiply_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<true>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
 }
-CLONES void multiply_signed(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
+CLONED void multiply_signed(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<true>(s, static_cast<const int8_t*>(a), static_cast<const int8_t*>(b), static_cast<int8_t*>(y), n);
 }
 
 using Row = void (*)(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n);
 Row row_of(const Q8Sum& s) {
 #ifdef CODE_LANES
-  if (may_use_avx512_vnni() && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
+  if (processor().vnni && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
 #endif
-  if (s.multiplies) return s.result.is_signed() ? multiply_signed : multiply_unsigned;
-  return s.result.is_signed() ? add_signed : add_unsigned;
+  if (s.multiplies) return s.result.is_signed() ? clone_of<multiply_signed> : clone_of<multiply_unsigned>;
+  return s.result.is_signed() ? clone_of<add_signed> : clone_of<add_unsigned>;
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ double divide(double x, double scale, bp_dtype_t precision) {
 }
 
 // Rows of bytes with one scale and zero point: what run_quantize and run_dequantize do, in loops that become vectors.
-CLONES void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
+CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scale;
     const bool is_number = value == value;
@@ -169,7 +169,7 @@ CLONES void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, flo
 }
 
 // The same where every element has its own.
-CLONES void quantize_each(const float* x, uint8_t* y, int64_t n, const float* scales, const float* zeros, float low,
+CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* scales, const float* zeros, float low,
                           float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scales[i];
@@ -185,7 +185,7 @@ CLONES void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
 struct Bounds {
   float low = 0, high = 0;
 };
-CLONES void widen(Bounds& bounds, const float* x, int64_t n) {
+CLONED void widen(Bounds& bounds, const float* x, int64_t n) {
   float low = bounds.low, high = bounds.high;
 #pragma omp simd reduction(min : low) reduction(max : high)
   for (int64_t i = 0; i < n; ++i) {
@@ -195,20 +195,20 @@ CLONES void widen(Bounds& bounds, const float* x, int64_t n) {
   bounds = {low, high};
 }
 
-CLONES void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
+CLONED void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
   const auto* x = static_cast<const uint8_t*>(codes);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
-CLONES void dequantize_signed(const void* codes, float* y, int64_t n, float scale, float zero) {
+CLONED void dequantize_signed(const void* codes, float* y, int64_t n, float scale, float zero) {
   const auto* x = static_cast<const int8_t*>(codes);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
-CLONES void dequantize_each_unsigned(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
+CLONED void dequantize_each_unsigned(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
   const auto* x = static_cast<const uint8_t*>(codes);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
-CLONES void dequantize_each_signed(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
+CLONED void dequantize_each_signed(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
   const auto* x = static_cast<const int8_t*>(codes);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
@@ -262,10 +262,11 @@ void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors
     each_row(
         g,
         [&](int64_t first, int64_t n, int64_t s) {
-          quantize_row(x + first, y + first, n, scales[s], zeros[static_cast<size_t>(s)], range.low, range.high);
+          clone_of<quantize_row>(x + first, y + first, n, scales[s], zeros[static_cast<size_t>(s)], range.low,
+                                 range.high);
         },
         [&](int64_t first, int64_t n) {
-          quantize_each(x + first, y + first, n, scales, zeros.data(), range.low, range.high);
+          clone_of<quantize_each>(x + first, y + first, n, scales, zeros.data(), range.low, range.high);
         });
     return;
   }
@@ -306,12 +307,12 @@ void run_dequantize(const Grid& g, Tensors in, Tensors out) {
     each_row(
         g,
         [&](int64_t first, int64_t n, int64_t s) {
-          (is_signed ? dequantize_signed : dequantize_unsigned)(x + first, y + first, n, scales[s],
-                                                                zeros[static_cast<size_t>(s)]);
+          (is_signed ? clone_of<dequantize_signed> : clone_of<dequantize_unsigned>)(x + first, y + first, n, scales[s],
+                                                                                    zeros[static_cast<size_t>(s)]);
         },
         [&](int64_t first, int64_t n) {
-          (is_signed ? dequantize_each_signed : dequantize_each_unsigned)(x + first, y + first, n, scales,
-                                                                          zeros.data());
+          (is_signed ? clone_of<dequantize_each_signed> : clone_of<dequantize_each_unsigned>)(x + first, y + first, n,
+                                                                                              scales, zeros.data());
         });
     return;
   }
@@ -406,15 +407,16 @@ Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
   std::mutex mutex;
   parallel(count, kCheapGrain, [&](int64_t begin, int64_t end) {
     Bounds bounds;
-    widen(bounds, x + begin, end - begin);
+    clone_of<widen>(bounds, x + begin, end - begin);
     const std::lock_guard lock(mutex);
     all = {std::min(all.low, bounds.low), std::max(all.high, bounds.high)};
   });
   const float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255;
   const auto zero = saturate<uint8_t>(std::nearbyint(-all.low / scale));
   if (y != nullptr) {
-    parallel(count, kCheapGrain,
-             [&](int64_t begin, int64_t end) { quantize_row(x + begin, y + begin, end - begin, scale, zero, 0, 255); });
+    parallel(count, kCheapGrain, [&](int64_t begin, int64_t end) {
+      clone_of<quantize_row>(x + begin, y + begin, end - begin, scale, zero, 0, 255);
+    });
   }
   return {BP_DTYPE_UINT8, scale, zero};
 }

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "kernels/simd/lanes.h"
-#include "runtime/isa.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -123,7 +123,9 @@ void GatePanels::pack(const std::byte* from, float* panels) const {
 void GatePanels::multiply(const float* panels, std::span<const GateRow> rows, int64_t offset, int64_t first,
                           int64_t last) const {
   const int64_t each = kUnitBlock * gates_ * inputs_;
-  const auto run = channel_block() == 16 ? multiply_avx512 : may_use_avx2() ? multiply_avx2 : multiply_anywhere;
+  const auto run = channel_block() == 16                  ? multiply_avx512
+                   : processor().has(Instructions::kAvx2) ? multiply_avx2
+                                                          : multiply_anywhere;
   for (int64_t block = first; block < last; ++block)
     run({panels + block * each, inputs_, unit_blocks(units_) * kUnitBlock, rows.data(), offset + block * kUnitBlock},
         gates_, static_cast<int64_t>(rows.size()));

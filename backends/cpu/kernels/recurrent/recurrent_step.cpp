@@ -15,30 +15,30 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;   // of the times that are computed ahead: they stay in the cache
-constexpr int64_t kNearWeights = int64_t{1} << 18;  // of R, that stay in a core's own cache from one time to the next
-constexpr int64_t kTaskWork = int64_t{1} << 15;     // multiply-adds that are worth a task of their own
+constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the times that are computed ahead: they stay in the cache
+constexpr double kTaskTime = 0.256;                // microseconds that are worth a task of their own
 
-CLONES void add_products(float* y, const float* a, const float* b, int64_t n) {
+CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
 }
-CLONES void multiply(const float* a, const float* b, float* y, int64_t n) {
+CLONED void multiply(const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i];
 }
 // y = (1 - share) · a + share · b
-CLONES void mix(const float* share, const float* a, const float* b, float* y, int64_t n) {
+CLONED void mix(const float* share, const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = (1 - share[i]) * a[i] + share[i] * b[i];
 }
-CLONES void complement(const float* x, float* y, int64_t n) {
+CLONED void complement(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = 1 - x[i];
 }
-CLONES void remember(float* c, const float* forget, const float* input, const float* fresh, int64_t n) {
+CLONED void remember(float* c, const float* forget, const float* input, const float* fresh, int64_t n) {
   for (int64_t i = 0; i < n; ++i) c[i] = forget[i] * c[i] + input[i] * fresh[i];
 }
 
@@ -159,9 +159,9 @@ class RecurrentStep final : public Step {
   void share_out(int64_t threads) {
     const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;
-    if (work <= kNearWeights)
+    if (work * 4 <= processor().l2_bytes)
       parts = std::clamp<int64_t>(threads / layer_.directions, 1, std::max<int64_t>(1, e_.batch));
-    apart_ = parts * layer_.directions * 2 > threads || work * e_.batch < 2 * kTaskWork;
+    apart_ = parts * layer_.directions * 2 > threads || work * e_.batch < 2 * processor().multiply_adds(kTaskTime);
     if (!apart_) parts = 1;
     for (int64_t d = 0; d < layer_.directions && e_.batch > 0; ++d) {
       for (int64_t p = 0; p < parts; ++p) {
@@ -233,7 +233,7 @@ class RecurrentStep final : public Step {
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;
-    parallel(blocks, apart_ ? blocks : 1 + kTaskWork / std::max<int64_t>(1, work), body);
+    parallel(blocks, apart_ ? blocks : 1 + processor().multiply_adds(kTaskTime) / std::max<int64_t>(1, work), body);
   }
 
   void follow(const Run& run, const Job& job, State s) const {
@@ -314,9 +314,9 @@ class RecurrentStep final : public Step {
             std::copy_n(gates, n, s.next + own);
             break;
           case Cell::kGru:
-            if (candidate_apart()) add_products(gates + 2 * units_, gates + units_, s.candidate + own, n);
+            if (candidate_apart()) clone_of<add_products>(gates + 2 * units_, gates + units_, s.candidate + own, n);
             apply(f[1], gates + 2 * units_, n);
-            mix(gates, gates + 2 * units_, s.h + own, s.next + own, n);
+            clone_of<mix>(gates, gates + 2 * units_, s.h + own, s.next + own, n);
             break;
           case Cell::kLstm:
             lstm(f, direction.peephole == nullptr ? nullptr : direction.peephole + at, gates, s.c + own, s.next + own,
@@ -349,28 +349,28 @@ class RecurrentStep final : public Step {
     for (const GateRow& row : rows) {
       apply(f[0], row.y + at, n);
       apply(f[0], row.y + units_ + at, n);
-      if (candidate_waits()) multiply(row.y + units_ + at, row.x + at, s.candidate + (row.x - s.h) + at, n);
+      if (candidate_waits()) clone_of<multiply>(row.y + units_ + at, row.x + at, s.candidate + (row.x - s.h) + at, n);
     }
   }
 
   // Gates: input, output, forget, cell.
   void lstm(const GateFunction* f, const float* peephole, float* gates, float* c, float* h, int64_t n) const {
     float *input = gates, *output = gates + units_, *forget = gates + 2 * units_, *fresh = gates + 3 * units_;
-    if (peephole != nullptr) add_products(input, peephole, c, n);
+    if (peephole != nullptr) clone_of<add_products>(input, peephole, c, n);
     apply(f[0], input, n);
     if (layer_.input_forget) {
-      complement(input, forget, n);
+      clone_of<complement>(input, forget, n);
     } else {
-      if (peephole != nullptr) add_products(forget, peephole + 2 * units_, c, n);
+      if (peephole != nullptr) clone_of<add_products>(forget, peephole + 2 * units_, c, n);
       apply(f[0], forget, n);
     }
     apply(f[1], fresh, n);
-    remember(c, forget, input, fresh, n);
-    if (peephole != nullptr) add_products(output, peephole + units_, c, n);
+    clone_of<remember>(c, forget, input, fresh, n);
+    if (peephole != nullptr) clone_of<add_products>(output, peephole + units_, c, n);
     apply(f[0], output, n);
     std::copy_n(c, n, h);
     activate_row(f[2], h, n);
-    multiply(h, output, h, n);
+    clone_of<multiply>(h, output, h, n);
   }
 
   void apply(const GateFunction& f, float* y, int64_t n) const {

@@ -13,24 +13,23 @@ namespace backplane::cpu {
 
 namespace {
 
-CLONES void log_softmax_row(const float* x, float* y, int64_t n) {
+template <int kBytes>
+CLONED void log_softmax_row(const float* x, float* y, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
+  const int64_t whole = n - n % kFloatLanes;
   float top = -std::numeric_limits<float>::infinity();
-  int64_t i = 0;
-  FloatLanes tops = FloatLanes{} + top;
-  for (; i + kFloatLanes <= n; i += kFloatLanes) {
-    const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i);
-    tops = v > tops ? v : tops;
-  }
-  for (int64_t l = 0; l < kFloatLanes; ++l) top = tops[l] > top ? tops[l] : top;
-  for (; i < n; ++i) top = x[i] > top ? x[i] : top;
+  Lanes tops = Lanes::all(top);
+  for (int64_t i = 0; i < whole; i += kFloatLanes) tops = Lanes::load(x + i).or_larger(tops);
+  top = tops.largest();
+  for (int64_t i = whole; i < n; ++i) top = x[i] > top ? x[i] : top;
   float lanes[kFloatLanes] = {};
-  for (i = 0; i + kFloatLanes <= n; i += kFloatLanes) {
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
     for (int64_t l = 0; l < kFloatLanes; ++l) lanes[l] += exp_formula(x[i + l] - top);
   }
-  float sum = sum_of(*reinterpret_cast<const FloatLanes*>(lanes));
-  for (; i < n; ++i) sum += exp_formula(x[i] - top);
+  float sum = Lanes::load(lanes).sum();
+  for (int64_t i = whole; i < n; ++i) sum += exp_formula(x[i] - top);
   const float shift = std::log(sum);
-  for (i = 0; i < n; ++i) y[i] = x[i] - top - shift;
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
 }
 
 // Elements of a row, `step` apart; all three may work in place. `plain`: by the definition alone.
@@ -59,7 +58,7 @@ struct LogSoftmaxRow {
   static void run(const T* x, T* y, int64_t n, int64_t step, bool plain) {
     using C = compute_t<T>;
     if constexpr (std::is_same_v<T, float>) {
-      if (step == 1 && !plain) return log_softmax_row(x, y, n);
+      if (step == 1 && !plain) return clone_of<log_softmax_row<64>, log_softmax_row<32>, log_softmax_row<16>>(x, y, n);
     }
     C top = static_cast<C>(x[0]);
     for (int64_t i = 1; i < n; ++i) top = std::max(top, static_cast<C>(x[i * step]));

@@ -185,7 +185,7 @@ ComplexLanes Fft::operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, 
 namespace {
 
 // x[i] times factors[i], or times their conjugates where `sign` is -1.
-CLONES void multiply(double* re, double* im, const double* factors, double sign, int64_t n, int64_t lanes) {
+CLONED void multiply(double* re, double* im, const double* factors, double sign, int64_t n, int64_t lanes) {
   for (int64_t i = 0; i < n; ++i) {
     const double c = factors[2 * i], s = sign * factors[2 * i + 1];
     for (int64_t l = i * lanes; l < (i + 1) * lanes; ++l) {
@@ -202,16 +202,16 @@ ComplexLanes Fft::convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bo
   const int64_t n = length_, m = convolution_->length();
   Pace pace;
   pace.spend(2 * m * lanes);
-  multiply(x.re, x.im, chirp_.data(), -1, n, lanes);
+  clone_of<multiply>(x.re, x.im, chirp_.data(), -1, n, lanes);
   std::fill(x.re + n * lanes, x.re + m * lanes, 0.0);
   std::fill(x.im + n * lanes, x.im + m * lanes, 0.0);
   const auto the_other = [&](ComplexLanes one) { return one.re == x.re || one.re == x.im ? other : x; };
   ComplexLanes spectrum = (*convolution_)(x, other, lanes, alone);
   pace.spend(2 * m * lanes);
-  multiply(spectrum.re, spectrum.im, filter_.data(), 1, m, lanes);
+  clone_of<multiply>(spectrum.re, spectrum.im, filter_.data(), 1, m, lanes);
   ComplexLanes result = (*convolution_)(spectrum.swapped(), the_other(spectrum), lanes, alone).swapped();
   pace.spend(2 * m * lanes);
-  multiply(result.re, result.im, chirp_.data(), -1, bins_, lanes);
+  clone_of<multiply>(result.re, result.im, chirp_.data(), -1, bins_, lanes);
   return result;
 }
 

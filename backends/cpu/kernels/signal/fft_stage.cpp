@@ -4,7 +4,7 @@
 #include <array>
 
 #include "kernels/simd/lanes.h"
-#include "runtime/isa.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 
@@ -169,8 +169,8 @@ void run_anywhere(const FftStage& s, int64_t first, int64_t last) {
 
 template <int kRadix>
 RunFftStage best() {
-  if (may_use_avx512()) return run_avx512<kRadix>;
-  return may_use_avx2() ? run_avx2<kRadix> : run_anywhere<kRadix>;
+  if (processor().has(Instructions::kAvx512)) return run_avx512<kRadix>;
+  return processor().has(Instructions::kAvx2) ? run_avx2<kRadix> : run_anywhere<kRadix>;
 }
 
 }  // namespace

@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLONES in front of a plain function compiles its loops for each instruction set; the loader of the library picks one.
+// Plain loops, compiled for each instruction set: a function marked CLONED is called as clone_of<function>(…), which
+// runs the one for the instructions of runtime/processor.h.
 #pragma once
 
-#if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if __has_attribute(target_clones) && !defined(__clang__)  // Clang's clones take no arch= before release 17
-#define CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "no-math-errno")))
-#endif
-#endif
-#ifndef CLONES
-#define CLONES
-#endif
+#include "kernels/simd/lanes.h"
+#include "runtime/processor.h"
+
+// Of the function itself, which becomes part of each clone. Functions that it calls in its loops are marked
+// [[gnu::always_inline]]: others may stay calls, and the loop scalar.
+#define CLONED [[gnu::always_inline]] VECTORIZED inline
+
+namespace backplane::cpu {
+
+template <auto kWide, auto kMiddle, auto kNarrow>
+struct Clones;
+
+template <class R, class... A, R (*kWide)(A...), R (*kMiddle)(A...), R (*kNarrow)(A...)>
+struct Clones<kWide, kMiddle, kNarrow> {
+  FOR_AVX512 static R avx512(A... a) { return kWide(a...); }
+  FOR_AVX2 static R avx2(A... a) { return kMiddle(a...); }
+  VECTORIZED static R baseline(A... a) { return kNarrow(a...); }
+
+  static R run(A... a) {
+    const Processor& p = processor();
+    if (p.has(Instructions::kAvx512)) return avx512(a...);
+    return p.has(Instructions::kAvx2) ? avx2(a...) : baseline(a...);
+  }
+};
+
+// With three functions, these are for vectors of 64, 32 and 16 bytes.
+template <auto kWide, auto kMiddle = kWide, auto kNarrow = kMiddle>
+inline constexpr auto& clone_of = Clones<kWide, kMiddle, kNarrow>::run;
+
+}  // namespace backplane::cpu

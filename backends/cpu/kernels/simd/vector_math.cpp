@@ -2,55 +2,43 @@
 #include "kernels/simd/vector_math.h"
 
 #include <cmath>
-#include <limits>
 
 #include "kernels/simd/clones.h"
 
 namespace backplane::cpu {
 
-CLONES void exp_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = exp_formula(x[i]);
-}
-CLONES void erf_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = erf_close_formula(x[i]);
-}
-CLONES void tanh_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = tanh_formula(x[i]);
-}
-CLONES void sigmoid_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = sigmoid_formula(x[i]);
-}
-CLONES void gelu_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = gelu_formula(x[i]);
-}
-CLONES void gelu_tanh_row(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = gelu_tanh_formula(x[i]);
+namespace {
+
+template <auto kFormula>
+CLONED void each(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = kFormula(x[i]);
 }
 
-CLONES void softmax_row(const float* x, float* y, int64_t n, float scale) {
-  float top = -std::numeric_limits<float>::infinity();
-  int64_t i = 0;
-  if (n >= kFloatLanes) {
-    FloatLanes tops = *reinterpret_cast<const FloatLanes*>(x) * scale;
-    for (; i + kFloatLanes <= n; i += kFloatLanes) {
-      const FloatLanes v = *reinterpret_cast<const FloatLanes*>(x + i) * scale;
-      tops = v > tops ? v : tops;
-    }
-    for (int64_t l = 0; l < kFloatLanes; ++l) top = tops[l] > top ? tops[l] : top;
+template <int kBytes>
+CLONED void softmax(const float* x, float* y, int64_t n, float scale) {
+  using Lanes = FloatLanes<kBytes>;
+  const int64_t whole = n - n % kFloatLanes;
+  const Lanes factors = Lanes::all(scale);
+  float top = x[0] * scale;
+  if (whole > 0) {
+    Lanes tops = Lanes::load(x) * factors;
+    for (int64_t i = kFloatLanes; i < whole; i += kFloatLanes) tops = (Lanes::load(x + i) * factors).or_larger(tops);
+    top = tops.largest();
   }
-  for (; i < n; ++i) top = x[i] * scale > top ? x[i] * scale : top;
-  for (i = 0; i < n; ++i) y[i] = exp_formula(x[i] * scale - top);
-  FloatLanes sums = {};
-  for (i = 0; i + kFloatLanes <= n; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(y + i);
-  float sum = sum_of(sums);
-  for (; i < n; ++i) sum += y[i];
+  for (int64_t i = whole; i < n; ++i) top = x[i] * scale > top ? x[i] * scale : top;
+  for (int64_t i = 0; i < n; ++i) y[i] = exp_formula(x[i] * scale - top);
+  Lanes sums = Lanes::all(0);
+  for (int64_t i = 0; i < whole; i += kFloatLanes) sums = sums + Lanes::load(y + i);
+  float sum = sums.sum();
+  for (int64_t i = whole; i < n; ++i) sum += y[i];
   const float factor = 1.0f / sum;
-  for (i = 0; i < n; ++i) y[i] *= factor;
+  for (int64_t i = 0; i < n; ++i) y[i] *= factor;
 }
 
-CLONES RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y,
-                                   int64_t n) {
-  const auto [mean, square] = moments_of(x, n);
+template <int kBytes>
+CLONED RowStatistics normalize(const float* x, const float* gain, const float* bias, float epsilon, float* y,
+                               int64_t n) {
+  const auto [mean, square] = moments_of<kBytes>(x, n);
   const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + epsilon);
   if (bias != nullptr) {
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * gain[i] + bias[i];
@@ -58,6 +46,33 @@ CLONES RowStatistics normalize_row(const float* x, const float* gain, const floa
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * gain[i];
   }
   return {mean, inverse};
+}
+
+}  // namespace
+
+void exp_row(const float* x, float* y, int64_t n) {
+  clone_of<each<exp_formula>>(x, y, n);
+}
+void erf_row(const float* x, float* y, int64_t n) {
+  clone_of<each<erf_close_formula>>(x, y, n);
+}
+void tanh_row(const float* x, float* y, int64_t n) {
+  clone_of<each<tanh_formula>>(x, y, n);
+}
+void sigmoid_row(const float* x, float* y, int64_t n) {
+  clone_of<each<sigmoid_formula>>(x, y, n);
+}
+void gelu_row(const float* x, float* y, int64_t n) {
+  clone_of<each<gelu_formula>>(x, y, n);
+}
+void gelu_tanh_row(const float* x, float* y, int64_t n) {
+  clone_of<each<gelu_tanh_formula>>(x, y, n);
+}
+void softmax_row(const float* x, float* y, int64_t n, float scale) {
+  clone_of<softmax<64>, softmax<32>, softmax<16>>(x, y, n, scale);
+}
+RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y, int64_t n) {
+  return clone_of<normalize<64>, normalize<32>, normalize<16>>(x, gain, bias, epsilon, y, n);
 }
 
 }  // namespace backplane::cpu

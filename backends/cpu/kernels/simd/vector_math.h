@@ -1,42 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of floats as formulas without branches or calls, which compilers turn into vectors: for use inside loops
-// marked CLONES. Errors are a few units in the last place; infinities and NaN are what they should be.
+// marked CLONED. Errors are a few units in the last place; infinities and NaN are what they should be.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/simd/lanes.h"
+
 namespace backplane::cpu {
-
-// A vector of floats that may lie anywhere; the compiler splits it where the processor's own are shorter.
-typedef float FloatLanes __attribute__((vector_size(64), aligned(4), may_alias));
-inline constexpr int64_t kFloatLanes = 16;
-
-[[gnu::always_inline]] inline float sum_of(FloatLanes lanes) {
-  float sum[kFloatLanes];
-  *reinterpret_cast<FloatLanes*>(sum) = lanes;
-  for (int64_t half = kFloatLanes / 2; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) sum[l] += sum[l + half];
-  }
-  return sum[0];
-}
 
 // The mean of a row, and the sum of the squares of what its numbers are beyond it.
 struct Moments {
   float mean, square;
 };
+template <int kBytes>
 [[gnu::always_inline]] inline Moments moments_of(const float* x, int64_t n) {
+  using Lanes = FloatLanes<kBytes>;
   const int64_t whole = n - n % kFloatLanes;
-  FloatLanes sums = {};
-  for (int64_t i = 0; i < whole; i += kFloatLanes) sums += *reinterpret_cast<const FloatLanes*>(x + i);
-  float sum = sum_of(sums);
+  Lanes sums = Lanes::all(0);
+  for (int64_t i = 0; i < whole; i += kFloatLanes) sums = sums + Lanes::load(x + i);
+  float sum = sums.sum();
   for (int64_t i = whole; i < n; ++i) sum += x[i];
   const float mean = sum / static_cast<float>(n);
-  FloatLanes squares = {};
+  Lanes squares = Lanes::all(0);
   for (int64_t i = 0; i < whole; i += kFloatLanes) {
-    const FloatLanes d = *reinterpret_cast<const FloatLanes*>(x + i) - mean;
-    squares += d * d;
+    const Lanes d = Lanes::load(x + i) - Lanes::all(mean);
+    squares = squares + d * d;
   }
-  float square = sum_of(squares);
+  float square = squares.sum();
   for (int64_t i = whole; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
   return {mean, square};
 }

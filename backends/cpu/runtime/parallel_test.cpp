@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "runtime/presence.h"
+#include "runtime/threads.h"
+
+namespace backplane::cpu {
+namespace {
+
+// Kernels keep scratch memory by thread_index(), also across loops inside a piece, as attention does.
+TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
+  using Clock = std::chrono::steady_clock;
+  Threads threads(4, 1, INT64_MAX);
+  const Presence other, mine;  // two runs at once: oneTBB's workers instead of a team
+  const UseThreads use(threads);
+  const AsPresent present(&mine);
+  std::array<std::atomic<int>, 64> inside{};
+  std::atomic<int> overwritten = 0;
+  for (int round = 0; round < 20; ++round) {
+    parallel(32, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        std::atomic<int>& place = inside.at(static_cast<size_t>(thread_index()));
+        overwritten += place.exchange(1);
+        parallel(16, 1, [](int64_t, int64_t) {
+          const auto until = Clock::now() + std::chrono::microseconds(20);
+          while (Clock::now() < until) {
+          }
+        });
+        place = 0;
+      }
+    });
+  }
+  EXPECT_EQ(overwritten, 0);
+}
+
+}  // namespace
+}  // namespace backplane::cpu

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/processor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace backplane::cpu {
+
+namespace {
+
+constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512"};
+
+// Keeps oneDNN to what is stated, unless its own limit is set.
+void limit_onednn(Instructions most) {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return;
+  if (most <= Instructions::kSse41) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+  if (most == Instructions::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+  if (most == Instructions::kAvx2Vnni) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2_vnni);
+}
+
+bool onednn_has(dnnl::cpu_isa wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+}
+
+// Those of the processor, within oneDNN's limit.
+Instructions present() {
+#if defined(__x86_64__)
+  const bool has_fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (onednn_has(dnnl::cpu_isa::avx512_core) && has_fma) return Instructions::kAvx512;
+  if (onednn_has(dnnl::cpu_isa::avx2_vnni) && has_fma) return Instructions::kAvx2Vnni;
+  if (onednn_has(dnnl::cpu_isa::avx2) && has_fma) return Instructions::kAvx2;
+#endif
+  return onednn_has(dnnl::cpu_isa::sse41) ? Instructions::kSse41 : Instructions::kBaseline;
+}
+
+// A cache's size by a name of sysconf, 0 where it is unknown.
+int64_t system_cache([[maybe_unused]] bool second) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  return std::max<int64_t>(0, sysconf(second ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL1_DCACHE_SIZE));
+#else
+  return 0;
+#endif
+}
+
+int64_t first_known(int64_t stated, int64_t found, int64_t fallback) {
+  return stated > 0 ? stated : found > 0 ? found : fallback;
+}
+
+Processor describe(const ProcessorLimits& limits) {
+  Instructions most = Instructions::kAvx512;
+  const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
+  if (limits.most)
+    most = *limits.most;
+  else if (variable != nullptr)  // which a backend has checked
+    most = instructions_named(variable).value_or(most);
+  limit_onednn(most);
+  Processor result;
+  result.instructions = std::min(most, present());
+  if (result.instructions == Instructions::kAvx2Vnni && !onednn_has(dnnl::cpu_isa::avx2_vnni))
+    result.instructions = Instructions::kAvx2;
+  result.vnni = result.has(Instructions::kAvx512) && onednn_has(dnnl::cpu_isa::avx512_core_vnni);
+  result.vector_bytes = result.has(Instructions::kAvx512) ? 64 : result.has(Instructions::kAvx2) ? 32 : 16;
+  result.l1_bytes = first_known(limits.l1_bytes, system_cache(false), result.l1_bytes);
+  result.l2_bytes = first_known(limits.l2_bytes, system_cache(true), result.l2_bytes);
+  return result;
+}
+
+}  // namespace
+
+const char* name_of(Instructions instructions) {
+  return kNames[static_cast<int>(instructions)];
+}
+
+std::optional<Instructions> instructions_named(std::string_view name) {
+  const auto* found = std::ranges::find(kNames, name);
+  if (found == std::end(kNames)) return std::nullopt;
+  return static_cast<Instructions>(found - std::begin(kNames));
+}
+
+const Processor& processor(const ProcessorLimits* limits) {
+  static const Processor kProcessor = describe(limits != nullptr ? *limits : ProcessorLimits{});
+  return kProcessor;
+}
+
+}  // namespace backplane::cpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processor that kernels are chosen and tuned for: the one that the process runs on, or less of it where the option
+// `instructions` states that. What depends on the processor follows from here; no kernel asks the processor itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace backplane::cpu {
+
+// Each includes those before it, but AVX-512 not the products of kAvx2Vnni: Processor::vnni has its own.
+enum class Instructions {
+  kBaseline,
+  kSse41,     // blocked layouts
+  kAvx2,      // with FMA: vectors of 8 floats, 16 registers
+  kAvx2Vnni,  // and products of 8-bit integers, in vectors of 32 bytes
+  kAvx512,    // F, BW, DQ and VL: vectors of 16 floats, 32 registers
+};
+
+struct Processor {
+  Instructions instructions = Instructions::kBaseline;
+  bool vnni = false;  // AVX-512's products of 8-bit integers
+  int64_t vector_bytes = 16;
+  int64_t l1_bytes = 32 << 10;  // data; of one core
+  int64_t l2_bytes = 256 << 10;
+
+  bool has(Instructions wanted) const { return instructions >= wanted; }
+  int64_t vector_floats() const { return vector_bytes / 4; }
+  // Multiply-adds of floats that a core does in that time at its nominal rate: two vectors a cycle at 4 GHz. Chunks of
+  // parallel loops are so long.
+  int64_t multiply_adds(double microseconds) const {
+    return static_cast<int64_t>(microseconds * 8000 * static_cast<double>(vector_floats()));
+  }
+};
+
+const char* name_of(Instructions instructions);  // as the option names them
+std::optional<Instructions> instructions_named(std::string_view name);
+
+// What is stated of the processor.
+struct ProcessorLimits {
+  std::optional<Instructions> most;
+  int64_t l1_bytes = 0, l2_bytes = 0;  // 0: unknown
+};
+
+// The processor, for all backends of the process. The first call decides: blocked tensors and packed
+// weights of one process have one layout, and oneDNN takes a limit only before its first use. Without limits the
+// environment's BACKPLANE_CPU_INSTRUCTIONS holds; oneDNN's own limit, ONEDNN_MAX_CPU_ISA, always does.
+const Processor& processor(const ProcessorLimits* limits = nullptr);
+
+}  // namespace backplane::cpu
