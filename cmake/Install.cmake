@@ -22,8 +22,8 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/backplane.pc.in backplane.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/backplane.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # For programs that were compiled for ONNXIFI.
-if(TARGET backplane_onnxifi)
-  install(TARGETS backplane_onnxifi)
+if(TARGET backplane_libonnxifi)
+  install(TARGETS backplane_libonnxifi)
 endif()
 
 # Programs find the loader relative to themselves.
