@@ -121,6 +121,9 @@ class Device : public Object {
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
+  // slot: the newest operator sets and IR version of this device, where those of the backend do not hold for it. `size`
+  // is filled in by the SDK; the arrays live as long as the device.
+  virtual bp_opsets_t opsets() { return {}; }
 
  private:
   const Host& host_;

@@ -95,6 +95,7 @@ class Plugin {
       t.query = T::query;
       if constexpr (overrides<Device>(&D::review)) t.review = T::review;
       if constexpr (overrides<Device>(&D::infer)) t.infer = T::infer;
+      if constexpr (overrides<Device>(&D::opsets)) t.opsets = T::opsets;
       return t;
     }();
     return &kTable;

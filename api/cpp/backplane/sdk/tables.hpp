@@ -155,6 +155,10 @@ struct Tables {
     });
   }
 
+  static bp_status_t BP_CALL opsets(bp_device_t* h, bp_opsets_t* out, bp_error_t* error) noexcept {
+    return fence(device(h), error, [&] { write(out, device(h)->opsets(), "out_opsets"); });
+  }
+
   // ---- programs ----------------------------------------------------------------------------------------------------
 
   static bp_status_t BP_CALL compile(bp_device_t* h, const bp_compile_t* what, bp_program_t** out,
