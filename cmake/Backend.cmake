@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"] [DOMAIN com.acme] [VENDOR "Acme"] [DEVICE_KINDS cpu …])
+# backplane_add_backend(<id> SOURCES … [LIBRARIES …] [NAME "for people"] [DOMAIN com.acme] [VENDOR "Acme"] [DEVICE_KINDS cpu …]
+#                       [ISOLATION process])
 # backplane_install_backend(backplane_<id> [COMPONENT <name>])
 #
 # A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest, whose id is <DOMAIN>.<id> (DOMAIN is otherwise
@@ -8,7 +9,7 @@
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
 function(backplane_add_backend id)
-  cmake_parse_arguments(ARG "" "NAME;DOMAIN;VENDOR" "SOURCES;LIBRARIES;DEVICE_KINDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;DOMAIN;VENDOR;ISOLATION" "SOURCES;LIBRARIES;DEVICE_KINDS" ${ARGN})
   set(target backplane_${id})
   add_library(${target} MODULE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE Backplane::sdk ${ARG_LIBRARIES})
@@ -46,6 +47,9 @@ function(backplane_add_backend id)
   if(ARG_DEVICE_KINDS)
     list(JOIN ARG_DEVICE_KINDS "\", \"" kinds)
     list(APPEND keys "\"device_kinds\": [\"${kinds}\"]")
+  endif()
+  if(ARG_ISOLATION)
+    list(APPEND keys "\"isolation\": \"${ARG_ISOLATION}\"")
   endif()
   list(JOIN keys ",\n  " keys)
   set_target_properties(${target} PROPERTIES BACKPLANE_ID ${id} BACKPLANE_KEYS "${keys}")

@@ -45,16 +45,16 @@ endif()
 if(TARGET backplane-conform)
   install(TARGETS backplane-conform RUNTIME COMPONENT backplane-conform)
 endif()
-if(TARGET backplane-probe)  # the loader runs it, and no user does
-  install(TARGETS backplane-probe RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/backplane COMPONENT libbackplane1)
+if(TARGET backplane-probe)  # the loader runs them, and no user does
+  install(TARGETS backplane-probe backplane-isolated RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/backplane COMPONENT libbackplane1)
 endif()
 
 # For programs that were compiled for ONNXIFI.
-if(TARGET backplane_onnxifi)
+if(TARGET backplane_libonnxifi)
   if(CMAKE_INSTALL_PREFIX STREQUAL /usr)
-    set_target_properties(backplane_onnxifi PROPERTIES INSTALL_RPATH "")
+    set_target_properties(backplane_libonnxifi PROPERTIES INSTALL_RPATH "")
   endif()
-  install(TARGETS backplane_onnxifi LIBRARY COMPONENT libonnxifi1)
+  install(TARGETS backplane_libonnxifi LIBRARY COMPONENT libonnxifi1)
 endif()
 
 # Plugins and their manifests.

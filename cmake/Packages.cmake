@@ -91,6 +91,10 @@ backplane_add_package(backplane-tools SECTION utils DOES "command-line program o
 backplane_add_package(backplane-conform SECTION utils DOES "conformance tests for Backplane's backends"
   TEXT "Tests a backend through the ABI alone, and makes and verifies certificates." NEEDS libbackplane1)
 if(TARGET backplane_onnxifi)
+  backplane_add_package(backplane-backend-onnxifi SECTION libs DOES "Backplane's backend for ONNXIFI libraries"
+    TEXT "Runs ONNX models on libraries that hardware vendors wrote for ONNXIFI, in a" "process of their own." NEEDS libbackplane1)
+endif()
+if(TARGET backplane_libonnxifi)
   backplane_add_package(libonnxifi1 SECTION libs DOES "ONNXIFI 1.0 over Backplane"
     TEXT "libonnxifi.so for programs that were written for ONNXIFI: they run on the" "devices that Backplane finds." NEEDS libbackplane1)
 endif()

@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxifi/backend.h"
 
+#include <dlfcn.h>
+
 #include <optional>
 
 #include "onnxifi/handles.h"
 
 namespace backplane::onnxifi {
+namespace {
+
+// Whether this library was opened as a vendor's, under the name libonnxifi-NAME.so: by the backend onnxifi, which must
+// then not be found again.
+bool is_vendor_library() {
+  static const char kHere = 0;
+  Dl_info info{};
+  if (dladdr(&kHere, &info) == 0 || info.dli_fname == nullptr) return false;
+  const std::string_view path = info.dli_fname;
+  return path.substr(path.rfind('/') + 1).starts_with("libonnxifi-");
+}
+
+EnvironmentOptions environment_options() {
+  EnvironmentOptions options;
+  if (is_vendor_library()) options.options["loader.disable"] = "onnxifi";
+  return options;
+}
+
+}  // namespace
 
 // ---- ids -----------------------------------------------------------------------------------------------------------
 
@@ -44,7 +65,7 @@ const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
   // Never destroyed: the program's static objects may still call while they are destroyed.
   static const auto* const kIds = [] {
     auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
-    const Environment environment;
+    const Environment environment(environment_options());
     for (const Device& device : environment.devices())
       ids->emplace_back(next_handle(), std::make_shared<BackendId>(environment, device));
     return ids;
@@ -88,7 +109,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
   }
   if (!log_level && !context) return;
   // A level of its own and a device opened in another context need an environment of their own.
-  EnvironmentOptions options;
+  EnvironmentOptions options = environment_options();
   options.log_level = log_level.value_or(0);
   environment_ = Environment(options);
   for (const Device& each : environment_.devices()) {

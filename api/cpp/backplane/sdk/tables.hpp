@@ -165,7 +165,6 @@ struct Tables {
     check_flags(copy.flags, BP_COMPILE_REFIT, "what.flags");
     return copy;
   }
-  // The newest operator sets of this device.
   static bp_status_t BP_CALL opsets(bp_device_t* h, bp_opsets_t* out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] { write(out, device(h)->opsets(), "out_opsets"); });
   }

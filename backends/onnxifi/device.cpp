@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "older.h"
+#include "program.h"
+#include "status.h"
+
+namespace onnxifi_backend {
+namespace {
+
+using namespace backplane::sdk;
+
+// Weights up to this size are in the model of a node: a library may want to know a shape or an axis.
+constexpr uint64_t kSmallBytes = 64 * 1024;
+constexpr size_t kMostAnswers = 100'000, kMostHashed = size_t{1} << 20;
+
+// 128 bits: FNV-1a from two starts.
+std::string hash_of(std::string_view bytes) {
+  std::array<uint64_t, 2> hash = {0xcbf29ce484222325, 0x84222325cbf29ce4};
+  for (const char c : bytes) {
+    hash[0] = (hash[0] ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash[1] = (hash[1] ^ static_cast<unsigned char>(c)) * 0x10000000233;
+  }
+  return {reinterpret_cast<const char*>(hash.data()), sizeof hash};
+}
+
+}  // namespace
+
+bool is_expressible(bp_dtype_t dtype) {
+  return dtype >= BP_DTYPE_FLOAT && dtype <= BP_DTYPE_BFLOAT16 && dtype != BP_DTYPE_STRING && dtype != BP_DTYPE_BOOL;
+}
+
+Device::Device(const Backend& backend, const Library& library, onnxBackendID id, const Facts& facts, Weights weights)
+    : backplane::sdk::Device(backend), library_(library), id_(id), weights_(weights) {
+  versions_.ir_version = facts.ir_version;
+  versions_.opsets = facts.opsets;
+  uint32_t& own = versions_.opsets[""];
+  own = std::min(own, kNewestOpset);
+  for (const auto& [domain, version] : versions_.opsets)
+    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // forms of ai.onnx: older.h
+  const std::unique_lock<std::mutex> lock = library.guard();
+  const onnxStatus status = library.functions().init_backend(id, nullptr, &backend_);
+  if (!accepted(status)) throw error_of(status, "onnxInitBackend");
+}
+
+Device::~Device() {
+  const std::unique_lock<std::mutex> lock = library_.guard();
+  if (backend_ != nullptr) library_.functions().release_backend(backend_);
+}
+
+bp_opsets_t Device::opsets() {
+  bp_opsets_t known{};
+  known.ir_version = versions_.ir_version;
+  known.opsets = opsets_.data();
+  known.opset_count = static_cast<uint32_t>(opsets_.size());
+  known.opset_stride = sizeof(bp_opset_t);
+  return known;
+}
+
+void Device::health() {
+  if (is_lost_) throw Error::device_lost("the ONNXIFI library says that its backend is unavailable");
+}
+
+void Device::check(onnxStatus status, std::string_view call) const {
+  if (status == ONNXIFI_STATUS_SUCCESS) return;
+  if (status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE) is_lost_ = true;
+  throw error_of(status, call);
+}
+
+// ---- coverage ------------------------------------------------------------------------------------------------------
+
+// What ONNXIFI cannot express, whatever the library.
+Device::Refusal Device::refusal_of(const Node& node) const {
+  for (uint32_t i = 0; i < node.raw().attribute_count; ++i) {
+    const bp_attribute_t& attribute = *bp_graph_attribute(node.graph(), node.raw().first_attribute + i);
+    switch (attribute.type) {
+      case BP_ATTR_GRAPH:
+      case BP_ATTR_GRAPHS:
+        return {BP_REASON_SUBGRAPH, "nodes with sub-graphs are not passed to ONNXIFI libraries"};
+      case BP_ATTR_TYPE:
+      case BP_ATTR_TYPES:
+      case BP_ATTR_SPARSE_TENSOR:
+      case BP_ATTR_SPARSE_TENSORS:
+        return {BP_REASON_ATTRIBUTE, "types and sparse tensors are not passed to ONNXIFI libraries"};
+      default:
+        break;
+    }
+  }
+  const std::string domain(node.domain());
+  if (!domain.empty() && versions_.opsets.count(domain) == 0)
+    return {BP_REASON_OPERATOR, "the library reports no operator set of domain " + domain};
+  const auto why_not = [](const Value& value) -> Refusal {
+    if (!value) return {};
+    const std::string name = "'" + std::string(value.name()) + "'";
+    if (!value.is_tensor()) return {BP_REASON_DTYPE, name + " is not a tensor"};
+    if (!value.has_static_shape()) return {BP_REASON_SHAPE, "the shape of " + name + " is not known before the run"};
+    if (value.weight() != nullptr) {
+      if (value.dtype() == BP_DTYPE_STRING) return {BP_REASON_DTYPE, name + " is a tensor of strings"};
+      return {};
+    }
+    if (!is_expressible(value.dtype()))
+      return {BP_REASON_DTYPE, name + " is " + std::string(backplane::view::dtype_name(value.dtype())) +
+                                   ", which ONNXIFI does not have"};
+    if (elements(value) == 0) return {BP_REASON_SHAPE, name + " has no elements, which ONNXIFI does not allow"};
+    return {};
+  };
+  for (uint32_t i = 0; i < node.input_count(); ++i) {
+    if (Refusal refusal = why_not(node.input(i))) return refusal;
+  }
+  for (uint32_t i = 0; i < node.output_count(); ++i) {
+    if (Refusal refusal = why_not(node.output(i))) return refusal;
+  }
+  return {};
+}
+
+onnxStatus Device::ask(const std::string& model) {
+  const bool is_remembered = model.size() <= kMostHashed;
+  const std::string key = is_remembered ? hash_of(model) : std::string();
+  if (is_remembered) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
+  }
+  onnxStatus status = ONNXIFI_STATUS_SUCCESS;
+  {
+    const std::unique_lock<std::mutex> lock = library_.guard();
+    status = library_.functions().get_backend_compatibility(id_, model.size(), model.data());
+  }
+  if (status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE) check(status, "onnxGetBackendCompatibility");
+  if (is_remembered && reason_of(status) != BP_REASON_MEMORY) {
+    const std::lock_guard lock(mutex_);
+    if (answers_.size() < kMostAnswers) answers_.emplace(key, status);
+  }
+  return status;
+}
+
+// Weights are in the model, then all outside: which of the two a library wants is only known from its answer.
+Device::Refusal Device::ask(Draft& draft) {
+  if (backend_ == nullptr) return {BP_REASON_OTHER, "onnxInitBackend of the library succeeded and returned no backend"};
+  const uint32_t opset = versions_.opsets.at("");
+  if (opset < kOldestOpset)
+    return {BP_REASON_OPSET, "the library reads operator set " + std::to_string(opset) + "; models are written in " +
+                                 std::to_string(kOldestOpset) + " or newer"};
+  if (std::string why = make_older(draft, opset); !why.empty()) return {BP_REASON_OPSET, std::move(why)};
+  std::vector<uint64_t> forms;
+  uint64_t largest = 0;
+  for (const Value& weight : draft.weights()) largest = std::max(largest, weight.weight()->bytes);
+  const bool any = !draft.weights().empty() || !draft.constants().empty();
+  if (weights_ != Weights::kDescriptors) forms.push_back(kSmallBytes);
+  if (weights_ != Weights::kDescriptors && largest > kSmallBytes) forms.push_back(Draft::kAll);
+  if (weights_ == Weights::kDescriptors || (weights_ == Weights::kAuto && any)) forms.push_back(Draft::kNone);
+  std::optional<onnxStatus> first;
+  for (const uint64_t inside : forms) {
+    const onnxStatus status = ask(draft.bytes(versions_, inside));
+    if (accepted(status)) return {};
+    if (!first) first = status;
+  }
+  return {reason_of(*first), "onnxGetBackendCompatibility returned " + status_name(*first)};
+}
+
+void Device::cover(Coverage& coverage) {
+  coverage.options().allow({});
+  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+    coverage.check_cancelled();
+    const Node node = coverage.node(i);
+    Refusal refusal = refusal_of(node);
+    if (!refusal) {
+      Draft draft(node);
+      refusal = ask(draft);
+    }
+    coverage.answer(node, refusal ? no(refusal.reason, std::move(refusal.text)) : yes());
+  }
+}
+
+void Device::review(const Compile& what, bp_review_t& out, std::string& why) {
+  what.options().allow({});
+  out.answer = BP_REVIEW_ACCEPT;
+  Draft draft(what.graph());
+  Refusal refusal = ask(draft);
+  if (!refusal) return;
+  out.answer = BP_REVIEW_REJECT;
+  out.reason = refusal.reason;
+  why = std::move(refusal.text);
+}
+
+std::unique_ptr<Program> Device::compile(const Compile& what) {
+  what.options().allow({});
+  for (const Node& node : what.graph().nodes()) {
+    if (const Refusal refusal = refusal_of(node)) throw Error(BP_UNSUPPORTED, refusal.text, node.id());
+  }
+  return std::make_unique<IslandProgram>(*this, what);
+}
+
+}  // namespace onnxifi_backend

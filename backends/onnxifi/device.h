@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend id of a library as a device of Backplane: what it supports is what onnxGetBackendCompatibility says of a
+// model of one node, and of the island.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "backplane/sdk.hpp"
+#include "draft.h"
+#include "facts.h"
+#include "library.h"
+
+namespace onnxifi_backend {
+
+// How weights reach a library.
+enum class Weights { kAuto, kModel, kDescriptors };
+
+class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {
+ public:
+  // The library, the id and the facts outlive the device.
+  Device(const backplane::sdk::Backend& backend, const Library& library, onnxBackendID id, const Facts& facts,
+         Weights weights);
+  ~Device() override;
+
+  void cover(backplane::sdk::Coverage& coverage) override;
+  void review(const backplane::sdk::Compile& what, bp_review_t& out, std::string& why) override;
+  std::unique_ptr<backplane::sdk::Program> compile(const backplane::sdk::Compile& what) override;
+  bp_opsets_t opsets() override;
+  void health() override;
+
+  const Library& library() const { return library_; }
+  onnxBackend backend() const { return backend_; }
+  onnxBackendID backend_id() const { return id_; }
+  Weights weights() const { return weights_; }
+  const Draft::Versions& versions() const { return versions_; }
+  // Throws Error, and remembers where the backend is lost.
+  void check(onnxStatus status, std::string_view call) const;
+
+ private:
+  // Why a model is not run, or an empty one.
+  struct Refusal {
+    uint32_t reason = BP_REASON_NONE;
+    std::string text;
+    explicit operator bool() const { return reason != BP_REASON_NONE; }
+  };
+  Refusal refusal_of(const backplane::sdk::Node& node) const;
+  Refusal ask(Draft& draft);
+  onnxStatus ask(const std::string& model);
+
+  const Library& library_;
+  const onnxBackendID id_;
+  const Weights weights_;
+  Draft::Versions versions_;
+  std::vector<bp_opset_t> opsets_;
+  onnxBackend backend_ = nullptr;
+  mutable std::atomic<bool> is_lost_{false};
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, onnxStatus> answers_;  // by a hash of the model
+};
+
+// Whether ONNXIFI has the data type.
+bool is_expressible(bp_dtype_t dtype);
+
+}  // namespace onnxifi_backend

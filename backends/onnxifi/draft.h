@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island on its way to an ONNX model: nodes that can be rewritten in an older form, then written as bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/sdk.hpp"
+
+namespace onnxifi_backend {
+
+using backplane::sdk::Graph;
+using backplane::sdk::Node;
+using backplane::sdk::Value;
+
+// An attribute. Tensors are those of the graph.
+struct Attribute {
+  std::string name;
+  uint32_t type = 0;  // BP_ATTR_*
+  std::vector<int64_t> ints;
+  std::vector<float> floats;
+  std::vector<std::string> texts;
+  std::vector<uint32_t> tensors;  // indices of the graph's weights
+};
+
+// A constant that a rewrite adds.
+struct Constant {
+  std::string name;
+  bp_dtype_t dtype = 0;
+  std::vector<int64_t> extents;
+  std::string bytes;
+};
+
+struct Operand {
+  Value value;                         // of the graph, or nothing
+  const Constant* constant = nullptr;  // or this
+  explicit operator bool() const { return static_cast<bool>(value) || constant != nullptr; }
+};
+
+struct DraftNode {
+  std::string op, domain, name;
+  uint32_t since = 0;  // version of the form
+  std::vector<Operand> inputs, outputs;
+  std::vector<Attribute> attributes;
+
+  Attribute* find(std::string_view attribute);
+  void erase(std::string_view attribute);
+  void set(std::string_view attribute, int64_t value);
+  void set(std::string_view attribute, const std::string& value);
+  void set(std::string_view attribute, std::vector<int64_t> values);
+  void set(std::string_view attribute, std::vector<float> values);
+  int64_t number(std::string_view attribute, int64_t otherwise);
+  std::string text(std::string_view attribute, std::string_view otherwise);
+  // An input that may be omitted.
+  Operand input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : Operand(); }
+  void drop_inputs(size_t from) {
+    if (inputs.size() > from) inputs.resize(from);
+  }
+};
+
+class Draft {
+ public:
+  // A part of `graph`, which outlives the draft: some nodes with what they read and write, or all of it.
+  explicit Draft(const Graph& graph);
+  explicit Draft(const Node& node);
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  std::vector<DraftNode>& nodes() { return nodes_; }
+  const Graph& graph() const { return graph_; }
+  const std::vector<Value>& inputs() const { return inputs_; }  // without weights
+  const std::vector<Value>& outputs() const { return outputs_; }
+  // Weights that the nodes read, in the order in which they do.
+  std::vector<Value> weights() const;
+  std::string name(const Value& value) const { return names_.at(value.index()); }
+  const std::vector<std::unique_ptr<Constant>>& constants() const { return constants_; }
+  const Constant& add_constant(bp_dtype_t dtype, std::vector<int64_t> extents, std::string bytes);
+
+  struct Versions {
+    uint32_t ir_version = 3;
+    std::map<std::string, uint32_t, std::less<>> opsets;
+  };
+  // The model as bytes. Tensors of at most `most_inside` bytes that are constant are inside; others, and all of them
+  // where it is kNone, are inputs without a value, after those of the graph.
+  static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
+  std::string bytes(const Versions& versions, uint64_t most_inside) const;
+
+ private:
+  void add(const Node& node);
+  void take_name(const Value& value, std::string name);
+
+  const Graph graph_;
+  std::vector<DraftNode> nodes_;
+  std::vector<Value> inputs_, outputs_;
+  std::map<uint32_t, std::string> names_;  // by value
+  std::vector<std::unique_ptr<Constant>> constants_;
+};
+
+}  // namespace onnxifi_backend

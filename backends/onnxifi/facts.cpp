@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "status.h"
+
+namespace onnxifi_backend {
+namespace {
+
+constexpr size_t kMostText = 4096;  // bytes that are kept
+constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
+constexpr uint32_t kMostVersion = 10'000;
+constexpr size_t kMostDomains = 100;
+
+class Asker {
+ public:
+  Asker(const Library& library, onnxBackendID id) : library_(library), id_(id), buffer_(kRoom) {}
+
+  // Up to a zero, without what does not belong into a line of text.
+  std::string text(onnxBackendInfo type) {
+    const size_t size = ask(type, kStated);
+    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMostText)));
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
+    }
+    const size_t first = text.find_first_not_of(' ');
+    return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+  }
+  // Numbers of 32 bits are taken too.
+  std::optional<uint64_t> number(onnxBackendInfo type) {
+    uint64_t value = 0;
+    const size_t size = ask(type, sizeof value);
+    if (size != sizeof value && size != sizeof(uint32_t)) return std::nullopt;
+    std::memcpy(&value, buffer_.data(), size);
+    return value;
+  }
+
+ private:
+  // The library is told of a part of the room only: some write more than that.
+  static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
+
+  // The bytes that it wrote, 0 where it has no answer.
+  size_t ask(onnxBackendInfo type, size_t stated) {
+    std::fill_n(buffer_.begin(), kStated, 0);
+    size_t size = stated;
+    const std::unique_lock<std::mutex> lock = library_.guard();
+    const onnxStatus status = library_.functions().get_backend_info(id_, type, buffer_.data(), &size);
+    return status == ONNXIFI_STATUS_SUCCESS && size <= stated ? size : 0;
+  }
+
+  const Library& library_;
+  const onnxBackendID id_;
+  std::vector<char> buffer_;
+};
+
+// The parts of a text between spaces, commas and semicolons.
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> result;
+  constexpr std::string_view kBetween = " ,;\t\n";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+    if (text.empty()) return result;
+    const size_t end = std::min(text.find_first_of(kBetween), text.size());
+    result.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+// 0 where it is no version.
+uint32_t version_of(std::string_view text) {
+  uint32_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  return error == std::errc() && end == text.data() + text.size() && version <= kMostVersion ? version : 0;
+}
+
+std::string pci_of(Asker& asker) {
+  const std::optional<uint64_t> bus = asker.number(ONNXIFI_BACKEND_PCI_BUS_ID),
+                                device = asker.number(ONNXIFI_BACKEND_PCI_DEVICE_ID);
+  const uint64_t domain = asker.number(ONNXIFI_BACKEND_PCI_DOMAIN_ID).value_or(0);
+  if (!bus || !device || *bus > 0xff || *device > 0x1f || domain > 0xffff) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.0", static_cast<unsigned>(domain), static_cast<unsigned>(*bus),
+                static_cast<unsigned>(*device));
+  return text;
+}
+
+}  // namespace
+
+uint32_t newest_ir_version(const std::string& text) {
+  uint32_t newest = 0;
+  for (const std::string_view word : words(text)) newest = std::max(newest, version_of(word));
+  return newest;
+}
+
+std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& text) {
+  std::map<std::string, uint32_t, std::less<>> newest;
+  for (const std::string_view word : words(text)) {
+    const size_t colon = word.rfind(':');
+    const uint32_t version = version_of(colon == std::string_view::npos ? word : word.substr(colon + 1));
+    if (version == 0 || newest.size() == kMostDomains) continue;
+    std::string domain(colon == std::string_view::npos ? std::string_view() : word.substr(0, colon));
+    if (domain == "ai.onnx") domain.clear();
+    uint32_t& known = newest[domain];
+    known = std::max(known, version);
+  }
+  return newest;
+}
+
+Facts facts_of(const Library& library, onnxBackendID id) {
+  Asker asker(library, id);
+  const auto number = [&](onnxBackendInfo type) { return asker.number(type).value_or(0); };
+  Facts facts;
+  facts.name = asker.text(ONNXIFI_BACKEND_NAME);
+  facts.vendor = asker.text(ONNXIFI_BACKEND_VENDOR);
+  facts.version = asker.text(ONNXIFI_BACKEND_VERSION);
+  facts.device = asker.text(ONNXIFI_BACKEND_DEVICE);
+  facts.extensions = asker.text(ONNXIFI_BACKEND_EXTENSIONS);
+  facts.ir_versions = asker.text(ONNXIFI_BACKEND_ONNX_IR_VERSION);
+  facts.opset_versions = asker.text(ONNXIFI_BACKEND_OPSET_VERSION);
+  facts.device_type = number(ONNXIFI_BACKEND_DEVICE_TYPE);
+  facts.capabilities = number(ONNXIFI_BACKEND_CAPABILITIES);
+  facts.memory_bytes = number(ONNXIFI_BACKEND_MEMORY_SIZE);
+  facts.macs_fp32 = number(ONNXIFI_BACKEND_MACS_FP32);
+  facts.macs_fp16 = number(ONNXIFI_BACKEND_MACS_FP16);
+  facts.memory_bandwidth = number(ONNXIFI_BACKEND_MEMORY_BANDWIDTH);
+  facts.read_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH);
+  facts.write_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH);
+  facts.pci = pci_of(asker);
+  facts.ir_version = newest_ir_version(facts.ir_versions);
+  if (facts.ir_version == 0) facts.ir_version = kDefaultIrVersion;
+  facts.opsets = newest_opsets(facts.opset_versions);
+  facts.opsets.emplace("", kDefaultOpset);
+  return facts;
+}
+
+}  // namespace onnxifi_backend

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What onnxGetBackendInfo reports of one backend. Libraries leave types out, and sizes may be wrong: what is missing or
+// cannot be read has its neutral value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "library.h"
+
+namespace onnxifi_backend {
+
+struct Facts {
+  std::string name, vendor, version, device, extensions;
+  std::string ir_versions, opset_versions;  // as reported
+  onnxEnum device_type = 0;
+  onnxBitfield capabilities = 0;
+  uint64_t memory_bytes = 0, macs_fp32 = 0, macs_fp16 = 0;  // 0: unknown
+  uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;
+  std::string pci;  // "0000:65:00.0", or empty
+
+  // The newest IR version that the backend reads, and the newest operator set of each domain ("" is ai.onnx). Where it
+  // reports none, those of ONNX 1.3, with which ONNXIFI began.
+  uint32_t ir_version = 3;
+  std::map<std::string, uint32_t, std::less<>> opsets;
+};
+
+Facts facts_of(const Library& library, onnxBackendID id);
+
+// "3 4 5": the largest number; 0 where there is none.
+uint32_t newest_ir_version(const std::string& text);
+// "ai.onnx:7 org.example:1": the largest version of each domain.
+std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& text);
+
+}  // namespace onnxifi_backend

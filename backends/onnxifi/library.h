@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vendor's library: its functions, and how it differs from ONNXIFI 1.0.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "onnxifi/onnxifi.h"
+
+namespace onnxifi_backend {
+
+// The functions of ONNXIFI 1.0, by name.
+struct Functions {
+  decltype(&onnxGetBackendIDs) get_backend_ids;
+  decltype(&onnxReleaseBackendID) release_backend_id;
+  decltype(&onnxGetBackendInfo) get_backend_info;
+  decltype(&onnxGetBackendCompatibility) get_backend_compatibility;
+  decltype(&onnxInitBackend) init_backend;
+  decltype(&onnxReleaseBackend) release_backend;
+  decltype(&onnxInitEvent) init_event;
+  decltype(&onnxSignalEvent) signal_event;
+  decltype(&onnxGetEventState) get_event_state;
+  decltype(&onnxWaitEvent) wait_event;
+  decltype(&onnxReleaseEvent) release_event;
+  decltype(&onnxSetGraphIO) set_graph_io;
+  decltype(&onnxRunGraph) run_graph;
+  decltype(&onnxReleaseGraph) release_graph;
+  // With the two arguments that the fork added, 0 and NULL, which ONNXIFI 1.0 does not read.
+  onnxStatus (*init_graph)(onnxBackend, const uint64_t*, size_t, const void*, uint32_t, const onnxTensorDescriptorV1*,
+                           onnxGraph*, uint32_t max_sequence_length, void* weight_reader);
+};
+
+// Of the fork, in addition.
+using WaitEventFor = onnxStatus (*)(onnxEvent, uint32_t milliseconds, onnxEventState*, onnxStatus*, char* text,
+                                    size_t* text_size);
+// With the argument that the fork added for traces, NULL.
+using SetIoAndRun = onnxStatus (*)(onnxGraph, uint32_t, const onnxTensorDescriptorV1*, uint32_t,
+                                   const onnxTensorDescriptorV1*, onnxMemoryFenceV1*, void* trace);
+
+class Library {
+ public:
+  // Throws sdk::Error with the reason where the file is no such library. It stays open until the process ends: its
+  // threads may still run.
+  explicit Library(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const Functions& functions() const { return functions_; }
+  // Whether tensor descriptors have 96 bytes, and onnxInitGraph two more arguments.
+  bool is_fork() const { return is_fork_; }
+  WaitEventFor wait_event_for() const { return wait_event_for_; }  // NULL where the library has none
+  // An extension of a backend, or NULL. It may be named with or without the suffix "Function", and be found with the
+  // backend's id, with none, or among the exported functions.
+  onnxExtensionFunctionPointer extension(onnxBackendID id, const std::string& name) const;
+
+  // The ids of its backends, to be released each. Throws sdk::Error where it reports none that can be used.
+  std::vector<onnxBackendID> backend_ids() const;
+
+  // Held during a call into a library that does not say that it is thread-safe; otherwise it holds nothing.
+  std::unique_lock<std::mutex> guard() const;
+  void set_thread_safe(bool thread_safe) { is_thread_safe_ = thread_safe; }
+
+ private:
+  const std::filesystem::path path_;
+  void* handle_ = nullptr;
+  Functions functions_{};
+  bool is_fork_ = false, is_thread_safe_ = false;
+  WaitEventFor wait_event_for_ = nullptr;
+  decltype(&onnxGetExtensionFunctionAddress) get_extension_ = nullptr;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace onnxifi_backend

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Canonical operators in the older forms that a library reads, where these mean the same.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "draft.h"
+
+namespace onnxifi_backend {
+
+// The newest operator set of ai.onnx whose forms the table knows: what the host is told.
+inline constexpr uint32_t kNewestOpset = 27;
+// The oldest in which models are written.
+inline constexpr uint32_t kOldestOpset = 7;
+
+// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why it cannot be done, or
+// nothing.
+std::string make_older(Draft& draft, uint32_t opset);
+
+// ---- the table, for its test ---------------------------------------------------------------------------------------
+
+class Rewrite;
+
+// What changed when an operator got the form of version `since`: how a node in that form is written in the one before.
+// The function returns why that cannot be, or nothing. Where there is no step for a form, only types were added to it.
+struct Step {
+  std::string_view op;
+  uint32_t since;
+  std::string (*function)(Rewrite&);
+  std::string_view attribute = {};  // for the function: the attribute that is new
+  std::string_view neutral = {};    // and the value at which it changes nothing
+};
+
+// An operator and the versions in which it got its forms, the newest first; 0 ends them.
+struct Forms {
+  std::string_view op;
+  uint8_t since[9];
+};
+
+std::span<const Step> steps();
+std::span<const Forms> forms();
+
+}  // namespace onnxifi_backend

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries with the quirks of vendors, wrong ones and our own, through the loader.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "testing/client_fixture.h"
+
+namespace {
+
+using namespace backplane;  // NOLINT(google-build-using-namespace)
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kPlugin = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_onnxifi.so";
+const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+
+std::string folder(const std::string& vendor) {
+  return VENDORS "/" + vendor;
+}
+
+Environment vendors(const std::string& path, std::map<std::string, std::string> options = {}) {
+  options["onnxifi.path"] = path;
+  return environment({kCpu, kPlugin}, std::move(options));
+}
+Environment vendor(const std::string& name, std::map<std::string, std::string> options = {}) {
+  return vendors(folder(name), std::move(options));
+}
+
+SessionOptions on(const std::string& device) {
+  SessionOptions how;
+  how.devices = {device};
+  how.fallback = BP_FALLBACK_FORBID;
+  return how;
+}
+SessionOptions pinned(std::map<std::string, std::string> pins) {
+  SessionOptions how;
+  how.pins = std::move(pins);
+  how.options["loader.costs"] = "reported";  // no copy is made to measure it
+  return how;
+}
+
+std::vector<float> values(const Tensor& tensor) {
+  const auto* const first = static_cast<const float*>(tensor.data());
+  return {first, first + tensor.count()};
+}
+
+// y = Relu(x · w + b), [2,2]
+Model dense() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 2});
+  const uint32_t w = graph.weight("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {-10, 10}));
+  return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {graph.node("MatMul", "p", {x, w}), b})})});
+}
+
+// Negations on the CPU around what the libraries know: n0 (cpu) r (onnxifi) a (onnxifi) n1 (cpu) r2 (onnxifi).
+Model mixed() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const uint32_t n0 = graph.node("Neg", "n0", {x});
+  const uint32_t a = graph.node("Add", "a", {graph.node("Relu", "r", {n0}), x});
+  return graph.finish({graph.node("Relu", "r2", {graph.node("Neg", "n1", {a})}), a});
+}
+
+// Of a node that the device does not run.
+bp_node_verdict_t verdict_of(const Session& session, const Environment& env, uint32_t node = 0) {
+  for (const Device& device : env.devices()) {
+    if (device.name == "onnxifi") return session.verdict(node, device.info.id);
+  }
+  ADD_FAILURE() << "there is no device onnxifi";
+  return {};
+}
+
+class Quirk : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Quirk, RunsAModelAlone) {
+  const Environment env = vendor(GetParam());
+  Exec exec = env.compile(dense(), on("onnxifi")).exec();
+  Tensor x = Tensor::of<float>({2, 2}, {1, 0, 0, 1});
+  exec.bind(0, x);
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+  static_cast<float*>(x.data())[0] = 20;  // the same memory
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(10, 50, 0, 14));
+  exec.bind(0, Tensor::of<float>({2, 2}, {0, 10, 10, 0}));  // other memory
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(20, 50, 0, 30));
+}
+
+TEST_P(Quirk, RunsIslandsNextToTheCpu) {
+  const Environment env = vendor(GetParam());
+  const Session session =
+      env.compile(mixed(), pinned({{"r", "onnxifi"}, {"a", "onnxifi"}, {"r2", "onnxifi"}, {"op=Neg", "cpu"}}));
+  Exec exec = session.exec();
+  exec.bind(0, Tensor::of<float>({3}, {-2, 0, 3}));
+  for (int run = 0; run < 3; ++run) {
+    exec.run();
+    EXPECT_THAT(values(exec.output(1)), ElementsAre(0, 0, 3));
+    EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 0, 0));
+  }
+  EXPECT_THAT(session.report(), AllOf(HasSubstr("\"onnxifi\""), HasSubstr("\"cpu\"")));
+}
+
+TEST_P(Quirk, IsRunByManyThreads) {
+  const Environment env = vendor(GetParam());
+  const Session session = env.compile(dense(), on("onnxifi"));
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Exec exec = session.exec();
+      const auto n = static_cast<float>(10 + t);
+      exec.bind(0, Tensor::of<float>({2, 2}, {n, 0, 0, n}));
+      for (int run = 0; run < 50; ++run) {
+        exec.run();
+        right += values(exec.output(0)) == std::vector<float>{n - 10, 2 * n + 10, 3 * n - 10, 4 * n + 10} ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Onnxifi, Quirk,
+                         ::testing::Values("at_wait", "descriptors", "emulated", "extension", "fork", "late", "plain",
+                                           "positional", "silent", "synchronous"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(OnnxifiDevices, AreTheBackendIdsOfALibrary) {
+  const Environment env = vendor("plain");
+  std::vector<std::string> names;
+  for (const Device& device : env.devices()) {
+    if (device.name == "cpu") continue;
+    names.push_back(device.name + "=" + std::string(view::text(device.info.name)));
+    EXPECT_EQ(device.info.kind, BP_DEVICE_NPU);
+    EXPECT_EQ(view::text(device.info.vendor), "Test Vendor");
+    EXPECT_EQ(view::text(device.info.driver), "1.2.3");
+    EXPECT_EQ(device.info.memory_bytes, uint64_t{1} << 30);
+    EXPECT_EQ(device.info.flops_fp32, 1e9);
+  }
+  EXPECT_THAT(names, ElementsAre("onnxifi=Plain: chip 0", "onnxifi:1=Plain: chip 1"));
+}
+
+TEST(OnnxifiDevices, OfALibraryThatReportsNothingAreNamedAfterIt) {
+  const Environment env = vendor("silent");
+  EXPECT_EQ(view::text(env.devices().back().info.name), "libonnxifi-silent.so");
+}
+
+TEST(OnnxifiDevices, HaveTextsAndVersionsThatAreBounded) {
+  const Environment env = vendor("sizes");
+  const Device device = env.devices().back();
+  EXPECT_EQ(device.name, "onnxifi");
+  const std::string_view name = view::text(device.info.name);
+  EXPECT_THAT(std::string(name), HasSubstr("Lies ????"));
+  EXPECT_LE(name.size(), 4096u);
+  Exec exec = env.compile(dense(), on("onnxifi")).exec();  // in the one operator set that can be read
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+}
+
+// ---- coverage ------------------------------------------------------------------------------------------------------
+
+struct Refused {
+  const char* name;
+  uint32_t reason;
+  const char* text;
+  std::function<Model()> model;
+};
+
+class Refusal : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(Refusal, HasTheReason) {
+  const Environment env = vendor("plain");
+  SessionOptions how;
+  how.devices = {"onnxifi", "cpu"};
+  how.flags = BP_SESSION_PLACE_ONLY;
+  const Model model = GetParam().model();
+  const Session session = env.compile(model, how);
+  const bp_node_verdict_t verdict = verdict_of(session, env);
+  EXPECT_EQ(verdict.answer, BP_ANSWER_NO);
+  EXPECT_EQ(verdict.reason, GetParam().reason);
+  EXPECT_THAT(std::string(view::text(verdict.detail)), HasSubstr(GetParam().text));
+}
+
+Model one(const char* op, bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<std::string>& symbols = {},
+          const std::map<std::string, int64_t>& numbers = {}) {
+  Graph graph;
+  return graph.finish({graph.node(op, "n", {graph.input("x", dtype, std::move(extents), symbols)}, numbers)});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Onnxifi, Refusal,
+    ::testing::Values(
+        Refused{"operator", BP_REASON_OPERATOR, "UNSUPPORTED_OPERATOR", [] { return one("Neg", BP_DTYPE_FLOAT, {2}); }},
+        Refused{"dtype", BP_REASON_DTYPE, "UNSUPPORTED_DATATYPE", [] { return one("Relu", BP_DTYPE_INT32, {2}); }},
+        Refused{"shape", BP_REASON_SHAPE, "UNSUPPORTED_SHAPE",
+                [] {
+                  return one("Relu", BP_DTYPE_FLOAT, {1, 1, 1, 1, 2});
+                }},
+        Refused{"attribute", BP_REASON_ATTRIBUTE, "UNSUPPORTED_ATTRIBUTE",
+                [] {
+                  return one("ReduceSum", BP_DTYPE_FLOAT, {2, 3}, {}, {{"keepdims", 0}});
+                }},
+        Refused{"opset", BP_REASON_OPSET, "Gelu in version 20 is newer",
+                [] { return one("Gelu", BP_DTYPE_FLOAT, {2}); }},
+        Refused{"older", BP_REASON_OPSET, "which works on all dimensions from its axis on",
+                [] {
+                  return one("Softmax", BP_DTYPE_FLOAT, {2, 3}, {}, {{"axis", 0}});
+                }},
+        Refused{"symbol", BP_REASON_SHAPE, "not known before the run",
+                [] { return one("Relu", BP_DTYPE_FLOAT, {-1}, {"n"}); }},
+        Refused{"boolean", BP_REASON_DTYPE, "bool, which ONNXIFI does not have",
+                [] { return one("Not", BP_DTYPE_BOOL, {2}); }},
+        Refused{"empty", BP_REASON_SHAPE, "has no elements", [] { return one("Relu", BP_DTYPE_FLOAT, {0}); }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(OnnxifiCoverage, OlderFormsAreWritten) {
+  const Environment env = vendor("plain");  // which reads operator set 8 and has axes as attributes
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});
+  const uint32_t last = graph.weight("last", Tensor::of<int64_t>({1}, {-1}));
+  const uint32_t sum = graph.node("ReduceSum", "sum", {x, last});
+  const uint32_t column = graph.node("Squeeze", "column", {sum, last});
+  const Model model = graph.finish({graph.node("Unsqueeze", "wide", {column, last})});
+  Exec exec = env.compile(model, on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  exec.run();
+  EXPECT_THAT(exec.output(0).extents(), ElementsAre(2, 1));
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(6, 15));
+}
+
+// ---- wrong libraries -----------------------------------------------------------------------------------------------
+
+struct Wrong {
+  const char* vendor;
+  const char* why;
+};
+
+class WrongLibrary : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongLibrary, IsNotUsedAndTheOthersAre) {
+  EXPECT_THAT(vendor(GetParam().vendor).report(), HasSubstr(GetParam().why));
+  const Environment env = vendors(folder(GetParam().vendor) + ":" + folder("plain"));
+  EXPECT_EQ(env.devices().size(), 3u);  // the CPU and two of the good library
+  EXPECT_EQ(env.devices().back().name, "onnxifi:1");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Onnxifi, WrongLibrary,
+    ::testing::Values(Wrong{"missing", "lacks onnxReleaseBackendID, onnxGetBackendInfo"},
+                      Wrong{"status", "onnxGetBackendIDs of the ONNXIFI library returned status 77"},
+                      Wrong{"many", "reports 18446744073709551615 backends"},
+                      Wrong{"twice", "reports one backend id twice"}, Wrong{"nowhere", "does not exist"}),
+    [](const auto& info) { return std::string(info.param.vendor); });
+
+TEST(OnnxifiFailure, AGraphThatIsNoneFailsTheCompilation) {
+  const Error none = failure([] { vendor("no_graph").compile(dense(), on("onnxifi")); });
+  EXPECT_THAT(none.text(), HasSubstr("onnxInitGraph of the ONNXIFI library succeeded and returned no graph"));
+  const Error refused = failure([] { vendor("refuses").compile(dense(), on("onnxifi")); });
+  EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(refused.text(), HasSubstr("onnxInitGraph of the ONNXIFI library returned UNSUPPORTED_SHAPE"));
+}
+
+TEST(OnnxifiFailure, ABackendThatIsNoneCoversNothing) {
+  const Environment env = vendor("no_backend");
+  SessionOptions how;
+  how.devices = {"onnxifi", "cpu"};
+  const Session session = env.compile(one("Relu", BP_DTYPE_FLOAT, {2}), how);
+  EXPECT_THAT(std::string(view::text(verdict_of(session, env).detail)), HasSubstr("returned no backend"));
+  Exec exec = session.exec();
+  exec.bind(0, Tensor::of<float>({2}, {-1, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 1));
+}
+
+TEST(OnnxifiFailure, OfARunIsReported) {
+  Exec exec = vendor("fails").compile(dense(), on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  for (int run = 0; run < 2; ++run) {
+    const Error error = failure([&] { exec.run(); });
+    EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
+    EXPECT_THAT(error.text(), HasSubstr("NO_DEVICE_RESOURCES"));
+  }
+}
+
+TEST(OnnxifiOptions, AreChecked) {
+  EXPECT_THAT(vendor("plain", {{"onnxifi.weights", "somehow"}}).report(),
+              HasSubstr("it must be auto, model or descriptors"));
+  const Environment env = vendor("plain", {{"onnxifi.weights", "descriptors"}});
+  Exec exec = env.compile(dense(), on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+  EXPECT_EQ(failure([] {
+              const Environment model = vendor("descriptors", {{"onnxifi.weights", "model"}});
+              model.compile(dense(), on("onnxifi"));
+            }).status(),
+            BP_UNSUPPORTED);
+}
+
+// ---- libraries of others, and our own ------------------------------------------------------------------------------
+
+// ONNX's own library that does nothing and says that it supports everything.
+TEST(OnnxifiDummy, HarmsNothing) {
+  const fs::path dummy = "/usr/lib/x86_64-linux-gnu/libonnxifi_dummy.so";
+  if (!fs::exists(dummy)) GTEST_SKIP() << dummy << " is not there: it comes with libonnx-dev";
+  const fs::path scratch = fs::path(VENDORS) / "dummy";
+  fs::create_directories(scratch);
+  fs::copy_file(dummy, scratch / "libonnxifi-dummy.so", fs::copy_options::overwrite_existing);
+  const Environment env = vendors(scratch);
+  ASSERT_EQ(env.devices().size(), 2u);
+  const bp_device_info_t& info = env.devices().back().info;
+  EXPECT_EQ(view::text(info.name), "libonnxifi-dummy.so");
+  EXPECT_EQ(info.kind, BP_DEVICE_OTHER);
+  EXPECT_EQ(info.memory_bytes, 0u);
+  EXPECT_EQ(info.flops_fp32, 0);
+  SessionOptions how;
+  how.devices = {"onnxifi", "cpu"};
+  const Session session = env.compile(dense(), how);
+  EXPECT_THAT(std::string(view::text(verdict_of(session, env).detail)), HasSubstr("returned no backend"));
+  Exec exec = session.exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+}
+
+// The name of our own library's CPU device.
+std::string inner_cpu(const Environment& env) {
+  for (const Device& device : env.devices()) {
+    if (view::text(device.info.name).substr(0, 14) == "Backplane cpu:") return device.name;
+  }
+  return "none";
+}
+
+TEST(OnnxifiRoundTrip, FindsTheDevicesOfTheLoaderOnceAndRunsOnThem) {
+  const Environment env = vendor("backplane");
+  for (const Device& device : env.devices())
+    EXPECT_EQ(view::text(device.info.name).find("Backplane onnxifi"), std::string_view::npos);
+  Exec exec = env.compile(dense(), on(inner_cpu(env))).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+}
+
+std::vector<float> results(const Environment& env, const Model& model, const std::string& device) {
+  Exec exec = env.compile(model, on(device)).exec();
+  Tensor x(BP_DTYPE_FLOAT, model.graph().input(0).extents());
+  auto* const data = static_cast<float*>(x.data());
+  for (uint64_t i = 0; i < x.count(); ++i) data[i] = std::sin(static_cast<float>(i % 1000));
+  exec.bind(0, x);
+  exec.run();
+  return values(exec.output(0));
+}
+
+TEST(OnnxifiRoundTrip, RunsResnetWithTheResultsOfTheCpuBackend) {
+  const char* const data = std::getenv("BACKPLANE_DATA");
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  const std::string file = (data != nullptr ? data : home + "/.cache/backplane") + "/light/resnet50/model.onnx";
+  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there: scripts/setup.sh makes it";
+  const Environment env = vendor("backplane");
+  const Model model = env.open(file);
+  EXPECT_EQ(results(env, model, inner_cpu(env)), results(env, model, "cpu"));
+}
+
+// The loader upgrades what the backend wrote in an old form, so the results are those of the model.
+class OldForms : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(OldForms, MeanTheSame) {
+  setenv("BACKPLANE_TEST_OPSET", GetParam(), 1);
+  const Environment env = vendor("old");
+  Graph graph;
+  const auto ints = [&](const char* name, const std::vector<int64_t>& numbers) {
+    return graph.weight(name, Tensor::of<int64_t>({static_cast<int64_t>(numbers.size())}, numbers));
+  };
+  const auto number = [&](const char* name, float value) { return graph.weight(name, Tensor::of<float>({}, {value})); };
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 6, 4, 4});
+  const uint32_t clipped = graph.node("Clip", "clip", {x, number("low", -0.5f), number("high", 0.75f)});
+  const uint32_t padded =
+      graph.node("Pad", "pad", {clipped, ints("pads", {1, 1, 1, 1}), number("fill", 2), ints("where", {2, -1})});
+  const uint32_t part = graph.node(
+      "Slice", "slice", {padded, ints("from", {1, 1}), ints("to", {5, 5}), ints("along", {-2, 3}), ints("by", {1, 1})});
+  const uint32_t mean = graph.node("ReduceMean", "mean", {part, ints("axes", {-1})}, {{"keepdims", 0}});
+  const uint32_t soft = graph.node("Softmax", "soft", {mean}, {{"axis", -1}});
+  const uint32_t wide = graph.node("Unsqueeze", "wide", {soft, ints("at", {-1})});
+  const uint32_t sum = graph.node("Add", "sum", {wide, part});
+  const uint32_t total = graph.node("ReduceSum", "total", {sum, ints("all", {1, 2})}, {{"keepdims", 1}});
+  const Model model = graph.finish({graph.node("Squeeze", "flat", {total, ints("ones", {-2, 1})})});
+  EXPECT_EQ(results(env, model, inner_cpu(env)), results(env, model, "cpu"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Onnxifi, OldForms, ::testing::Values("7", "8", "9", "10", "11", "13", "17"),
+                         [](const auto& info) { return "opset" + std::string(info.param); });
+
+}  // namespace

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What needs no library: the search, versions as texts, the table of older forms against the schemas.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "facts.h"
+#include "older.h"
+#include "search.h"
+
+namespace onnxifi_backend {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+// ---- versions ------------------------------------------------------------------------------------------------------
+
+TEST(Versions, AreTheNewestOfTheList) {
+  EXPECT_EQ(newest_ir_version("3 4 5"), 5u);
+  EXPECT_EQ(newest_ir_version("7,3"), 7u);
+  EXPECT_EQ(newest_ir_version(""), 0u);
+  EXPECT_EQ(newest_ir_version("x -1 99999999999"), 0u);
+  EXPECT_THAT(newest_opsets("ai.onnx:7 org.example:1 ai.onnx:9"), ElementsAre(Pair("", 9u), Pair("org.example", 1u)));
+  EXPECT_THAT(newest_opsets("8"), ElementsAre(Pair("", 8u)));
+  EXPECT_THAT(newest_opsets(": ai.onnx: ai.onnx:x a:0"), IsEmpty());
+}
+
+// ---- search --------------------------------------------------------------------------------------------------------
+
+class SearchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(VENDORS) / "search" / ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "a");
+    fs::create_directories(root_ / "b");
+    unsetenv("LD_LIBRARY_PATH");
+  }
+  std::string file(const std::string& path, const std::string& text = "x") {
+    std::ofstream(root_ / path) << text << path;
+    return root_ / path;
+  }
+  // Paths below the root, and "!" in front of what was refused.
+  std::vector<std::string> found(const std::string& named, const std::string& configuration = "/nowhere") {
+    std::vector<std::string> result;
+    for (const Found& one : find_libraries(named, configuration.c_str())) {
+      const std::string path = one.path;
+      if (path.rfind(root_.native(), 0) == 0 || !one.refusal.empty())
+        result.push_back((one.refusal.empty() ? "" : "!") + fs::path(path).filename().native());
+    }
+    return result;
+  }
+  fs::path root_;
+};
+
+TEST_F(SearchTest, TakesLibrariesByTheirNames) {
+  file("a/libonnxifi-one.so");
+  file("a/libonnxifi-two.so");
+  file("a/libonnxifi-two.so.1");
+  file("a/libonnxifi.so");
+  file("a/libonnxifi-.so");
+  EXPECT_THAT(found(root_ / "a"), ElementsAre("libonnxifi-one.so", "libonnxifi-two.so"));
+  EXPECT_THAT(found((root_ / "a/libonnxifi-two.so").native() + ":" + (root_ / "a/libonnxifi.so").native()),
+              ElementsAre("libonnxifi-two.so", "!libonnxifi.so"));
+}
+
+TEST_F(SearchTest, RefusesWhatIsNoFile) {
+  fs::create_directories(root_ / "a/libonnxifi-folder.so");
+  fs::create_symlink(root_ / "gone", root_ / "a/libonnxifi-gone.so");
+  EXPECT_THAT(found((root_ / "a").native() + ":relative/libonnxifi-x.so:" + (root_ / "c").native()),
+              ElementsAre("!libonnxifi-folder.so", "!libonnxifi-gone.so", "!libonnxifi-x.so", "!c"));
+}
+
+TEST_F(SearchTest, TakesAFileOnce) {
+  fs::create_symlink(file("a/libonnxifi-one.so"), root_ / "b/libonnxifi-other.so");
+  EXPECT_THAT(found((root_ / "b").native() + "::" + (root_ / "a").native()), ElementsAre("libonnxifi-other.so"));
+}
+
+TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
+  file("a/libonnxifi-one.so");
+  file("b/libonnxifi-two.so");
+  std::ofstream(root_ / "more.conf") << "# comment\n\n   " << (root_ / "b").native() << "  # here\nnot absolute\n"
+                                     << "include " << (root_ / "main.conf").native() << "\n";
+  std::ofstream(root_ / "main.conf") << (root_ / "a").native() << "\ninclude more*.conf\ninclude\n";
+  EXPECT_THAT(found("", root_ / "main.conf"), ElementsAre("libonnxifi-one.so", "libonnxifi-two.so"));
+}
+
+// ---- older forms ---------------------------------------------------------------------------------------------------
+
+// A form of an operator, of loader/ops/schema/schemas.txt.
+struct Schema {
+  std::set<std::string> attributes;  // with their defaults
+  std::string operands;              // counts
+  bool deprecated = false;
+};
+
+std::map<std::string, std::map<uint32_t, Schema>> read_schemas() {
+  std::map<std::string, std::map<uint32_t, Schema>> all;
+  std::ifstream in(BACKPLANE_SOURCE_DIR "/loader/ops/schema/schemas.txt");
+  Schema* current = nullptr;
+  bool is_onnx = false;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string kind, name;
+    words >> kind >> name;
+    if (kind == "domain") is_onnx = name == "ai.onnx";
+    if (!is_onnx) continue;
+    if (kind == "op") {
+      uint32_t since = 0;
+      std::string in_count, out_count, rest;
+      words >> since >> in_count >> out_count;
+      std::getline(words, rest);
+      current = &all[name][since];
+      current->operands = in_count + " " + out_count;
+      current->deprecated = rest.find("deprecated") != std::string::npos;
+    } else if (kind == "attr") {
+      current->attributes.insert(line);
+    }
+  }
+  return all;
+}
+
+TEST(OlderForms, AreThoseOfTheSchemas) {
+  const auto schemas = read_schemas();
+  ASSERT_GT(schemas.size(), 150u);
+  std::string_view before;
+  for (const Forms& each : forms()) {
+    EXPECT_LT(before, each.op) << "sorted";
+    before = each.op;
+    std::vector<uint32_t> wanted, listed;
+    for (const auto& [since, schema] : schemas.at(std::string(each.op))) {
+      if (schema.deprecated) continue;
+      if (since <= kOldestOpset) wanted.clear();
+      wanted.insert(wanted.begin(), since);
+    }
+    for (const uint32_t since : each.since) {
+      if (since != 0) listed.push_back(since);
+    }
+    EXPECT_EQ(listed, wanted) << each.op;
+  }
+}
+
+TEST(OlderForms, EachChangeOfAttributesAndOperandsHasAStep) {
+  const auto schemas = read_schemas();
+  std::set<std::pair<std::string_view, uint32_t>> stepped;
+  for (const Step& step : steps()) stepped.emplace(step.op, step.since);
+  for (const Forms& each : forms()) {
+    const auto& of_op = schemas.at(std::string(each.op));
+    for (size_t i = 0; i + 1 < std::size(each.since) && each.since[i + 1] != 0; ++i) {
+      const Schema &newer = of_op.at(each.since[i]), &older = of_op.at(each.since[i + 1]);
+      const bool same = newer.attributes == older.attributes && newer.operands == older.operands;
+      EXPECT_TRUE(same || stepped.count({each.op, each.since[i]}) != 0)
+          << each.op << " changed in version " << uint32_t{each.since[i]};
+    }
+  }
+}
+
+TEST(OlderForms, EachStepIsOfAForm) {
+  for (const Step& step : steps()) {
+    bool found = false;
+    for (const Forms& each : forms())
+      found = found || (each.op == step.op &&
+                        std::find(std::begin(each.since), std::end(each.since), step.since) != std::end(each.since));
+    EXPECT_TRUE(found) << step.op << " " << step.since;
+    EXPECT_GT(step.since, kOldestOpset) << step.op;
+  }
+}
+
+}  // namespace
+}  // namespace onnxifi_backend

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend: the libraries that were found, and a device for each of their backend ids.
+#include <cstdlib>
+#include <deque>
+
+#include "device.h"
+#include "older.h"
+#include "program.h"
+#include "search.h"
+#include "status.h"
+
+namespace onnxifi_backend {
+namespace {
+
+using namespace backplane::sdk;
+
+uint32_t kind_of(onnxEnum type) {
+  switch (type) {
+    case ONNXIFI_DEVICE_TYPE_NPU:
+      return BP_DEVICE_NPU;
+    case ONNXIFI_DEVICE_TYPE_GPU:
+      return BP_DEVICE_GPU;
+    case ONNXIFI_DEVICE_TYPE_CPU:
+      return BP_DEVICE_CPU;
+    case ONNXIFI_DEVICE_TYPE_FPGA:
+      return BP_DEVICE_FPGA;
+    default:
+      return BP_DEVICE_OTHER;
+  }
+}
+
+// A backend id and what it is called.
+struct Entry {
+  const Library* library;
+  onnxBackendID id;
+  Facts facts;
+  std::string name, arch;
+  std::vector<std::pair<std::string, std::string>> property_texts;
+  std::vector<bp_option_t> properties;
+};
+
+// Set while libraries are asked for their backends: one that is itself a client of Backplane must not find them again.
+thread_local bool is_asking = false;
+
+}  // namespace
+
+class Backend : public backplane::sdk::Backend {
+ public:
+  static constexpr About kAbout{"onnxifi", "ONNXIFI libraries", "Backplane", "1.0"};
+  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, kNewestOpset, 0}};
+  static constexpr std::array<std::string_view, 2> kOptions = {"path", "weights"};
+  using Device = onnxifi_backend::Device;
+  using Program = IslandProgram;
+  using Instance = StreamedProgram::Run;
+
+  explicit Backend(const bp_backend_create_t& how) : backplane::sdk::Backend(how) {
+    const std::string_view weights = host().option("weights").value_or("auto");
+    if (weights != "auto" && weights != "model" && weights != "descriptors")
+      throw Error(BP_INVALID_ARGUMENT,
+                  "option onnxifi.weights is '" + std::string(weights) + "'; it must be auto, model or descriptors");
+    weights_ = weights == "model" ? Weights::kModel : weights == "auto" ? Weights::kAuto : Weights::kDescriptors;
+  }
+  ~Backend() override {
+    for (const Entry& entry : entries_) {
+      const std::unique_lock<std::mutex> lock = entry.library->guard();
+      entry.library->functions().release_backend_id(entry.id);
+    }
+  }
+
+  uint32_t device_count(std::string& why_none) override {
+    if (is_asking) {
+      why_none = "an ONNXIFI library that is asked for its backends finds no ONNXIFI libraries itself";
+      return 0;
+    }
+    if (!is_found_) find();
+    why_none = why_none_;
+    return static_cast<uint32_t>(entries_.size());
+  }
+
+  bp_device_info_t device_info(uint32_t index) override {
+    const Entry& entry = entries_.at(index);
+    const Facts& facts = entry.facts;
+    bp_device_info_t info{};
+    info.kind = kind_of(facts.device_type);
+    info.flags = BP_DEVICE_UNIFIED_MEMORY;
+    info.name = text(entry.name);
+    info.vendor = text(facts.vendor);
+    info.driver = text(facts.version);
+    info.arch = text(entry.arch);
+    info.pci = text(facts.pci);
+    info.memory_bytes = facts.memory_bytes;
+    info.memory_bandwidth = facts.memory_bandwidth;
+    info.link_bandwidth = std::min(facts.read_bandwidth, facts.write_bandwidth);
+    info.launch_ns = 20'000;  // two events and a turn of the thread of a stream
+    info.flops_fp32 = 2.0 * static_cast<double>(facts.macs_fp32);
+    info.flops_fp16 = 2.0 * static_cast<double>(facts.macs_fp16);
+    for (bp_dtype_t dtype = 0; dtype <= BP_DTYPE_BFLOAT16; ++dtype) {
+      if (is_expressible(dtype)) info.dtypes |= one(dtype);
+    }
+    info.properties = entry.properties.data();
+    info.property_count = static_cast<uint32_t>(entry.properties.size());
+    info.property_stride = sizeof(bp_option_t);
+    return info;
+  }
+
+  std::unique_ptr<backplane::sdk::Device> open(uint32_t index, const Options& options,
+                                               const bp_device_open_t& how) override {
+    options.allow({});
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "ONNXIFI backends take no context of others");
+    const Entry& entry = entries_.at(index);
+    return std::make_unique<Device>(*this, *entry.library, entry.id, entry.facts, weights_);
+  }
+
+ private:
+  void find() {
+    is_found_ = true;
+    std::string named(host().option("path").value_or(""));
+    if (const char* const path = secure_getenv("BACKPLANE_ONNXIFI_PATH")) named.append(":").append(path);
+    std::string refusals;
+    for (const Found& found : find_libraries(named)) {
+      std::string why = found.refusal;
+      if (why.empty()) {
+        const std::optional<Error> failure = caught([&] { take(found.path); });
+        if (!failure) continue;
+        why = failure->text;
+        if (why.find(found.path.native()) == std::string::npos) why = found.path.native() + ": " + why;
+      }
+      host().log(BP_LOG_WARNING, "ONNXIFI library not used: " + why);
+      refusals.append(refusals.empty() ? "" : "; ").append(why);
+    }
+    if (!entries_.empty()) return;
+    why_none_ = !refusals.empty() ? refusals
+                                  : "there is no libonnxifi-*.so with a backend in the folders of the system's "
+                                    "libraries or of BACKPLANE_ONNXIFI_PATH";
+  }
+
+  void take(const std::filesystem::path& path) {
+    struct Asking {
+      Asking() { is_asking = true; }
+      ~Asking() { is_asking = false; }
+    } const asking;
+    Library* const library = libraries_.emplace_back(std::make_unique<Library>(path)).get();
+    const std::vector<onnxBackendID> ids = library->backend_ids();
+    bool is_thread_safe = !ids.empty();
+    for (onnxBackendID const id : ids) {
+      Entry& entry = entries_.emplace_back(Entry{library, id, facts_of(*library, id), {}, {}, {}, {}});
+      const Facts& facts = entry.facts;
+      is_thread_safe = is_thread_safe && (facts.capabilities & ONNXIFI_CAPABILITY_THREAD_SAFE) != 0;
+      const std::string file = path.filename().native();
+      entry.name = !facts.device.empty() && facts.device != facts.name
+                       ? (facts.name.empty() ? facts.device : facts.name + ": " + facts.device)
+                   : !facts.name.empty() ? facts.name
+                                         : file;
+      entry.arch = file + " " + facts.version;
+      entry.property_texts = {{"onnxifi.library", path.native()},
+                              {"onnxifi.ir_versions", facts.ir_versions},
+                              {"onnxifi.opsets", facts.opset_versions},
+                              {"onnxifi.extensions", facts.extensions}};
+      if (library->is_fork()) entry.property_texts.emplace_back("onnxifi.descriptors", "96 bytes");
+      for (const auto& [name, value] : entry.property_texts) entry.properties.push_back({text(name), text(value)});
+    }
+    library->set_thread_safe(is_thread_safe);
+  }
+
+  Weights weights_ = Weights::kAuto;
+  bool is_found_ = false;
+  std::string why_none_;
+  std::vector<std::unique_ptr<Library>> libraries_;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace onnxifi_backend
+
+BACKPLANE_PLUGIN(onnxifi_backend::Backend)

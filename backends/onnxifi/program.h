@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// An island as an ONNXIFI graph. The library keeps one set of locations for a graph, so its runs follow each other,
+// whichever instance they belong to.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "descriptors.h"
+#include "device.h"
+
+namespace onnxifi_backend {
+
+class IslandProgram : public backplane::sdk::StreamedProgram {
+ public:
+  IslandProgram(const Device& device, const backplane::sdk::Compile& what);
+  ~IslandProgram() override;
+
+  void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+              const backplane::sdk::Order& order) const override;
+
+ private:
+  // What onnxSetGraphIO was given: a library may read it until the next call.
+  struct Locations {
+    Descriptors inputs, outputs;
+  };
+  class Event;
+
+  onnxStatus init_with_weights_inside(Draft& draft);
+  onnxStatus init_with_descriptors(Draft& draft, const backplane::sdk::Compile& what);
+  // Starts a run of what is bound to these addresses; NULL where it has ended already.
+  onnxEvent start(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) const;
+  void wait(onnxEvent event) const;
+
+  const Device& device_;
+  const Functions& functions_;
+  const std::vector<Described> inputs_, outputs_;
+  SetIoAndRun set_io_and_run_ = nullptr;  // NULL where the library has none
+  onnxGraph graph_ = nullptr;
+  std::vector<std::vector<char>> weights_;  // copies of those that were not aligned
+
+  mutable std::mutex mutex_;  // held during a run
+  mutable std::array<Locations, 2> locations_;
+  mutable size_t current_ = 0;
+  mutable std::vector<const void*> bound_;  // inputs, then outputs; empty where nothing is
+};
+
+}  // namespace onnxifi_backend

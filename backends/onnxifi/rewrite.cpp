@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewrite.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cstring>
+
+namespace onnxifi_backend {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr const char* kNeedsConstant = "which needs constants where it has computed inputs";
+
+bool is_all(const Ints& values, int64_t one) {
+  return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
+}
+
+bool has_value(const Attribute& attribute, std::string_view neutral) {
+  if (neutral == "ones") return is_all(attribute.ints, 1);
+  if (attribute.type == BP_ATTR_STRING) return attribute.texts[0] == neutral;
+  return attribute.ints.size() == 1 && std::to_string(attribute.ints[0]) == neutral;
+}
+
+// Moves a constant input of integers into an attribute. False where it is computed.
+bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
+  if (!r.node.input(slot)) return true;
+  const auto values = r.ints(slot);
+  if (!values) return false;
+  r.node.set(name, *values);
+  return true;
+}
+
+// The number that a constant input is, `otherwise` where it is omitted; nothing where it is computed.
+std::optional<float> number(Rewrite& r, size_t slot, float otherwise) {
+  if (!r.node.input(slot)) return otherwise;
+  const auto values = r.floats(slot);
+  if (!values || values->size() != 1) return std::nullopt;
+  return values->front();
+}
+
+}  // namespace
+
+std::optional<Ints> Rewrite::ints(size_t slot) const {
+  const Operand operand = node.input(slot);
+  if (operand.value) return backplane::sdk::weight_ints(operand.value);
+  if (operand.constant == nullptr || operand.constant->dtype != BP_DTYPE_INT64) return std::nullopt;
+  return backplane::sdk::host_ints(BP_DTYPE_INT64, operand.constant->bytes.data(), operand.constant->bytes.size());
+}
+
+std::optional<std::vector<float>> Rewrite::floats(size_t slot) const {
+  return backplane::sdk::weight_elements<float>(node.input(slot).value, BP_DTYPE_FLOAT);
+}
+
+// ---- attributes ----------------------------------------------------------------------------------------------------
+
+std::string unchanged(Rewrite&) {
+  return {};
+}
+
+std::string drop(Rewrite& r) {
+  const Attribute* const found = r.node.find(r.step.attribute);
+  if (found == nullptr) return {};
+  if (!has_value(*found, r.step.neutral)) return r.refuse("which has no " + std::string(r.step.attribute));
+  r.node.erase(r.step.attribute);
+  return {};
+}
+
+std::string ignore(Rewrite& r) {
+  r.node.erase(r.step.attribute);
+  return {};
+}
+
+std::string positive_axes(Rewrite& r) {
+  // What the axes count: for these the output's dimensions.
+  const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
+  const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
+  const int64_t rank = value.rank();
+  for (const char* const name : {"axis", "axes"}) {
+    Attribute* const found = r.node.find(name);
+    if (found == nullptr) continue;
+    for (int64_t& axis : found->ints) {
+      if (axis < 0) axis += rank;
+    }
+  }
+  return {};
+}
+
+std::string equal_shapes(Rewrite& r) {
+  for (size_t i = 1; i < r.node.inputs.size(); ++i) {
+    if (r.extents(i) != r.extents(0)) return r.refuse("which does not broadcast");
+  }
+  return {};
+}
+
+std::string grid_sample_20(Rewrite& r) {
+  const std::string mode = r.node.text("mode", "linear");
+  if (r.rank(0) != 4) return r.refuse("which has four dimensions");
+  if (mode == "linear") r.node.set("mode", std::string("bilinear"));
+  if (mode == "cubic") r.node.set("mode", std::string("bicubic"));
+  return {};
+}
+
+std::string reshape_14(Rewrite& r) {
+  if (r.node.number("allowzero", 0) != 0) {
+    const auto shape = r.ints(1);
+    if (!shape || std::find(shape->begin(), shape->end(), 0) != shape->end()) return r.refuse("which has no allowzero");
+  }
+  r.node.erase("allowzero");
+  return {};
+}
+
+std::string shape_15(Rewrite& r) {
+  const int64_t rank = r.rank(0), start = r.node.number("start", 0), end = r.node.number("end", rank);
+  if ((start != 0 && start > -rank) || (end < rank)) return r.refuse("which has no start and end");
+  r.node.erase("start");
+  r.node.erase("end");
+  return {};
+}
+
+std::string softmax_13(Rewrite& r) {
+  // It worked on all dimensions from `axis` on, as one.
+  const Ints extents = r.extents(0);
+  const int64_t rank = r.rank(0);
+  int64_t axis = r.node.number("axis", -1);
+  if (axis < 0) axis += rank;
+  if (rank > 0 && !is_all(Ints(extents.begin() + axis + 1, extents.end()), 1))
+    return r.refuse("which works on all dimensions from its axis on");
+  if (rank == 0) return r.refuse("which has no scalars");
+  r.node.set("axis", axis);
+  return {};
+}
+
+std::string per_tensor(Rewrite& r) {
+  if (r.rank(1) != 0) return r.refuse("which has one scale for the whole tensor");
+  r.node.erase("axis");
+  return {};
+}
+
+// ---- counts of operands --------------------------------------------------------------------------------------------
+
+std::string batch_normalization_14(Rewrite& r) {
+  if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode is another");
+  r.node.erase("training_mode");
+  r.node.outputs.resize(1);
+  return {};
+}
+
+std::string dropout_10(Rewrite& r) {
+  if (r.wants_output(1)) return r.refuse("whose mask is of the data's type");
+  return {};
+}
+
+std::string gemm_11(Rewrite& r) {
+  if (r.node.input(2)) return {};
+  const bp_dtype_t dtype = r.node.inputs[0].value.dtype();
+  const Constant& zero = r.draft.add_constant(dtype, {1}, std::string(backplane::view::dtype_bits(dtype) / 8, '\0'));
+  r.node.inputs.resize(2);
+  r.node.inputs.push_back({{}, &zero});
+  return {};
+}
+
+std::string max_pool_8(Rewrite& r) {
+  if (r.wants_output(1)) return r.refuse("which has no indices");
+  r.node.erase("storage_order");
+  return {};
+}
+
+std::string scatter_elements_11(Rewrite& r) {
+  positive_axes(r);
+  r.node.op = "Scatter";
+  return {};
+}
+
+// ---- inputs that were attributes -----------------------------------------------------------------------------------
+
+std::string clip_11(Rewrite& r) {
+  const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
+  if (!least || !most) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  r.node.set("min", std::vector<float>{*least});
+  r.node.set("max", std::vector<float>{*most});
+  for (const char* const name : {"min", "max"}) r.node.find(name)->type = BP_ATTR_FLOAT;
+  return {};
+}
+
+std::string dropout_12(Rewrite& r) {
+  const auto ratio = number(r, 1, 0.5f);
+  const Operand training = r.node.input(2);
+  if (training.value) {
+    const auto mode = backplane::sdk::weight_elements<uint8_t>(training.value, BP_DTYPE_BOOL);
+    if (!mode || mode->size() != 1 || mode->front() != 0) return r.refuse("which is not for training");
+  }
+  r.node.drop_inputs(1);
+  r.node.erase("seed");
+  r.node.set("ratio", std::vector<float>{ratio.value_or(0.5f)});  // which changes nothing but training
+  r.node.find("ratio")->type = BP_ATTR_FLOAT;
+  return {};
+}
+
+std::string pad_19(Rewrite& r) {
+  if (r.node.text("mode", "constant") == "wrap") return r.refuse("which does not wrap");
+  return {};
+}
+
+std::string pad_18(Rewrite& r) {
+  if (const auto axes = r.ints(3)) {
+    const auto pads = r.ints(1);
+    if (!pads || pads->size() != 2 * axes->size()) return r.refuse(kNeedsConstant);
+    const auto rank = static_cast<size_t>(r.rank(0));
+    Ints all(2 * rank);
+    for (size_t i = 0; i < axes->size(); ++i) {
+      const size_t axis = backplane::sdk::axis_of((*axes)[i], rank);
+      all[axis] = (*pads)[i];
+      all[rank + axis] = (*pads)[axes->size() + i];
+    }
+    std::string bytes(all.size() * sizeof(int64_t), '\0');
+    std::memcpy(bytes.data(), all.data(), bytes.size());
+    r.node.inputs[1] = {{},
+                        &r.draft.add_constant(BP_DTYPE_INT64, {static_cast<int64_t>(all.size())}, std::move(bytes))};
+  } else if (r.node.input(3)) {
+    return r.refuse(kNeedsConstant);
+  }
+  r.node.drop_inputs(3);
+  return {};
+}
+
+std::string pad_11(Rewrite& r) {
+  const auto value = number(r, 2, 0);
+  if (!value || !to_attribute(r, 1, "pads")) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  r.node.set("value", std::vector<float>{*value});
+  r.node.find("value")->type = BP_ATTR_FLOAT;
+  return {};
+}
+
+std::string reduce_axes(Rewrite& r) {
+  const bool keeps = r.node.number("noop_with_empty_axes", 0) != 0;
+  const auto axes = r.ints(1);
+  if (r.node.input(1) && !axes) return r.refuse(kNeedsConstant);
+  const bool none = !axes || axes->empty();
+  if (none && keeps) return r.refuse("which has no noop_with_empty_axes");
+  r.node.erase("noop_with_empty_axes");
+  r.node.drop_inputs(1);
+  if (!none) r.node.set("axes", *axes);
+  return {};
+}
+
+std::string slice_10(Rewrite& r) {
+  const auto steps = r.ints(4);
+  if (r.node.input(4) && (!steps || !is_all(*steps, 1))) return r.refuse("which has no steps");
+  if (!to_attribute(r, 1, "starts") || !to_attribute(r, 2, "ends") || !to_attribute(r, 3, "axes"))
+    return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  return positive_axes(r);
+}
+
+std::string split_18(Rewrite& r) {
+  if (!r.node.input(1)) {
+    const Ints extents = r.extents(0);
+    const size_t axis = backplane::sdk::axis_of(r.node.number("axis", 0), extents.size());
+    const auto parts = static_cast<int64_t>(r.node.outputs.size());
+    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which makes equal parts");
+  }
+  r.node.erase("num_outputs");
+  return {};
+}
+
+std::string split_13(Rewrite& r) {
+  if (!to_attribute(r, 1, "split")) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  return {};
+}
+
+// Of Unsqueeze too.
+std::string squeeze_13(Rewrite& r) {
+  if (!to_attribute(r, 1, "axes")) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  return {};
+}
+
+std::string top_k_10(Rewrite& r) {
+  const auto k = r.ints(1);
+  if (!k || k->size() != 1) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  r.node.set("k", k->front());
+  return {};
+}
+
+std::string dft_20(Rewrite& r) {
+  int64_t axis = -2;
+  if (r.node.input(2)) {
+    const auto given = r.ints(2);
+    if (!given || given->size() != 1) return r.refuse(kNeedsConstant);
+    axis = given->front();
+  }
+  r.node.drop_inputs(2);
+  r.node.set("axis", axis < 0 ? axis + r.rank(0) : axis);
+  return {};
+}
+
+// ---- Resize and Upsample -------------------------------------------------------------------------------------------
+
+std::string resize_19(Rewrite& r) {
+  if (r.node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel_symmetric")
+    return r.refuse("which has no half_pixel_symmetric");
+  return {};
+}
+
+std::string resize_18(Rewrite& r) {
+  if (r.node.number("antialias", 0) != 0) return r.refuse("which has no antialias");
+  if (r.node.find("axes") != nullptr) return r.refuse("which has no axes");
+  if (r.node.input(3) && r.node.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+    return r.refuse("which has no keep_aspect_ratio_policy");
+  r.node.erase("antialias");
+  r.node.erase("keep_aspect_ratio_policy");
+  return {};
+}
+
+// Inputs that are not used were empty tensors.
+std::string resize_13(Rewrite& r) {
+  r.node.inputs.resize(r.node.input(3) ? 4 : 3);
+  for (const size_t slot : {size_t{1}, size_t{2}}) {
+    if (!r.node.inputs[slot]) r.node.inputs[slot] = {{}, &r.draft.add_constant(BP_DTYPE_FLOAT, {0}, {})};
+  }
+  return {};
+}
+
+std::string resize_11(Rewrite& r) {
+  const std::string mode = r.node.text("mode", "nearest");
+  const auto scales = r.floats(2);
+  if (!scales || scales->empty() || r.node.input(3)) return r.refuse("which has constant scales");
+  if (mode == "cubic") return r.refuse("which has no cubic mode");
+  if (r.node.text("coordinate_transformation_mode", "half_pixel") != "asymmetric")
+    return r.refuse("which has asymmetric coordinates");
+  if (mode == "nearest" && r.node.text("nearest_mode", "round_prefer_floor") != "floor")
+    return r.refuse("which rounds down");
+  if (r.node.number("exclude_outside", 0) != 0) return r.refuse("which has no exclude_outside");
+  for (const char* const name :
+       {"coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "nearest_mode"})
+    r.node.erase(name);
+  r.node.inputs = {r.node.inputs[0], r.node.inputs[2]};
+  return {};
+}
+
+std::string resize_10(Rewrite& r) {
+  const auto scales = r.floats(1);
+  if (!scales || std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; }))
+    return r.refuse("which only makes larger");
+  r.node.op = "Upsample";
+  return {};
+}
+
+std::string upsample_9(Rewrite& r) {
+  const auto scales = r.floats(1);
+  if (!scales) return r.refuse(kNeedsConstant);
+  r.node.drop_inputs(1);
+  r.node.set("scales", *scales);
+  return {};
+}
+
+}  // namespace onnxifi_backend

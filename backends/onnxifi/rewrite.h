@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node that is rewritten in an older form, and what the functions of the table need to know of it.
+#pragma once
+
+#include <optional>
+
+#include "draft.h"
+#include "older.h"
+
+namespace onnxifi_backend {
+
+class Rewrite {
+ public:
+  Rewrite(Draft& draft, DraftNode& node, const Step& step) : draft(draft), node(node), step(step) {}
+
+  // The elements of a constant input; nothing where it is computed or omitted.
+  std::optional<std::vector<int64_t>> ints(size_t slot) const;
+  std::optional<std::vector<float>> floats(size_t slot) const;  // of FLOAT
+  std::vector<int64_t> extents(size_t slot) const { return node.input(slot).value.extents(); }
+  int64_t rank(size_t slot) const { return node.input(slot).value.rank(); }
+  bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
+
+  // "Softmax, before version 13, ..."
+  std::string refuse(const std::string& what) const {
+    return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
+  }
+
+  Draft& draft;
+  DraftNode& node;
+  const Step& step;
+};
+
+// Only the library's types grew, or an attribute went that every reader ignores.
+std::string unchanged(Rewrite&);
+// The attribute of the step has its neutral value and is left out.
+std::string drop(Rewrite&);
+// An attribute that means nothing where the node is run is left out.
+std::string ignore(Rewrite&);
+// `axis` and `axes` count from the front.
+std::string positive_axes(Rewrite&);
+std::string equal_shapes(Rewrite&);
+std::string batch_normalization_14(Rewrite&);
+std::string clip_11(Rewrite&);
+std::string dropout_12(Rewrite&);
+std::string dropout_10(Rewrite&);
+std::string gemm_11(Rewrite&);
+std::string grid_sample_20(Rewrite&);
+std::string max_pool_8(Rewrite&);
+std::string pad_19(Rewrite&);
+std::string pad_18(Rewrite&);
+std::string pad_11(Rewrite&);
+std::string per_tensor(Rewrite&);
+std::string reduce_axes(Rewrite&);
+std::string reshape_14(Rewrite&);
+std::string resize_19(Rewrite&);
+std::string resize_18(Rewrite&);
+std::string resize_13(Rewrite&);
+std::string resize_11(Rewrite&);
+std::string resize_10(Rewrite&);
+std::string scatter_elements_11(Rewrite&);
+std::string shape_15(Rewrite&);
+std::string slice_10(Rewrite&);
+std::string softmax_13(Rewrite&);
+std::string split_18(Rewrite&);
+std::string split_13(Rewrite&);
+std::string squeeze_13(Rewrite&);
+std::string top_k_10(Rewrite&);
+std::string upsample_9(Rewrite&);
+std::string dft_20(Rewrite&);
+
+}  // namespace onnxifi_backend

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <utility>
+
+namespace onnxifi_backend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "libonnxifi-", kSuffix = ".so";
+constexpr size_t kMostFolders = 1000;  // of the configuration, whose includes may lead in a circle
+
+bool is_library_name(std::string_view name) {
+  return name.size() > kPrefix.size() + kSuffix.size() && name.substr(0, kPrefix.size()) == kPrefix &&
+         name.substr(name.size() - kSuffix.size()) == kSuffix;
+}
+
+std::vector<std::string> matches(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(':'), list.size());
+    if (end != 0) parts.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+// A line is a folder, or "include" and patterns of further files; '#' begins a comment.
+void read_configuration(const std::string& file, std::vector<std::string>& folders, int depth = 0) {
+  constexpr int kDeepest = 8;
+  std::ifstream in(file);
+  for (std::string line; depth < kDeepest && folders.size() < kMostFolders && std::getline(in, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos) continue;
+    line = line.substr(first, line.find_last_not_of(" \t") + 1 - first);
+    constexpr std::string_view kInclude = "include";
+    if (line.compare(0, kInclude.size(), kInclude) == 0 && line.find_first_of(" \t") == kInclude.size()) {
+      std::string pattern = line.substr(line.find_first_not_of(" \t", kInclude.size()));
+      if (pattern.front() != '/') pattern = fs::path(file).parent_path() / pattern;
+      for (const std::string& included : matches(pattern)) read_configuration(included, folders, depth + 1);
+    } else if (line.front() == '/') {
+      folders.push_back(line);
+    }
+  }
+}
+
+std::vector<std::string> system_folders(const char* configuration) {
+  std::vector<std::string> folders;
+  if (const char* path = secure_getenv("LD_LIBRARY_PATH")) folders = split(path);
+  read_configuration(configuration, folders);
+  folders.insert(folders.end(), {"/lib", "/usr/lib", "/lib64", "/usr/lib64"});
+  return folders;
+}
+
+class Search {
+ public:
+  void folder(const std::string& path) {
+    for (const std::string& file : matches(path + "/" + std::string(kPrefix) + "*" + std::string(kSuffix))) {
+      if (is_library_name(fs::path(file).filename().native())) add(file);
+    }
+  }
+  void named(const std::string& path) {
+    struct stat facts {};
+    if (path.front() != '/') return refuse(path, "is not an absolute path");
+    if (stat(path.c_str(), &facts) != 0) return refuse(path, "does not exist");
+    if (S_ISDIR(facts.st_mode)) return folder(path);
+    if (!is_library_name(fs::path(path).filename().native())) return refuse(path, "is not named libonnxifi-*.so");
+    add(path);
+  }
+  std::vector<Found> take() { return std::move(found_); }
+
+ private:
+  void add(const std::string& path) {
+    struct stat facts {};
+    if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return refuse(path, "is not a file");
+    if (seen_.emplace(facts.st_dev, facts.st_ino).second) found_.push_back({path, {}});
+  }
+  void refuse(const std::string& path, const char* why) { found_.push_back({path, path + " " + why}); }
+
+  std::vector<Found> found_;
+  std::set<std::pair<dev_t, ino_t>> seen_;
+};
+
+}  // namespace
+
+std::vector<Found> find_libraries(std::string_view named, const char* configuration) {
+  Search search;
+  for (const std::string& path : split(named)) search.named(path);
+  for (const std::string& folder : system_folders(configuration)) {
+    if (folder.front() == '/') search.folder(folder);
+  }
+  return search.take();
+}
+
+}  // namespace onnxifi_backend

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ONNXIFI libraries lie: libonnxifi-*.so in the folders of the system's loader, and what the user names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onnxifi_backend {
+
+// A library that was found, or a file that was named and is none, with the reason.
+struct Found {
+  std::filesystem::path path;
+  std::string refusal;
+};
+
+// `named` is a list of absolute paths of folders and files, separated by ':'. A file comes once, however many links
+// lead to it: the first path is reported. `configuration` is the file that lists the system's folders.
+std::vector<Found> find_libraries(std::string_view named, const char* configuration = "/etc/ld.so.conf");
+
+}  // namespace onnxifi_backend

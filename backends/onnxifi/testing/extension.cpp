@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs by onnxSetIOAndRunGraph alone, which it knows under that name, without "Function", and for no backend's id.
+#include "vendor.h"
+
+struct Extension : vendor::Traits {
+  static constexpr const char* kName = "Extension";
+};
+VENDOR_COMMON(Extension)
+VENDOR_INIT_GRAPH(Extension)
+
+VENDOR_EXPORT onnxStatus onnxSetGraphIO(onnxGraph, uint32_t, const onnxTensorDescriptorV1*, uint32_t,
+                                        const onnxTensorDescriptorV1*) {
+  return ONNXIFI_STATUS_INTERNAL_ERROR;
+}
+VENDOR_EXPORT onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMemoryFenceV1* after) {
+  return vendor::Library<Extension>::run(graph, before, after);
+}
+VENDOR_EXPORT onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name,
+                                                         onnxExtensionFunctionPointer* function) {
+  *function = nullptr;
+  if (id != nullptr) return ONNXIFI_STATUS_INVALID_ID;
+  if (std::string_view(name) != "onnxSetIOAndRunGraph") return ONNXIFI_STATUS_UNIDENTIFIED_NAME;
+  *function = vendor::address(vendor::Library<Extension>::set_io_and_run);
+  return ONNXIFI_STATUS_SUCCESS;
+}

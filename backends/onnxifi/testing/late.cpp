@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the pointers that onnxSetGraphIO was given, and reads descriptors, shapes and names at each run.
+#include "vendor.h"
+
+struct Late : vendor::Traits {
+  static constexpr const char* kName = "Late";
+  static constexpr bool kReadsDescriptorsLate = true;
+};
+VENDOR_LIBRARY(Late)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// FAULT is what is wrong with it.
+#include "vendor.h"
+
+#define STATUS 1    // onnxGetBackendIDs returns a status that ONNXIFI does not have
+#define MANY 2      // more backends than there is room for
+#define TWICE 3     // one id twice
+#define SIZES 4     // sizes of information that are wrong, text without an end
+#define NO_GRAPH 5  // onnxInitGraph succeeds and returns none
+#define REFUSES 6   // onnxInitGraph refuses what onnxGetBackendCompatibility accepts
+#define FAILS 7     // every run fails
+#define NO_BACKEND 8
+
+struct Lies : vendor::Traits {
+  static constexpr const char* kName = "Lies";
+};
+using Library = vendor::Library<Lies>;
+#define onnxGetBackendIDs honest_ids
+#define onnxGetBackendInfo honest_info
+#define onnxInitBackend honest_init
+#define onnxWaitEvent honest_wait
+VENDOR_COMMON(Lies)
+#undef onnxGetBackendIDs
+#undef onnxGetBackendInfo
+#undef onnxInitBackend
+#undef onnxWaitEvent
+VENDOR_RUNS(Lies)
+
+VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
+  const onnxStatus status = Library::get_ids(ids, count);
+  switch (FAULT) {
+    case STATUS:
+      return 77;
+    case MANY:
+      *count = SIZE_MAX;
+      return status;
+    case TWICE:
+      *count = 2;
+      ids[1] = ids[0];
+      return status;
+    default:
+      return status;
+  }
+}
+VENDOR_EXPORT onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
+  if (FAULT != SIZES) return Library::info(id, type, value, size);
+  if (type == ONNXIFI_BACKEND_NAME) {  // all of the room, without a zero, and bytes that are no text
+    std::memset(value, '\x1b', *size);
+    std::memcpy(value, "Lies ", 5);
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  if (type == ONNXIFI_BACKEND_OPSET_VERSION) {
+    constexpr char kText[] = "ai.onnx:8 : ai.onnx: ai.onnx:-3 ai.onnx:99999999999999999999 x:1:2 ,;";
+    std::memcpy(value, kText, sizeof kText);
+    *size = sizeof kText;
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  std::memset(value, 'x', *size + 100);  // more than there is room for
+  *size += 100;
+  return ONNXIFI_STATUS_SUCCESS;
+}
+VENDOR_EXPORT onnxStatus onnxInitBackend(onnxBackendID id, const uint64_t*, onnxBackend* backend) {
+  const onnxStatus status = Library::init_backend(id, backend);
+  if (FAULT == NO_BACKEND) *backend = nullptr;
+  return status;
+}
+VENDOR_EXPORT onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t*, size_t size, const void* model,
+                                       uint32_t count, const onnxTensorDescriptorV1* weights, onnxGraph* graph) {
+  *graph = nullptr;
+  if (FAULT == NO_GRAPH) return ONNXIFI_STATUS_SUCCESS;
+  if (FAULT == REFUSES) return ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
+  return Library::init_graph(backend, size, model, count, weights, graph);
+}
+VENDOR_EXPORT onnxStatus onnxWaitEvent(onnxEvent event) {
+  const onnxStatus status = Library::wait_event(event);
+  return FAULT == FAILS ? ONNXIFI_STATUS_NO_DEVICE_RESOURCES : status;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// As ONNXIFI wants it: two backends, everything reported, runs on a thread of its own.
+#include "vendor.h"
+
+struct Plain : vendor::Traits {
+  static constexpr size_t kBackends = 2;
+};
+VENDOR_LIBRARY(Plain)

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports nothing about itself.
+#include "vendor.h"
+
+struct Silent : vendor::Traits {
+  static bool knows(onnxBackendInfo) { return false; }
+};
+VENDOR_LIBRARY(Silent)

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// onnxRunGraph returns when the run has ended. There is no output event, and one call at a time is allowed.
+#include "vendor.h"
+
+struct Synchronous : vendor::Traits {
+  static constexpr const char* kName = "Synchronous";
+  static constexpr vendor::Runs kRuns = vendor::Runs::kInCall;
+  static constexpr bool kReportsEvent = false;
+  static constexpr bool kThreadSafe = false;
+};
+VENDOR_LIBRARY(Synchronous)

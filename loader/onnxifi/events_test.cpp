@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of runs in every order: signalled before and after the run, waited for by several threads, released in any
+// order. On the null device, so that the thread sanitizer sees all of the code.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "backplane/types.h"
+#include "onnxifi/onnxifi.h"
+#include "onnxifi/testing/structs.h"
+#include "testing/onnx_writer.h"
+
+namespace {
+
+using namespace backplane::testing::onnx;  // NOLINT(google-build-using-namespace)
+using backplane::onnxifi::descriptor;
+using backplane::onnxifi::fence;
+
+// Before the library first looks for backends.
+const int kOnlyThis = setenv("BACKPLANE_SELECT", "org.backplane.null,null", 1);
+
+onnxBackendID null_device() {
+  size_t count = 1;
+  onnxBackendID id = nullptr;
+  EXPECT_EQ(onnxGetBackendIDs(&id, &count), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count, 1u);
+  return id;
+}
+
+// When the input event is signalled: before the run, after it, or from another thread at any time.
+enum class Signal { kBefore, kAfter, kAnyTime };
+
+class Events : public ::testing::TestWithParam<Signal> {};
+
+TEST_P(Events, WorkInEveryOrder) {
+  const std::string model = model_bytes(
+      {{"", 13}}, graph({node("Add", {"a", "b"}, {"c"})},
+                        {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)}), tensor_value("b", BP_DTYPE_FLOAT, {Dim(3)})},
+                        {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const onnxBackendID id = null_device();
+  // The order of release: the input event, the output event, the graph, the backend.
+  std::array<int, 4> order = {0, 1, 2, 3};
+  do {
+    onnxBackend backend = nullptr;
+    onnxGraph graph = nullptr;
+    onnxEvent ready = nullptr;
+    ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+    float a[3] = {1, 2, 3}, b[3] = {}, c[3] = {};
+    const onnxTensorDescriptorV1 in[] = {descriptor("a", a), descriptor("b", b)}, out[] = {descriptor("c", c)};
+    ASSERT_EQ(onnxSetGraphIO(graph, 2, in, 1, out), ONNXIFI_STATUS_SUCCESS);
+
+    const auto signal = [&] {
+      for (float& value : b) value = 10;  // what the event says: the inputs are ready
+      EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+    };
+    std::vector<std::thread> threads;
+    if (GetParam() == Signal::kBefore) signal();
+    if (GetParam() == Signal::kAnyTime) threads.emplace_back(signal);
+    const onnxMemoryFenceV1 before = fence(ready);
+    onnxMemoryFenceV1 after = fence();
+    ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+    for (int waiter = 0; waiter < 3; ++waiter) {
+      threads.emplace_back([&, waiter] {
+        EXPECT_EQ(onnxWaitEvent(waiter == 0 ? ready : after.event), ONNXIFI_STATUS_SUCCESS);
+        onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+        EXPECT_EQ(onnxGetEventState(ready, &state), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(state, ONNXIFI_EVENT_STATE_SIGNALLED);
+        if (waiter != 0) {
+          EXPECT_EQ(c[2], 13);
+        }
+      });
+    }
+    if (GetParam() == Signal::kAfter) signal();
+    for (std::thread& thread : threads) thread.join();
+
+    for (const int object : order) {
+      switch (object) {
+        case 0:
+          EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+          break;
+        case 1:
+          EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+          break;
+        case 2:
+          EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+          break;
+        default:
+          EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+      }
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+// The program keeps nothing but the memory: events and the backend go while runs are in flight, the graph waits for
+// them.
+TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
+  const std::string model =
+      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
+                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const onnxBackendID id = null_device();
+  for (int i = 0; i < 50; ++i) {
+    onnxBackend backend = nullptr;
+    onnxGraph graph = nullptr;
+    onnxEvent ready = nullptr;
+    ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+    float a[3] = {1, 2, 3}, c[3] = {};
+    const onnxTensorDescriptorV1 in[] = {descriptor("a", a)}, out[] = {descriptor("c", c)};
+    ASSERT_EQ(onnxSetGraphIO(graph, 1, in, 1, out), ONNXIFI_STATUS_SUCCESS);
+    const auto signal = [ready] { EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS); };
+    if (GetParam() == Signal::kBefore) signal();
+    const onnxMemoryFenceV1 before = fence(ready);
+    onnxMemoryFenceV1 after = fence();
+    ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+    std::thread other;
+    if (GetParam() == Signal::kAfter) signal();
+    if (GetParam() == Signal::kAnyTime) other = std::thread(signal);
+    EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(c[2], -3);
+    if (other.joinable()) other.join();
+    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+INSTANTIATE_TEST_SUITE_P(Onnxifi, Events, ::testing::Values(Signal::kBefore, Signal::kAfter, Signal::kAnyTime),
+                         [](const auto& info) {
+                           return info.param == Signal::kBefore  ? "before"
+                                  : info.param == Signal::kAfter ? "after"
+                                                                 : "anytime";
+                         });
+
+}  // namespace
