@@ -8,7 +8,7 @@ usage() {
 scripts/package.sh [--build FOLDER] [--out FOLDER] [--no-python]
 
 Builds the preset `package` and makes its .deb packages, and backplane-VERSION.spdx.json, which lists what each was built from.
-The same commit and the same Debian packages give the same bytes: times are those of the last commit, or $SOURCE_DATE_EPOCH.
+Packaging a build again gives the same bytes: times are those of the last commit, or $SOURCE_DATE_EPOCH.
 
   --build FOLDER  packages a build that is there and was configured with CMAKE_INSTALL_PREFIX=/usr
   --out FOLDER    where the packages go (build/package/packages); what it has of earlier ones is deleted

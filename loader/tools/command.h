@@ -15,7 +15,7 @@
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "cli/verb.h"
-#include "limits.h"
+#include "command_limits.h"
 
 namespace backplane::tools {
 

@@ -93,15 +93,16 @@ bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t
 }
 
 void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
-  const char* end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   bool fits = false, is_number = true;
   int64_t whole = 0;
   double real = 0;
   if (tensor.dtype == BP_DTYPE_BOOL && (text == "true" || text == "false")) {
     fits = set_integer(tensor, i, text == "true");
-  } else if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end) {
+  } else if (const auto [at, error] = std::from_chars(begin, end, whole); error == std::errc() && at == end) {
     fits = set_integer(tensor, i, whole);
-  } else if (const auto [real_at, wrong] = std::from_chars(text.data(), end, real);
+  } else if (const auto [real_at, wrong] = std::from_chars(begin, end, real);
              wrong == std::errc() && real_at == end && !is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL) {
     fits = set_number(tensor, i, real);
   } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limits.h"
+#include "command_limits.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
