@@ -190,5 +190,116 @@ TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   EXPECT_THAT(outcome.outputs[0].as<uint8_t>(), ElementsAre(20, 255));
 }
 
+// Quarters between -1.5 and 1.5.
+Floats quarters(size_t count, size_t seed) {
+  Floats values;
+  for (size_t i = 0; i < count; ++i) values.push_back((static_cast<float>((i * 7 + seed * 5) % 13) - 6) / 4);
+  return values;
+}
+HostTensor quarters_of(const std::vector<int64_t>& extents, size_t seed) {
+  size_t count = 1;
+  for (int64_t extent : extents) count *= static_cast<size_t>(extent);
+  return HostTensor::of(BP_DTYPE_FLOAT, extents, quarters(count, seed));
+}
+
+// The results of ONNX Runtime 1.31.1, here and below.
+TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
+  GraphBuilder b;
+  for (const char* name : {"q", "k", "v"}) b.input(name, BP_DTYPE_FLOAT, {1, 2, 4});
+  for (const char* name : {"past_k", "past_v"}) b.input(name, BP_DTYPE_FLOAT, {1, 2, 1, 2});
+  b.weight<float>("bias", BP_DTYPE_FLOAT, {12}, quarters(12, 3))
+      .weight<int32_t>("mask", BP_DTYPE_INT32, {1, 3}, {1, 1, 0});
+  b.weight<float>("add", BP_DTYPE_FLOAT, {1, 2, 2, 3}, quarters(12, 4));
+  b.node("com.microsoft::MultiHeadAttention", 1, {"q", "k", "v", "bias", "mask", "add", "past_k", "past_v"},
+         {"y", "present_k", "present_v"}, BP_DTYPE_FLOAT, {{"num_heads", int64_t{2}}});
+  b.output("y").output("present_k").output("present_v");
+  const Outcome outcome = run(b, {quarters_of({1, 2, 4}, 0), quarters_of({1, 2, 4}, 1), quarters_of({1, 2, 4}, 2),
+                                  quarters_of({1, 2, 1, 2}, 5), quarters_of({1, 2, 1, 2}, 6)});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Pointwise(FloatNear(1e-5f), Floats{0.9821988f, -1.961431f, -0.2003182f, 1.414831f, 0.999415f, -1.998732f,
+                                                 0.6558841f, -0.05294409f}));
+  EXPECT_THAT(outcome.outputs[1].as<float>(),
+              ElementsAre(1.5, 0, -0.75, 2.75, -0.25, 0, -1.5, 0.25, -0.25, 0, 0.25, 0.5));
+  EXPECT_THAT(outcome.outputs[2].as<float>(),
+              ElementsAre(-0.5, 1.25, 1, -2, 1.5, -1.5, -0.25, 1.5, 1.5, -1.5, -1.25, -1));
+}
+
+// Keys and values of another sequence come by heads, and without the bias.
+TEST_F(Microsoft, MultiHeadAttentionTakesKeysByHeads) {
+  GraphBuilder b;
+  b.input("q", BP_DTYPE_FLOAT, {1, 2, 4})
+      .input("k", BP_DTYPE_FLOAT, {1, 2, 3, 2})
+      .input("v", BP_DTYPE_FLOAT, {1, 2, 3, 2});
+  b.weight<float>("bias", BP_DTYPE_FLOAT, {12}, quarters(12, 3));
+  b.node("com.microsoft::MultiHeadAttention", 1, {"q", "k", "v", "bias"}, {"y"}, BP_DTYPE_FLOAT,
+         {{"num_heads", int64_t{2}}, {"scale", 0.5f}});
+  b.output("y");
+  const Outcome outcome =
+      run(b, {quarters_of({1, 2, 4}, 0), quarters_of({1, 2, 3, 2}, 1), quarters_of({1, 2, 3, 2}, 2)});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Pointwise(FloatNear(1e-5f), Floats{1.083537f, -0.4164634f, -1.26041f, 0.4895902f, 1.050964f, -0.4490362f,
+                                                 -1.23959f, 0.51041f}));
+}
+
+TEST_F(Microsoft, AttentionIsCausalBehindItsCache) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {2, 2, 3}).input("past", BP_DTYPE_FLOAT, {2, 2, 2, 1, 2});
+  b.weight<float>("w", BP_DTYPE_FLOAT, {3, 12}, quarters(36, 1))
+      .weight<float>("bias", BP_DTYPE_FLOAT, {12}, quarters(12, 2));
+  b.weight<int32_t>("mask", BP_DTYPE_INT32, {2, 3}, {1, 1, 1, 0, 1, 1});
+  b.node("com.microsoft::Attention", 1, {"x", "w", "bias", "mask", "past"}, {"y", "present"}, BP_DTYPE_FLOAT,
+         {{"num_heads", int64_t{2}}, {"unidirectional", int64_t{1}}});
+  b.output("y").output("present");
+  const Outcome outcome = run(b, {quarters_of({2, 2, 3}, 0), quarters_of({2, 2, 2, 1, 2}, 4)});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Pointwise(FloatNear(1e-5f), Floats{1.249998f, -0.2499988f, 1.426604f, 0.03848813f, -3.213253f, 3.034168f,
+                                                 -2.066976f, 1.634167f, -3.0625f, 2.3125f, -2.875f, 2.5f, -3.062498f,
+                                                 2.312497f, 0.02018758f, 0.05336264f}));
+  const Floats present = outcome.outputs[1].as<float>();
+  ASSERT_EQ(present.size(), 48u);
+  EXPECT_THAT(Floats(present.begin(), present.begin() + 6), ElementsAre(0.25, -1.25, 0.75, 3.8125, 3.125, -2));
+  EXPECT_THAT(Floats(present.end() - 6, present.end()), ElementsAre(-1.25, 0.5, -2.875, 2.5, 1.5625, -1.25));
+}
+
+TEST_F(Microsoft, AttentionTakesALengthForEachBatch) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {2, 2, 3});
+  b.weight<float>("w", BP_DTYPE_FLOAT, {3, 12}, quarters(36, 1))
+      .weight<float>("bias", BP_DTYPE_FLOAT, {12}, quarters(12, 2));
+  b.weight<int32_t>("mask", BP_DTYPE_INT32, {2}, {2, 1});
+  b.node("com.microsoft::Attention", 1, {"x", "w", "bias", "mask"}, {"y"}, BP_DTYPE_FLOAT, {{"num_heads", int64_t{2}}});
+  b.output("y");
+  const Outcome outcome = run(b, {quarters_of({2, 2, 3}, 0)});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Pointwise(FloatNear(1e-5f),
+                        Floats{0.5f, -1.375f, 0.7098075f, -0.9757176f, -3.247111f, 3.059081f, -2.747475f, 1.945929f,
+                               -3.0625f, 2.3125f, -2.875f, 2.5f, -3.0625f, 2.3125f, -2.875f, 2.5f}));
+}
+
+TEST_F(Microsoft, QLinearSigmoidAndLeakyReluAreTables) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_UINT8, {7}).input("z", BP_DTYPE_INT8, {6});
+  const auto number = [&](const char* name, float value) { b.weight<float>(name, BP_DTYPE_FLOAT, {}, {value}); };
+  number("x_scale", 0.05f);
+  number("y_scale", 1.0f / 256);
+  number("z_scale", 0.5f);
+  number("l_scale", 0.25f);
+  b.weight<uint8_t>("x_zero", BP_DTYPE_UINT8, {}, {120}).weight<uint8_t>("y_zero", BP_DTYPE_UINT8, {}, {0});
+  b.weight<int8_t>("z_zero", BP_DTYPE_INT8, {}, {3}).weight<int8_t>("l_zero", BP_DTYPE_INT8, {}, {-5});
+  b.node("com.microsoft::QLinearSigmoid", 1, {"x", "x_scale", "x_zero", "y_scale", "y_zero"}, {"y"}, BP_DTYPE_UINT8);
+  b.node("com.microsoft::QLinearLeakyRelu", 1, {"z", "z_scale", "z_zero", "l_scale", "l_zero"}, {"l"}, BP_DTYPE_INT8,
+         {{"alpha", 0.25f}});
+  b.output("y").output("l");
+  const Outcome outcome = run(b, {HostTensor::of(BP_DTYPE_UINT8, {7}, Bytes{0, 60, 100, 120, 140, 200, 255}),
+                                  HostTensor::of(BP_DTYPE_INT8, {6}, std::vector<int8_t>{-128, -20, 3, 4, 20, 127})});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<uint8_t>(), ElementsAre(1, 12, 69, 128, 187, 251, 255));
+  EXPECT_THAT(outcome.outputs[1].as<int8_t>(), ElementsAre(-71, -17, -5, -3, 29, 127));
+}
+
 }  // namespace
 }  // namespace backplane::cpu::testing

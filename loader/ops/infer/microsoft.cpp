@@ -70,6 +70,28 @@ Status group_query_attention(Context& c) {
   return {};
 }
 
+// [batch, length, all heads' values] and the caches.
+Status multi_head_attention(Context& c) {
+  for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
+  if (!c.ranked(0) || c.rank(0) != 3 || !c.has(2) || !c.ranked(2)) return {};
+  const int64_t heads = c.integer("num_heads");
+  Expressions& m = c.math();
+  if (c.rank(2) == 3) return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.dim(2, 2)});
+  if (c.rank(2) == 4 && heads > 0)
+    return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), m.multiply(c.dim(2, 3), Scalar(heads))});
+  return {};
+}
+
+// [batch, length, a third of the weights' columns] and the cache of keys and values.
+Status combined_attention(Context& c) {
+  for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 0);
+  if (!c.ranked(0) || c.rank(0) != 3) return {};
+  const std::vector<int64_t> sizes = c.integers("qkv_hidden_sizes");
+  if (sizes.size() == 3) return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), Scalar(sizes[2])});
+  if (!c.ranked(1) || c.rank(1) != 2) return {};
+  return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.math().floor_divide(c.dim(1, 1), Scalar(3))});
+}
+
 // Y, mean, inverse deviation, the sum of the inputs.
 Status skip_norm(Context& c) {
   like(c, 0, 0);
@@ -128,6 +150,7 @@ Status fused_gemm(Context& c) {
 constexpr std::string_view kDomain = "com.microsoft";
 constexpr RuleRow kRows[] = {
     {"", "SimplifiedLayerNormalization", simplified_norm},  // as in ONNX Runtime
+    {kDomain, "Attention", combined_attention},
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
     {kDomain, "FastGelu", same},
@@ -138,11 +161,14 @@ constexpr RuleRow kRows[] = {
     {kDomain, "GroupQueryAttention", group_query_attention},
     {kDomain, "MatMulIntegerToFloat", scaled_matmul},
     {kDomain, "MatMulNBits", matmul_nbits},
+    {kDomain, "MultiHeadAttention", multi_head_attention},
     {kDomain, "QLinearAdd", quantized_binary},
     {kDomain, "QLinearAveragePool", quantized_pool},
     {kDomain, "QLinearConcat", quantized_concat},
     {kDomain, "QLinearGlobalAveragePool", quantized_global_pool},
+    {kDomain, "QLinearLeakyRelu", same},
     {kDomain, "QLinearMul", quantized_binary},
+    {kDomain, "QLinearSigmoid", same},
     {kDomain, "QuickGelu", same},
     {kDomain, "RotaryEmbedding", same},
     {kDomain, "SimplifiedLayerNormalization", simplified_norm},

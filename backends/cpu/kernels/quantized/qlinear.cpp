@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft's operators on 8-bit tensors with a scale and a zero point each: QLinearAdd, QLinearMul, QLinearConcat,
-// QLinearGlobalAveragePool and QLinearAveragePool.
+// QLinearGlobalAveragePool, QLinearAveragePool, QLinearSigmoid and QLinearLeakyRelu.
+#include <array>
 #include <cmath>
 
 #include "kernels/common/broadcast.h"
@@ -212,12 +213,47 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
   });
 }
 
+// ---- QLinearSigmoid, QLinearLeakyRelu: a table of 256 results
+
+// Formula(node) is a function of a float.
+template <class Formula>
+std::unique_ptr<Kernel> create_function(const Node& node) {
+  return make_kernel([formula = Formula(node)](Tensors in) -> Plan {
+    if (auto why = no_scalar(in, {1, 3})) return fail(*why);
+    return make_plan({in[0].shape}, [formula](Tensors inputs, Tensors outputs) {
+      std::array<uint8_t, 256> codes, results;
+      for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
+      const Tensor all{inputs[0].dtype, Shape{256}, codes.data()};
+      const Scale x_scale = scale_at(inputs, all, 1), y_scale = scale_at(inputs, outputs[0], 3);
+      for (size_t i = 0; i < codes.size(); ++i)
+        results[i] = y_scale.quantized(formula(x_scale.real(all, static_cast<int64_t>(i))));
+      const auto* x = inputs[0].as<uint8_t>();
+      auto* y = outputs[0].as<uint8_t>();
+      parallel(inputs[0].shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) y[i] = results[x[i]];
+      });
+    });
+  });
+}
+
+struct QuantizedSigmoid {
+  explicit QuantizedSigmoid(const Node&) {}
+  float operator()(float x) const { return 1 / (1 + std::exp(-x)); }
+};
+struct QuantizedLeakyRelu {
+  explicit QuantizedLeakyRelu(const Node& node) : alpha(node.attr("alpha", 0.01f)) {}
+  float operator()(float x) const { return x < 0 ? alpha * x : x; }
+  float alpha;
+};
+
 constexpr Row kRows[] = {
     {kMicrosoft, "QLinearAdd", 1, supports_binary, create_binary<true>},
     {kMicrosoft, "QLinearMul", 1, supports_binary, create_binary<false>},
     {kMicrosoft, "QLinearConcat", 1, supports_concat, create_concat},
     {kMicrosoft, "QLinearGlobalAveragePool", 1, supports_pool, create_global_pool},
     {kMicrosoft, "QLinearAveragePool", 1, supports_average_pool, create_average_pool},
+    {kMicrosoft, "QLinearSigmoid", 1, supports_pool, create_function<QuantizedSigmoid>},
+    {kMicrosoft, "QLinearLeakyRelu", 1, supports_pool, create_function<QuantizedLeakyRelu>},
 };
 
 }  // namespace
