@@ -54,6 +54,10 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
   std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AllProgram>(*this, what); }
   void health() override { on_health(); }
   void review(const Compile&, bp_review_t& out, std::string&) override { out.answer = BP_REVIEW_REJECT; }
+  bp_opsets_t opsets() override {
+    static const bp_opset_t kOld{{"", 0}, 9, 0};
+    return {0, 4, &kOld, 1, sizeof kOld};
+  }
 
   bp_space_t space(uint32_t index) override {
     if (index != 0) throw Error(BP_NOT_FOUND, "one space only");
@@ -134,6 +138,16 @@ class Sdk : public ::testing::Test {
   bp_device_t* device = nullptr;
   Detail detail;
 };
+
+TEST_F(Sdk, ADeviceReportsOperatorSetsOfItsOwn) {
+  bp_opsets_t known{};
+  known.size = sizeof known;
+  ASSERT_EQ(plugin->coverage->opsets(device, &known, &detail.error), BP_OK);
+  EXPECT_EQ(known.size, sizeof known);
+  EXPECT_EQ(known.ir_version, 4u);
+  ASSERT_EQ(known.opset_count, 1u);
+  EXPECT_EQ(known.opsets->version, 9u);
+}
 
 TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
   const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer + 1, {}};

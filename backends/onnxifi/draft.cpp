@@ -169,7 +169,7 @@ const Constant& Draft::add_constant(bp_dtype_t dtype, std::vector<int64_t> exten
   const auto is_taken = [&] {
     return std::any_of(names_.begin(), names_.end(), [&](const auto& each) { return each.second == name; });
   };
-  while (is_taken()) name += "_";
+  while (is_taken()) name += '_';
   constants_.push_back(
       std::make_unique<Constant>(Constant{std::move(name), dtype, std::move(extents), std::move(bytes)}));
   return *constants_.back();

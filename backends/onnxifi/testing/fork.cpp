@@ -65,6 +65,7 @@ VENDOR_EXPORT onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID, const ch
   *function = vendor::address(set_io_and_run);
   return ONNXIFI_STATUS_SUCCESS;
 }
+// NOLINTNEXTLINE(readability-identifier-naming): the name is the fork's.
 VENDOR_EXPORT onnxStatus onnxWaitEventFor(onnxEvent event, uint32_t, onnxEventState* state, onnxStatus* status,
                                           char* text, size_t* size) {
   *status = Library::wait_event(event);

@@ -36,7 +36,7 @@ int opset() {
 
 }  // namespace
 
-#define FORWARD(name) (*inner(&name, #name))
+#define FORWARD(name) (*inner(&(name), #name))
 
 onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
   return FORWARD(onnxGetBackendIDs)(ids, count);
