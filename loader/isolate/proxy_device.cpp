@@ -118,6 +118,21 @@ bp_status_t health(bp_device_t* handle, bp_error_t* error) {
   });
 }
 
+// What hangs is the process's, so the process ends: calls that wait for it return.
+void abandon(bp_device_t* handle) {
+  if (!handle) return;
+  fenced(nullptr, [&]() -> Status {
+    ProxyDevice& device = device_of(handle);
+    std::shared_ptr<Process> process;
+    {
+      const std::lock_guard lock(device.mutex);
+      process = device.remote.process;
+    }
+    if (process) process->kill("its device was abandoned");
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<Remote> ProxyDevice::live() {
@@ -154,6 +169,7 @@ void fill_device_table(uint32_t, bp_device_api_t& out) {
   out.info = info;
   out.open = open;
   out.close = close;
+  out.abandon = abandon;
   out.health = health;  // of the process, whether or not the plugin has more to say
 }
 
