@@ -134,6 +134,15 @@ TEST(Isolate, ResultsAreThoseOfTheSameBackendInProcess) {
   }
 }
 
+TEST(Isolate, GraphsOfManyNodes) {
+  const Environment env = isolated({kCpu}, "cpu");
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
+  for (int i = 0; i < 301; ++i) value = graph.node("Neg", "n" + std::to_string(i), {value});
+  Exec exec = env.compile(graph.finish({value})).exec();
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, 2, -3));
+}
+
 TEST(Isolate, WeightsOfAFileAreMappedThere) {
   using namespace testing::onnx;
   constexpr int64_t kColumns = 50'000;

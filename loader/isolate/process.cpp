@@ -277,8 +277,10 @@ class Process::Waiting : public Check {
 
 // A reply that is no reply. The process is not trusted any further.
 Status Process::broken(Operation operation, const Status& status) {
-  if (status.code() != BP_CORRUPT) return status.code() == BP_DEVICE_LOST && alive() ? lost(operation) : status;
-  kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
+  if (status.code() == BP_CORRUPT)
+    kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
+  else if (status.code() != BP_DEVICE_LOST || !alive())
+    return status;
   return lost(operation);
 }
 
@@ -316,6 +318,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
             channel.send(Operation::kReply, reply.take() + (answer.ok() ? out.take() : std::string()), numbers, check);
         !status.ok())
       return broken(operation, status);
+    BP_TRY(check.ask());  // a process that asks without end is not waited for without end
   }
 }
 

@@ -34,7 +34,7 @@ bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp
     };
     BP_ASSIGN(const std::string answer, ask(device, Operation::kCoverage, request, query.graph, query.cancel));
     Reader in(answer);
-    std::vector<bp_verdict_t> verdicts(in.count(56));
+    std::vector<bp_verdict_t> verdicts(in.count(52));
     std::deque<std::vector<bp_range_t>> ranges;
     for (bp_verdict_t& verdict : verdicts) {
       for (uint32_t* field : {&verdict.node, &verdict.answer, &verdict.reason, &verdict.compute_types})
@@ -47,7 +47,7 @@ bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp
       verdict.ranges = ranges.back().data();
       verdict.range_count = static_cast<uint32_t>(ranges.back().size());
     }
-    std::vector<bp_group_t> groups(in.count(48));
+    std::vector<bp_group_t> groups(in.count(44));
     std::deque<std::vector<uint32_t>> members;
     for (bp_group_t& group : groups) {
       members.push_back(in.array<uint32_t>());
