@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <list>
 #include <mutex>
 #include <utility>
 
 #include "base/abi.h"
+#include "base/keep.h"
 #include "discover/call.h"
 #include "discover/environment.h"
 #include "discover/negotiate.h"
@@ -16,13 +16,6 @@
 namespace backplane {
 
 Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->plugin) {}
-
-void keep_for_good(std::shared_ptr<const void> object) {
-  static std::mutex mutex;
-  static auto* const kKept = new std::list<std::shared_ptr<const void>>;
-  const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(object));
-}
 
 Backend::~Backend() {
   if (!handle) return;

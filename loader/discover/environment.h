@@ -51,9 +51,6 @@ struct Backend {
   std::mutex load_mutex;
 };
 
-// Never destroyed: what a device that was given up may still use. Thread-safe.
-void keep_for_good(std::shared_ptr<const void> object);
-
 // A device of a backend. Opened on first use, closed with the environment.
 class Device {
  public:

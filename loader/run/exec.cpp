@@ -9,6 +9,7 @@
 
 #include "base/abi.h"
 #include "base/dtype.h"
+#include "base/keep.h"
 #include "host/container.h"
 #include "host/semaphore.h"
 #include "run/clock.h"
@@ -81,7 +82,8 @@ Device* Exec::abandoned_device() const {
 
 void Exec::keep_run_forever() {
   struct Kept {
-    Kept(std::shared_ptr<const CompiledModel> of, std::unique_ptr<Run> what) : model(std::move(of)), run(std::move(what)) {}
+    Kept(std::shared_ptr<const CompiledModel> of, std::unique_ptr<Run> what)
+        : model(std::move(of)), run(std::move(what)) {}
     std::shared_ptr<const CompiledModel> model;
     std::unique_ptr<Run> run;
   };

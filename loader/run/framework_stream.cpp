@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/keep.h"
 #include "run/device_status.h"
 
 namespace backplane {

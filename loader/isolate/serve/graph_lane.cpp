@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "isolate/serve/graph_lane.h"
+
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 
 #include "base/abi.h"
-#include "isolate/serve/server.h"
 
 namespace backplane::isolate {
 namespace {

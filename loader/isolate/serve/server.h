@@ -18,8 +18,8 @@
 #include "discover/negotiate.h"
 #include "host/container.h"
 #include "host/host.h"
-#include "isolate/graph_wire.h"
 #include "isolate/message.h"
+#include "isolate/serve/graph_lane.h"
 #include "isolate/serve/lane.h"
 #include "isolate/serve/memory.h"
 
@@ -57,43 +57,6 @@ class Objects {
 using OptionTexts = std::vector<std::pair<std::string, std::string>>;
 OptionTexts read_options(Reader& in);
 std::vector<bp_option_t> abi_options(const OptionTexts& options);
-
-// The lanes on which calls about one thing are being answered, so that the loader can be asked about it.
-class ActiveLanes {
- public:
-  // While this object lives, a call of `lane` is about it.
-  class During {
-   public:
-    During(ActiveLanes& active, Lane& lane);
-    ~During();
-    During(const During&) = delete;
-
-   private:
-    ActiveLanes& active_;
-    Lane& lane_;
-  };
-
-  bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  // On one of them; BP_BAD_STATE where there is none.
-  Result<Message> ask(Operation question, const std::string& bytes);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::pair<Lane*, uint64_t>> lanes_;  // with the number of the call
-  std::atomic<size_t> count_{0};
-};
-
-// Those of runs whose spans are wanted.
-ActiveLanes& traced_runs();
-
-// Asks the loader about a graph. A program's graph lives longer than one call, and several may be under way.
-class GraphLane : public GraphService, public ActiveLanes {
- public:
-  Result<Mapping> weight(uint32_t graph, uint32_t weight, uint64_t bytes) override;
-  void weight_consumed(uint32_t graph, uint32_t weight) override;
-  Status weight_hash(uint32_t graph, uint32_t weight, uint64_t out_hash[2]) override;
-  Status serialize(uint32_t graph, uint64_t external_above, bp_text_sink_t sink, void* context) override;
-};
 
 struct ServedDevice {
   const PluginTables& tables;
