@@ -190,7 +190,7 @@ void IslandProgram::wait(onnxEvent event) const {
 }
 
 void IslandProgram::launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                           const Order& order) const {
+                           const RunSync& order) const {
   const std::lock_guard runs(mutex_);
   host().check(order.run().cancel, order.run().deadline);
   const std::unique_lock<std::mutex> lock = device_.library().guard();

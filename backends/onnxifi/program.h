@@ -18,7 +18,7 @@ class IslandProgram : public backplane::sdk::StreamedProgram {
   ~IslandProgram() override;
 
   void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-              const backplane::sdk::Order& order) const override;
+              const backplane::sdk::RunSync& order) const override;
 
  private:
   // What onnxSetGraphIO was given: a library may read it until the next call.
