@@ -129,7 +129,7 @@ TEST_F(Client, BuildsGraphs) {
   {
     backplane::Builder builder(21);
     const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {1, 2});
-    const Tensor b = Tensor::of<float>({2}, {1, -1});
+    const Tensor b = Tensor::of<float>({1, 2}, {1, -1});
     const uint32_t sum = builder.node("Add", {x, builder.weight("b", b)});
     backplane::NodeOptions named;
     named.name = "last";

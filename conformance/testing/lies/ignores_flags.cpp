@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles whatever the flags ask for.
+// Compiles regardless of the flags.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {
