@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <sstream>
 
@@ -372,6 +373,7 @@ TEST_P(Refusals, AreTheSame) {
   bp_host_t host{};  // whose cancel tokens are all set
   host.cancelled = [](const bp_host_t*, const bp_cancel_t* token) -> uint32_t { return token != nullptr ? 1 : 0; };
   host.semaphore_wait = wait_by_running;
+  setenv("BACKPLANE_ONNXIFI_PATH", BACKPLANE_BUILD_DIR "/tests/onnxifi/plain", 1);  // a library for the backend onnxifi
   PluginUnderTest plugin(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_" + backend + ".so", host);
   if (plugin.device == nullptr) GTEST_SKIP() << backend << " finds no device here";
   Subject subject(plugin);

@@ -53,6 +53,7 @@ class StreamedProgram::Run final : public Instance {
   void run(const bp_run_t&) override {}  // `submit` is the whole of it
   void submit(const bp_run_t& run) override {
     check_bound();
+    host().check(run.cancel, run.deadline);
     {
       const std::lock_guard lock(mutex_);
       if (is_running_)
