@@ -42,7 +42,7 @@ class Asker {
   }
 
  private:
-  // The library is told of a part of the room only: some write more than that.
+  // The size passed to the library is less than the buffer has: some libraries write beyond it.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
   // The bytes that it wrote, 0 where it has no answer.

@@ -9,7 +9,7 @@
 
 namespace onnxifi_backend {
 
-// The newest operator set of ai.onnx whose forms the table knows: what the host is told.
+// The newest operator set of ai.onnx whose forms the table has, which is what the device reports.
 inline constexpr uint32_t kNewestOpset = 27;
 // The oldest in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/printable.h"
+#include "cli/xml.h"
 #include "journal/record.h"
 #include "report/run.h"
 #include "report/tally.h"
-#include "report/xml.h"
 
 namespace backplane::conform {
 namespace {
@@ -61,7 +61,7 @@ size_t unhashed(const Certificate& certificate) {
 
 // Removes characters that could affect the page or mislead the reader.
 std::string html(std::string_view text) {
-  return xml(cli::printable(text));
+  return cli::xml(cli::printable(text));
 }
 
 class Page {

@@ -4,10 +4,10 @@
 #include <map>
 #include <vector>
 
+#include "cli/xml.h"
 #include "report/summary.h"
 #include "report/tally.h"
 #include "report/write.h"
-#include "report/xml.h"
 
 namespace backplane::conform {
 namespace {
@@ -19,15 +19,15 @@ const char* element_of(State state) {
 
 std::string case_xml(const Run& run, const Result& result) {
   std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.6f}\"",
-                                xml(label_of(result.name).group), xml(result.name), result.seconds);
+                                cli::xml(label_of(result.name).group), cli::xml(result.name), result.seconds);
   if (result.state == State::kPass) return out + "/>\n";
   out += ">\n";
   if (run.is_bad(result)) {
     const char* element = element_of(result.state);
     out += fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", element, name_of(result.state),
-                       xml(result.reason), xml(result.repro));
+                       cli::xml(result.reason), cli::xml(result.repro));
   } else {
-    out += fmt::format("      <skipped message=\"{}: {}\"/>\n", name_of(result.state), xml(result.reason));
+    out += fmt::format("      <skipped message=\"{}: {}\"/>\n", name_of(result.state), cli::xml(result.reason));
   }
   return out + "    </testcase>\n";
 }
@@ -58,17 +58,17 @@ std::string junit_xml(const Run& run) {
     all.push_back(&result);
   }
   std::string out = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
-                                xml(run.title()), counts(run, all));
+                                cli::xml(run.title()), counts(run, all));
   if (run.header.selection == "quick" || run.header.selection == "full") {
     const RunOutcome outcome = conform::outcome(run.header, run.results);
     std::string scope;
     for (const std::string& line : scope_of(run.header, outcome)) scope += (scope.empty() ? "" : "; ") + line;
     out += fmt::format("  <properties>\n    <property name=\"levels\" value=\"{}\"/>\n",
-                       xml(fmt::format("{}", fmt::join(outcome.reached(), ", "))));
-    out += fmt::format("    <property name=\"scope\" value=\"{}\"/>\n  </properties>\n", xml(scope));
+                       cli::xml(fmt::format("{}", fmt::join(outcome.reached(), ", "))));
+    out += fmt::format("    <property name=\"scope\" value=\"{}\"/>\n  </properties>\n", cli::xml(scope));
   }
   for (const auto& [group, results] : suites) {
-    out += fmt::format("  <testsuite name=\"{}\" {}>\n", xml(group), counts(run, results));
+    out += fmt::format("  <testsuite name=\"{}\" {}>\n", cli::xml(group), counts(run, results));
     for (const Result* result : results) out += case_xml(run, *result);
     out += "  </testsuite>\n";
   }

@@ -157,7 +157,7 @@ struct Function {
 
 class WeightHashes;
 
-// Calls back when borrowed bytes are no longer used, once it was told whom.
+// Calls `release`, if it is set, when borrowed bytes are no longer used.
 struct Owner {
   void* self = nullptr;
   void (*release)(void* self) = nullptr;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/printable.h"
+#include "cli/xml.h"
 #include "embedded_files.h"
 
 namespace backplane::tools {
@@ -11,26 +12,7 @@ namespace {
 
 // Plugins and manifests write what is in here.
 std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : cli::printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return cli::xml(cli::printable(text));
 }
 
 using Rows = std::vector<std::vector<std::string>>;

@@ -22,7 +22,7 @@ struct Options {
   std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
 };
 
-// How a mask of INT32 tells keys: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves a
+// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves a
 // key out.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/xml.h"
+#include "cli/xml.h"
 
-namespace backplane::conform {
+namespace backplane::cli {
 
 std::string xml(std::string_view text) {
   std::string out;
@@ -32,4 +32,4 @@ std::string xml(std::string_view text) {
   return out;
 }
 
-}  // namespace backplane::conform
+}  // namespace backplane::cli

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace backplane::conform {
+namespace backplane::cli {
 
 // Text of an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
 std::string xml(std::string_view text);
 
-}  // namespace backplane::conform
+}  // namespace backplane::cli
