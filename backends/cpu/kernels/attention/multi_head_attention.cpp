@@ -22,8 +22,8 @@ struct Options {
   std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
 };
 
-// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves a
-// key out.
+// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves
+// a key out.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
 
