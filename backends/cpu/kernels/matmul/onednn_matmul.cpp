@@ -21,6 +21,7 @@ constexpr auto kFloat = memory::data_type::f32;
 constexpr double kTaskTime = 16.384;
 constexpr int64_t kColumnBlock = 64;
 constexpr int64_t kRows = 256;
+constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a run that has to end ends between two
 
 // Some columns of the product. The rows come in chunks of the same number, but for the last one.
 struct Share {
@@ -113,7 +114,8 @@ class KnownProductStep final : public Step {
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / processor().multiply_adds(kTaskTime));
-    const int64_t count = threads_ == 1 ? 1 : std::min<int64_t>({blocks, 2 * threads_, worth});
+    const int64_t least = std::min(blocks, 1 + rows_ * n_ * k_ / kMostWork);
+    const int64_t count = std::max(least, threads_ == 1 ? 1 : std::min<int64_t>({blocks, 2 * threads_, worth}));
     for (int64_t s = 0; s < count; ++s) {
       const int64_t first = s * blocks / count * kColumnBlock;
       shares_.push_back({first, std::min(n_, (s + 1) * blocks / count * kColumnBlock) - first, {}, 0, {}, {}});

@@ -8,6 +8,7 @@
 #include "runtime/parallel.h"
 #include "runtime/processor.h"
 #include "runtime/thread_state.h"
+#include "runtime/watch.h"
 
 // Of libgomp, which oneDNN uses: not every compiler has the header of that library.
 extern "C" int omp_get_max_threads();
@@ -244,16 +245,20 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
   int64_t per_thread = (blocks + parts - 1) / parts;
   if (thread_state().watch != nullptr) per_thread = std::clamp<int64_t>(kWatchedWork / work_per_block, 1, per_thread);
   int64_t grain = std::max(per_thread, (processor().multiply_adds(kTaskTime) + work_per_block - 1) / work_per_block);
+  const int64_t other = by_columns ? m : n;
+  const bool watched = thread_state().watch != nullptr;
   parallel(blocks, grain, [&](int64_t begin, int64_t end) {
-    int64_t first = begin * block;
-    int64_t count = std::min(end * block, side) - first;
-    if (by_columns) {
-      Matrix part{b.data + offset(b, 0, first), b.stride, b.transposed};
-      sgemm_here(m, count, k, alpha, a, part, beta, c + first, c_stride, row_bias);
-    } else {
-      Matrix part{a.data + offset(a, first, 0), a.stride, a.transposed};
-      sgemm_here(count, n, k, alpha, part, b, beta, c + first * c_stride, c_stride,
-                 row_bias == nullptr ? nullptr : row_bias + first);
+    const int64_t first = begin * block, count = std::min(end * block, side) - first;
+    const int64_t piece = watched ? std::max(kRowBlock, kWatchedWork / (count * k)) : other;
+    Pace pace;
+    for (int64_t from = 0; from < other; from += piece) {
+      const int64_t row = by_columns ? from : first, column = by_columns ? first : from;
+      const int64_t rows = by_columns ? std::min(piece, m - from) : count;
+      const int64_t columns = by_columns ? count : std::min(piece, n - from);
+      sgemm_here(rows, columns, k, alpha, {a.data + offset(a, row, 0), a.stride, a.transposed},
+                 {b.data + offset(b, 0, column), b.stride, b.transposed}, beta, c + row * c_stride + column, c_stride,
+                 row_bias == nullptr ? nullptr : row_bias + row);
+      pace.spend(rows * columns * k);
     }
   });
 }

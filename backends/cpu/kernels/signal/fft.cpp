@@ -132,15 +132,26 @@ void Fft::plan_convolution() {
   const int64_t n = length_, m = convolution_length(n + bins_ - 1);
   require_memory(m, 8 * int64_t{sizeof(double)});
   convolution_ = of(m);
-  chirp_.resize(static_cast<size_t>(2 * n));
+  chirp_.reserve(static_cast<size_t>(2 * n));
+  constexpr int64_t kRootWork = 32;
+  Pace pace;
   int64_t square = 0;  // i² modulo 2n
   for (int64_t i = 0; i < n; ++i) {
-    std::tie(chirp_[static_cast<size_t>(2 * i)], chirp_[static_cast<size_t>(2 * i + 1)]) = root(square, 2 * n);
+    pace.spend(kRootWork);
+    const auto [c, s] = root(square, 2 * n);
+    chirp_.push_back(c);
+    chirp_.push_back(s);
     square = (square + 2 * i + 1) % (2 * n);
   }
-  std::vector<double> memory(static_cast<size_t>(4 * m));
-  ComplexLanes x{memory.data(), memory.data() + m}, other{x.re + 2 * m, x.re + 3 * m};
+  const Block memory = allocate_pages(4 * m * int64_t{sizeof(double)});
+  auto* const doubles = reinterpret_cast<double*>(memory.get());
+  ComplexLanes x{doubles, doubles + m}, other{doubles + 2 * m, doubles + 3 * m};
+  for (int64_t i = 0; i < 2 * m; ++i) {
+    pace.spend(1);
+    doubles[i] = 0;
+  }
   for (int64_t i = 0; i < n; ++i) {
+    pace.spend(4);
     const double c = chirp_[static_cast<size_t>(2 * i)], s = chirp_[static_cast<size_t>(2 * i + 1)];
     if (i < bins_) {
       x.re[i] = c;
@@ -152,10 +163,11 @@ void Fft::plan_convolution() {
     }
   }
   const ComplexLanes spectrum = (*convolution_)(x, other, 1, true);
-  filter_.resize(static_cast<size_t>(2 * m));
+  filter_.reserve(static_cast<size_t>(2 * m));
   for (int64_t i = 0; i < m; ++i) {
-    filter_[static_cast<size_t>(2 * i)] = spectrum.re[i] / static_cast<double>(m);
-    filter_[static_cast<size_t>(2 * i + 1)] = spectrum.im[i] / static_cast<double>(m);
+    pace.spend(2);
+    filter_.push_back(spectrum.re[i] / static_cast<double>(m));
+    filter_.push_back(spectrum.im[i] / static_cast<double>(m));
   }
 }
 

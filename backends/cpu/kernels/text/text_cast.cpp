@@ -73,14 +73,15 @@ std::string write(T value) {
 std::vector<std::string> write_all(const Tensor& tensor) {
   auto count = static_cast<size_t>(tensor.shape.elements());
   require_memory(tensor.shape.elements(), sizeof(std::string));
-  std::vector<std::string> texts(count);
+  std::vector<std::string> texts;
+  texts.reserve(count);
   Pace pace;
   if (set_of(NumbersAndBool{}) >> tensor.dtype & 1) {
     dispatch<NumbersAndBool>(tensor.dtype, [&](auto tag) {
       const auto* numbers = tensor.as<const typename decltype(tag)::type>();
       for (size_t i = 0; i < count; ++i) {
         pace.spend(128);
-        texts[i] = write(numbers[i]);
+        texts.push_back(write(numbers[i]));
       }
     });
     return texts;
@@ -90,7 +91,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
   for (size_t i = 0; i < count; ++i) {
     pace.spend(128);
     float number = decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
-    texts[i] = whole ? std::to_string(static_cast<int>(number)) : write(number);
+    texts.push_back(whole ? std::to_string(static_cast<int>(number)) : write(number));
   }
   return texts;
 }
