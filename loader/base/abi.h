@@ -35,18 +35,30 @@ struct Size;
 BP_EACH_SIZE_1_0(BACKPLANE_SIZE)
 #undef BACKPLANE_SIZE
 
+template <class T>
+Status check_size(const T* given, std::string_view name) {
+  if (!given) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
+  if (given->size >= Size<T>::k10) return {};
+  return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) + ", less than the " +
+                                   std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
+}
+
 // A copy of a sized struct from the other side of the ABI; fields that it did not have are zero.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
-  if (!given) return Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  if (given->size < Size<T>::k10)
-    return Status(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) +
-                                           ", less than the " + std::to_string(Size<T>::k10) +
-                                           " of ABI 1.0: set it to sizeof");
+  BP_TRY(check_size(given, name));
   T known{};
   std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(T)));
   known.size = sizeof(T);
   return known;
+}
+
+// The same without a copy where the struct has every field that is known here; else the copy is made in `room`.
+template <class T>
+Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
+  if (given && given->size >= sizeof(T)) return given;
+  BP_ASSIGN(room, read(given, name));
+  return static_cast<const T*>(&room);
 }
 
 // Writes at most the caller's `size` bytes, and does not change `size`.

@@ -415,16 +415,17 @@ void Exec::release() {
 
 namespace {
 
-Result<bp_run_t> read_run(const bp_run_t* run) {
+// The options as they were given, or in `room` where they are not as the loader takes them.
+Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
-    bp_run_t none{};
-    none.size = sizeof none;
-    return none;
+    room = {};
+    room.size = sizeof room;
+    return &room;
   }
-  BP_ASSIGN(bp_run_t options, abi::read(run, "run"));
+  BP_ASSIGN(run, abi::read_in_place(run, "run", room));
+  const bp_run_t& options = *run;
   if (options.output) return Status(BP_INVALID_ARGUMENT, "run.output must be NULL here");
   BP_TRY(abi::check_flags(options.flags, 0, "run.flags"));
-  if (options.deadline == BP_FOREVER) options.deadline = 0;
   const auto known = [](const bp_point_t* points, uint32_t count) {
     const auto is_known = [](const bp_point_t& p) {
       return p.handle != 0 && (p.kind == BP_POINT_HOST || p.kind == BP_POINT_NATIVE);
@@ -436,13 +437,18 @@ Result<bp_run_t> read_run(const bp_run_t* run) {
                   "run.waits and run.signals take semaphores of bp_semaphore_create and bp_native_semaphore_create");
   for (uint32_t i = 0; i < options.signal_count && !options.stream; ++i)
     if (options.signals[i].kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(options.signals[i]).can_signal());
-  return options;
+  if (options.deadline != BP_FOREVER) return run;
+  room = options;
+  room.deadline = 0;
+  return &room;
 }
 
 }  // namespace
 
 Status Exec::run(const bp_run_t* run) {
-  BP_ASSIGN(const bp_run_t options, read_run(run));
+  bp_run_t room;
+  BP_ASSIGN(const bp_run_t* const given, read_run(run, room));
+  const bp_run_t& options = *given;
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   Status status;
@@ -459,7 +465,9 @@ Status Exec::run(const bp_run_t* run) {
 }
 
 Status Exec::submit(const bp_run_t* run) {
-  BP_ASSIGN(const bp_run_t options, read_run(run));
+  bp_run_t room;
+  BP_ASSIGN(const bp_run_t* const given, read_run(run, room));
+  const bp_run_t options = *given;
   if (options.stream)
     return {BP_INVALID_ARGUMENT, "run.stream must be NULL here: bp_exec_run with a stream returns at once"};
   const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };

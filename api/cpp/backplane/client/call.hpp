@@ -72,7 +72,8 @@ bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...
 // The same, throwing Error.
 template <class... Parameters, class... Arguments>
 void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
-  char text[2000] = {};
+  char text[2000];
+  text[0] = 0;
   bp_error_t error{};
   error.size = sizeof error;
   error.node = BP_NO_NODE;

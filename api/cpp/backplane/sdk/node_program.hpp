@@ -146,7 +146,6 @@ class NodeProgram : public Program, public Refit {
 
   void place_operands(uint32_t step) {
     const Node node = graph().node(step);
-    most_operands_ = std::max<size_t>(most_operands_, node.input_count() + node.output_count());
     for (uint32_t i = 0; i < node.input_count(); ++i) {
       if (const Value value = node.input(i)) read(value, step);
     }
@@ -223,7 +222,6 @@ class NodeProgram : public Program, public Refit {
   std::vector<Copy> copies_;
   HostBlock weights_;
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
-  size_t most_operands_ = 0;  // of a node
 };
 
 // A run's state: the memory between the kernels. Runs allocate nothing.
@@ -231,15 +229,12 @@ template <class Kernel>
 class NodeProgram<Kernel>::Run : public Instance {
  public:
   explicit Run(const NodeProgram& program)
-      : Instance(program),
-        program_(program),
-        arena_(host(), program.arena_bytes_),
-        data_(program.places_.size()),
-        operands_(program.most_operands_) {
-    for (size_t i = 0; i < data_.size(); ++i) {
-      const Place& place = program.places_[i];
-      if (place.kind == Place::kWeight) data_[i] = program.weights_.at(place.offset);
-      if (place.kind == Place::kArena) data_[i] = arena_.at(program.arena_tensors_[place.slot].offset);
+      : Instance(program), program_(program), arena_(host(), program.arena_bytes_) {
+    const Graph& graph = program.graph();
+    for (uint32_t i = 0; i < graph.node_count(); ++i) {
+      const Node node = graph.node(i);
+      for (uint32_t k = 0; k < node.input_count(); ++k) add_operand(node.input(k));
+      for (uint32_t k = 0; k < node.output_count(); ++k) add_operand(node.output(k));
     }
   }
 
@@ -247,32 +242,53 @@ class NodeProgram<Kernel>::Run : public Instance {
     std::shared_lock weights_stay(program_.runs_, std::defer_lock);
     if (program_.refits_) weights_stay.lock();
     const Graph& graph = program_.graph();
-    for (size_t i = 0; i < data_.size(); ++i) {
-      const Place& place = program_.places_[i];
-      if (place.kind == Place::kInput) data_[i] = address(input(place.slot));
-      if (place.kind == Place::kOutput) data_[i] = address(output(place.slot));
-    }
+    for (const Bound& bound : bound_) operands_[bound.operand] = address_of(*bound.place);
+    void** operands = operands_.data();
     for (uint32_t i = 0; i < graph.node_count(); ++i) {
       host().check(run.cancel, run.deadline);
       const Node node = graph.node(i);
-      void** operand = operands_.data();
-      for (uint32_t k = 0; k < node.input_count(); ++k) *operand++ = data_of(node.input(k));
-      for (uint32_t k = 0; k < node.output_count(); ++k) *operand++ = data_of(node.output(k));
-      (*program_.kernels_[i])(NodeCall(host(), node, operands_.data()));
+      (*program_.kernels_[i])(NodeCall(host(), node, operands));
+      operands += node.input_count() + node.output_count();
     }
     for (const Copy& copy : program_.copies_) {
-      const uint64_t bytes = program_.places_[copy.value].bytes;
-      if (bytes != 0) std::memmove(address(output(copy.output)), data_[copy.value], bytes);
+      const Place& from = program_.places_[copy.value];
+      if (from.bytes != 0) std::memmove(address(output(copy.output)), address_of(from), from.bytes);
     }
   }
 
  private:
-  void* data_of(const Value& value) const { return value ? data_[value.index()] : nullptr; }
+  // An operand that lies in memory bound to the island.
+  struct Bound {
+    size_t operand;
+    const Place* place;
+  };
+
+  void add_operand(const Value& value) {
+    const Place* const place = value ? &program_.places_[value.index()] : nullptr;
+    const bool is_bound = place != nullptr && (place->kind == Place::kInput || place->kind == Place::kOutput);
+    if (is_bound) bound_.push_back({operands_.size(), place});
+    operands_.push_back(place == nullptr || is_bound ? nullptr : address_of(*place));
+  }
+  void* address_of(const Place& place) const {
+    switch (place.kind) {
+      case Place::kInput:
+        return address(input(place.slot));
+      case Place::kOutput:
+        return address(output(place.slot));
+      case Place::kWeight:
+        return program_.weights_.at(place.offset);
+      case Place::kArena:
+        return arena_.at(program_.arena_tensors_[place.slot].offset);
+      case Place::kNowhere:
+        break;
+    }
+    return nullptr;
+  }
 
   const NodeProgram& program_;
   const HostBlock arena_;
-  std::vector<void*> data_;      // address of each value
-  std::vector<void*> operands_;  // of the node that runs
+  std::vector<void*> operands_;  // of each node, its inputs and then its outputs; NULL for those that are absent
+  std::vector<Bound> bound_;
 };
 
 template <class Kernel>
