@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <csignal>
+#include <ctime>
 #include <fstream>
 #include <functional>
 
@@ -176,13 +176,13 @@ TEST_P(Bomb, IsRefusedWithinMilliseconds) {
   const fs::path file = sandbox.write(std::string(bomb.name) + ".so",
                                       testing::elf_file(header(bytes), bomb.segments, bomb.dynamic_sections, bomb.names,
                                                         bomb.name_bytes, bomb.terminated));
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: others may have the cores
   auto env = Request().only_given().file(file).create();
-  const auto took = std::chrono::steady_clock::now() - begin;
+  const std::clock_t took = std::clock() - begin;
   ASSERT_TRUE(env.ok());
   EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NOT_A_LIBRARY) << (*env)->candidates()[0].text;
   EXPECT_THAT((*env)->candidates()[0].text, HasSubstr(bomb.in_text));
-  EXPECT_LT(took, std::chrono::milliseconds(200)) << "some milliseconds, and a busy machine";
+  EXPECT_LT(took, CLOCKS_PER_SEC / 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Bomb,

@@ -149,7 +149,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       EXPECT_EQ(late.status(), BP_TIMED_OUT);
       EXPECT_TRUE(late.abandoned());
       EXPECT_THAT(late.text(), HasSubstr("device 'partial' did not return"));
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
       // On the remaining device, the CPU: with an older exec, and with a new one.
