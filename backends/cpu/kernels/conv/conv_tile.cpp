@@ -29,6 +29,8 @@ struct Kind {
 
 // A tile's input channels: whole blocks, any others, or those of a list.
 enum class Channels { kWhole, kSome, kListed };
+// Its taps: any, or one that every place has.
+enum class Taps { kAny, kOne };
 
 #ifdef AVX2_ASSEMBLY
 // The two or three instructions of one place in the order that needs one register: left to itself, GCC 12 moves loads
@@ -97,10 +99,6 @@ template <class K, Channels kChannels>
                                             const int32_t* channel_at, int64_t count, const float* w,
                                             const float*& ahead) {
   constexpr int kPlaces = K::kPlaces;
-  if constexpr (K::kStride == 0) {
-    add_tap<K, kChannels, 0, kPlaces>(t, sums, x, nullptr, count, w, ahead);
-    return;
-  }
   const int64_t step = count * K::kBlocks * K::kLanes;
   // Taps that miss neither place, or both, lie between those that miss one.
   const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
@@ -125,21 +123,28 @@ template <class K, Channels kChannels>
 }
 
 // Blocks of input channels outside taps: what neighbouring taps read is read again at once. Blocks of a large image lie
-// a multiple of a page apart and share places in the nearest cache.
-template <class K, Channels kChannels>
+// a multiple of a page apart and share places in the nearest cache. With one tap a block is soon done: it has no loop
+// over taps.
+template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
+  if constexpr (kTaps == Taps::kOne && kChannels == Channels::kListed) {
+    add_tap<K, kChannels, 0, K::kPlaces>(t, sums, t.x, t.channel_at + t.first, t.last - t.first, w, ahead);
+    return;
+  }
   for (int64_t c = t.first, count = 0; c < t.last; c += count) {
     count = kChannels == Channels::kWhole ? K::kLanes : std::min(t.last - c, K::kLanes - c % K::kLanes);
-    if constexpr (kChannels == Channels::kListed)
-      add_taps<K, kChannels>(t, sums, t.x, t.channel_at + c, count, w, ahead);
+    const bool listed = kChannels == Channels::kListed;
+    const float* x = listed ? t.x : t.x + c / K::kLanes * t.x_block + c % K::kLanes;
+    if constexpr (kTaps == Taps::kOne)
+      add_tap<K, kChannels, 0, K::kPlaces>(t, sums, x, nullptr, count, w, ahead);
     else
-      add_taps<K, kChannels>(t, sums, t.x + c / K::kLanes * t.x_block + c % K::kLanes, nullptr, count, w, ahead);
-    w += t.taps * count * K::kBlocks * K::kLanes;
+      add_taps<K, kChannels>(t, sums, x, listed ? t.channel_at + c : nullptr, count, w, ahead);
+    w += (kTaps == Taps::kOne ? 1 : t.taps) * count * K::kBlocks * K::kLanes;
   }
 }
 
-template <class K, Channels kChannels>
+template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void convolve(const ConvTile& t) {
   using Lanes = typename K::Lanes;
   constexpr int kPlaces = K::kPlaces;
@@ -151,7 +156,7 @@ template <class K, Channels kChannels>
     sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
     if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.rest + i / kPlaces * K::kLanes);
   }
-  add_blocks<K, kChannels>(t, sums);
+  add_blocks<K, kChannels, kTaps>(t, sums);
 #pragma GCC unroll 32
   for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
     Lanes sum = sums[i];
@@ -166,38 +171,56 @@ template <int kLanes>
 inline constexpr int kMostPlaces = kLanes == 16 ? 14 : 6;
 
 // The same tile for three instruction sets.
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX512 void convolve_16(const ConvTile& t) {
-  convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels>(t);
+  convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX2 void convolve_8(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride, true>, kChannels>(t);
+  convolve<Kind<8, kBlocks, kPlaces, kStride, true>, kChannels, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
+template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
 void convolve_baseline(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels>(t);
+  convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// A function for each kind of channels: in one for all, GCC copies sums from register to register between its loops.
-template <int kBlocks, int kPlaces, int kStride>
+// Without a stride between places there are no taps to walk through.
+template <int kStride>
+bool has_one_tap(const ConvTile& t) {
+  return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);
+}
+
+// A function for each kind of channels and taps: in one for all, GCC copies sums from register to register between its
+// loops.
+template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
 void run_16(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
-  if (t.channel_at != nullptr) return convolve_16<kBlocks, kPlaces, kStride, kListed>(t);
-  convolve_16<kBlocks, kPlaces, kStride, Channels::kSome>(t);
+  if (t.channel_at != nullptr) return convolve_16<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
+  convolve_16<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
 void run_8(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
-  if (t.channel_at != nullptr) return convolve_8<kBlocks, kPlaces, kStride, kListed>(t);
-  if (t.first % 8 == 0 && t.last % 8 == 0) return convolve_8<kBlocks, kPlaces, kStride, Channels::kWhole>(t);
-  convolve_8<kBlocks, kPlaces, kStride, Channels::kSome>(t);
+  if (t.channel_at != nullptr) return convolve_8<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
+  if (t.first % 8 == 0 && t.last % 8 == 0) return convolve_8<kBlocks, kPlaces, kStride, Channels::kWhole, kTaps>(t);
+  convolve_8<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
 }
 template <int kBlocks, int kPlaces, int kStride>
 void run_baseline(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
-  if (t.channel_at != nullptr) return convolve_baseline<kBlocks, kPlaces, kStride, kListed>(t);
-  convolve_baseline<kBlocks, kPlaces, kStride, Channels::kSome>(t);
+  constexpr Taps kTaps = kStride == 0 ? Taps::kOne : Taps::kAny;
+  if (t.channel_at != nullptr) return convolve_baseline<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
+  convolve_baseline<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
+}
+template <int kBlocks, int kPlaces, int kStride>
+void run_16(const ConvTile& t) {
+  if (has_one_tap<kStride>(t)) return run_16<kBlocks, kPlaces, kStride, Taps::kOne>(t);
+  if constexpr (kStride != 0) run_16<kBlocks, kPlaces, kStride, Taps::kAny>(t);
+}
+template <int kBlocks, int kPlaces, int kStride>
+void run_8(const ConvTile& t) {
+  if (has_one_tap<kStride>(t)) return run_8<kBlocks, kPlaces, kStride, Taps::kOne>(t);
+  if constexpr (kStride != 0) run_8<kBlocks, kPlaces, kStride, Taps::kAny>(t);
 }
 
 template <int kBlocks, int kStride, int... kLess>

@@ -35,7 +35,7 @@ using ConvTileKernel = void (*)(const ConvTile& tile);
 int64_t most_tile_places(int64_t lanes);
 
 // For `blocks` (1 or 2) blocks of output channels and `places` places whose inputs are `stride` (1 or 2) places of a
-// blocked tensor apart; with stride 0 they lie anywhere, and there is one tap.
+// blocked tensor apart; with stride 0 they lie anywhere, and each place has the one tap.
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride);
 
 }  // namespace backplane::cpu
