@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/abi.h"
 #include "host/container.h"
@@ -42,6 +43,12 @@ bool passed(uint64_t deadline) {
 // A run is abandoned when it has not ended this long after its deadline.
 constexpr uint64_t kGraceNs = 100'000'000;
 
+// Work in a stream cannot be stopped in most drivers, so what a bounded run has there is all that it can be late by:
+// tasks that were put there before the first of them has ended, and the nodes of an island. Larger islands run on their
+// own: their backends look for the end between kernels.
+constexpr uint32_t kAhead = 4;
+constexpr uint32_t kMostNodes = 4;
+
 uint64_t new_ids(size_t count) {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(count, std::memory_order_relaxed);
@@ -75,7 +82,7 @@ Status Runner::run(const bp_run_t& options) {
   failed_step_ = BP_NONE;
   failed_device_ = nullptr;
   at_once_ = !plan_.tasks().is_chain();
-  stepwise_ = options.cancel || options.deadline;
+  bounded_ = options.cancel || options.deadline;
   if (!graph_.lanes.empty()) {
     first_id_ = new_ids(calls_.size());
     ++mark_;
@@ -85,7 +92,7 @@ Status Runner::run(const bp_run_t& options) {
     for (Call& call : calls_) call.pending = false;
   }
   if (at_once_) cancel_.follow(options.cancel);
-  if (stepwise_) cancel_pending_.follow(nullptr);
+  if (bounded_) cancel_pending_.follow(nullptr);
   BP_TRY(at_once_ ? run_at_once() : run_in_order());
   if (!failure_.ok()) return std::move(failure_);
   for (const PassthroughOutput& output : graph_.passthroughs) BP_TRY(pass_through(output));
@@ -95,7 +102,7 @@ Status Runner::run(const bp_run_t& options) {
 Status Runner::run_at_once() {
   TaskGraph& tasks = plan_.tasks();
   const auto start_task = [this](uint32_t task) { return start(task); };
-  if (!stepwise_) {
+  if (!bounded_) {
     tasks.run(start_task);
     drain();
     return {};
@@ -110,8 +117,11 @@ Status Runner::run_in_order() {
   for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
     for (uint32_t before : plan_.issue(task).host_before)
       if (!wait_for(calls_[before])) return abandon();
+    const bool alone = bounded_ && plan_.issue(task).in_stream && !uses_stream(task);
+    for (uint32_t before = task - std::min(task, kAhead); alone && before < task; ++before)
+      if (!wait_for(calls_[before])) return abandon();
     ends = !failed_.load(std::memory_order_relaxed) && start(task) != Started::kFailed;
-    if (stepwise_ && !wait_for(calls_[task])) return abandon();
+    if (bounded_ && (alone || task >= kAhead) && !wait_for(calls_[alone ? task : task - kAhead])) return abandon();
   }
   if (!some_pending_) return {};
   for (Call& call : calls_)
@@ -120,10 +130,16 @@ Status Runner::run_in_order() {
   return {};
 }
 
+bool Runner::uses_stream(uint32_t task) const {
+  if (!plan_.issue(task).in_stream || !bounded_) return plan_.issue(task).in_stream;
+  const uint32_t step = graph_.tasks[task].step;
+  return !at_once_ && (step == BP_NONE || graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
+}
+
 // False if the call has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
-  if (!stepwise_) {
+  if (!bounded_) {
     while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
     return true;
   }
@@ -152,14 +168,14 @@ bool Runner::abandon_is_due() const {
 // Abandons the calls that have not ended; their devices are not used again.
 Status Runner::abandon() {
   std::string names;
+  const Device* named = nullptr;
   for (Call& call : calls_) {
     if (!call.pending || call.ended.load(std::memory_order_acquire)) continue;
     abandoned_ = true;
-    const uint32_t step = graph_.tasks[call.task].step;
-    const Program& program = *graph_.steps[step].program;
-    Device& device = *program.device;
+    const Task& task = graph_.tasks[call.task];
+    Device& device = task.step != BP_NONE ? *graph_.steps[task.step].program->device : state_.lane(task.lane).device();
     device.give_up();
-    names += (names.empty() ? "'" : ", '") + device.name() + "'";
+    if (&device != std::exchange(named, &device)) names += (names.empty() ? "'" : ", '") + device.name() + "'";
   }
   if (!abandoned_) {  // the last call has just ended
     if (at_once_) plan_.tasks().wait();
@@ -172,7 +188,7 @@ Status Runner::abandon() {
 
 // After a failure streams may hold work that was started without `done`.
 void Runner::drain() {
-  if (!failed_ || stepwise_) return;
+  if (!failed_ || bounded_) return;
   for (const Lane& lane : state_.lanes()) {
     PluginError error;
     const bp_status_t code = lane.wait(error);
@@ -194,7 +210,7 @@ void Runner::fail(Status status, uint32_t step, Device* device) {
   failed_step_ = step;
   failed_device_ = device;
   if (at_once_) cancel_.set();
-  if (stepwise_) cancel_pending_.set();
+  if (bounded_) cancel_pending_.set();
 }
 
 // The task whose failure is reported by another one of its stream, or null.
@@ -252,8 +268,8 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
 
 Started Runner::start_copy(Call& call, const Transfer& moving) {
   const RunPlan::Issue& issue = plan_.issue(call.task);
-  const bool in_stream = issue.in_stream && !stepwise_;
-  if (in_stream) order(call, true, issue.reports);
+  const bool in_stream = uses_stream(call.task);
+  if (in_stream) order(call, true, bounded_ || issue.reports);
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
   if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
   call.pending = false;
@@ -350,12 +366,12 @@ Started Runner::start_step(Call& call, uint32_t step) {
   }
   const RunPlan::Issue& issue = plan_.issue(call.task);
   const bool synchronous = program.device->info().flags & BP_DEVICE_SYNCHRONOUS;
-  const bool in_stream = issue.in_stream && !stepwise_;
-  order(call, in_stream, !synchronous && (!in_stream || issue.reports));
+  const bool in_stream = uses_stream(call.task);
+  order(call, in_stream, !synchronous && (!in_stream || bounded_ || issue.reports));
   call.run.deadline = deadline_;
   if (synchronous)
     call.run.cancel = at_once_ ? &cancel_ : cancel_token_;
-  else if (stepwise_)
+  else if (bounded_)
     call.run.cancel = &cancel_pending_;
   else
     call.run.cancel = at_once_ && !in_stream ? &cancel_ : nullptr;
@@ -413,7 +429,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
     call.ended.store(1, std::memory_order_release);
     return runner.plan_.tasks().end(call.task, has_failed);
   }
-  if (runner.stepwise_) {
+  if (runner.bounded_) {
     const std::lock_guard lock(runner.mutex_);
     call.ended.store(1, std::memory_order_release);
     runner.changed_.notify_one();

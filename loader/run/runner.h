@@ -53,6 +53,7 @@ class Runner {
   TaskGraph::Started start(uint32_t task);
   TaskGraph::Started start_step(Call& call, uint32_t step);
   TaskGraph::Started start_copy(Call& call, const Transfer& transfer);
+  bool uses_stream(uint32_t task) const;
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
@@ -86,8 +87,8 @@ class Runner {
   uint64_t first_id_ = 0;                  // of the run's tasks: bp_run_t.id is this and the task's number
   uint64_t mark_ = 0;                      // the value of all marks in this run
   bool at_once_ = false;
-  bool stepwise_ = false;  // the run may have to end early: no task is put into a stream before the one before it ended
-  bp_cancel_t cancel_;     // for calls that block: follows the framework's, and is set when a part of the run failed
+  bool bounded_ = false;  // by a deadline or a cancel token: of a chain few tasks are in streams at a time
+  bp_cancel_t cancel_;    // for calls that block: follows the framework's, and is set when a part of the run failed
   bp_cancel_t cancel_pending_;  // for calls that return before they end: set once the framework's is; outlives that one
   std::mutex mutex_;
   std::condition_variable changed_;  // a call ended

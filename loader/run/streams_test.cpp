@@ -36,17 +36,45 @@ TEST(Streams, AChainOfIslandsRunsWithoutTheHost) {
   }
 }
 
-// A run that may have to end early waits for each island before it starts the next.
-TEST(Streams, ARunWithADeadlineStartsIslandsOneByOne) {
+// Every task of a run that may have to end early reports its end, and few are in the stream at a time.
+TEST(Streams, ARunWithADeadlineUsesTheStream) {
+  constexpr int kIslands = 20;
   const Environment env = streaming({});
-  Exec exec = env.compile(chain(4), pinned({{"*", "partial"}})).exec();
+  Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   RunOptions options;
   options.timeout = std::chrono::seconds(30);
   exec.run(options);
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
-  EXPECT_EQ(counters(env).stream_runs, 0u);
-  EXPECT_EQ(counters(env).reports, 4u);
+  const partial::Counters& counted = counters(env);
+  EXPECT_EQ(counted.stream_runs, kIslands);
+  EXPECT_EQ(counted.stream_copies, 2u);
+  EXPECT_EQ(counted.reports, kIslands + 2u);
+  EXPECT_EQ(counted.stream_waits, 0u);
+}
+
+TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
+  constexpr uint64_t kIslands = 40, kMost = 3 + 4 + 1;  // within 30 ms, ahead of these, and the one that ends late
+  for (const bool by_deadline : {true, false}) {
+    const Environment env = streaming({{"partial.run_us", "10000"}});
+    Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    const Cancel cancel;
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (!by_deadline) cancel.set();
+    });
+    RunOptions options;
+    if (by_deadline)
+      options.timeout = std::chrono::milliseconds(30);
+    else
+      options.cancel = &cancel;
+    EXPECT_EQ(failure([&] { exec.run(options); }).status(), by_deadline ? BP_TIMED_OUT : BP_CANCELLED);
+    canceller.join();
+    const uint64_t most = by_deadline ? kMost : kIslands / 2;  // a busy machine may wake the canceller late
+    EXPECT_LE(counters(env).runs, most);
+    EXPECT_GT(counters(env).stream_runs, 0u);
+  }
 }
 
 // Islands in turn on two devices: each waits on the device for the mark of the other.
