@@ -33,12 +33,12 @@ class Microsoft : public ::testing::Test {
 // Two columns of 16 weights in one block each. The first column is 0 … 15 with zero point 8 and scale 2, the second all
 // 3 with zero point 1 and scale 0.5.
 TEST_F(Microsoft, MatMulNBitsUnpacksLowNibblesFirst) {
-  Bytes codes;
-  for (int i = 0; i < 16; i += 2) codes.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
-  codes.insert(codes.end(), 8, 0x33);
+  Bytes packed;
+  for (int i = 0; i < 16; i += 2) packed.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
+  packed.insert(packed.end(), 8, 0x33);
   GraphBuilder b;
   b.input("a", BP_DTYPE_FLOAT, {2, 16});
-  b.weight<uint8_t>("b", BP_DTYPE_UINT8, {2, 1, 8}, codes).weight<float>("scales", BP_DTYPE_FLOAT, {2}, {2, 0.5f});
+  b.weight<uint8_t>("b", BP_DTYPE_UINT8, {2, 1, 8}, packed).weight<float>("scales", BP_DTYPE_FLOAT, {2}, {2, 0.5f});
   b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {2}, {8, 1});
   b.node("com.microsoft::MatMulNBits", 1, {"a", "b", "scales", "zeros"}, {"y"}, BP_DTYPE_FLOAT,
          {{"K", int64_t{16}}, {"N", int64_t{2}}, {"bits", int64_t{4}}, {"block_size", int64_t{16}}});

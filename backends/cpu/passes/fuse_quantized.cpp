@@ -44,7 +44,7 @@ class QuantizedFusion {
     Quantization result;
   };
   // Real numbers that quantized values stand for.
-  struct Codes {
+  struct QuantizedValue {
     uint32_t value;  // the quantized values
     Quantization quantization;
   };
@@ -95,7 +95,7 @@ class QuantizedFusion {
     if (zero_value == BP_NONE) return q;
     const Tensor& zero = g_.value(zero_value);
     if (!g_.known(zero_value) || zero.shape.elements() != 1 || zero.dtype != q.dtype) return std::nullopt;
-    q.zero = code_at(zero.data, q.is_signed(), 0);
+    q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
   // The same at a DequantizeLinear or QuantizeLinear.
@@ -104,13 +104,13 @@ class QuantizedFusion {
     return parameters(value, input(call, 1), input(call, 2));
   }
 
-  std::optional<Codes> codes(uint32_t real) const {
+  std::optional<QuantizedValue> quantized(uint32_t real) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE) return std::nullopt;
     const uint32_t value = g_.call(call).inputs[0];
     const std::optional<Quantization> q = quantization(call, value);
     if (!q || g_.known(value)) return std::nullopt;
-    return Codes{value, *q};
+    return QuantizedValue{value, *q};
   }
 
   // `axis`: of the output channels.
@@ -138,7 +138,7 @@ class QuantizedFusion {
       const Tensor& zero = g_.value(zero_value);
       if (!g_.known(zero_value) || zero.dtype != w.dtype || zero.shape.elements() == 0) return std::nullopt;
       for (int64_t i = 0; i < zero.shape.elements(); ++i) {
-        const int32_t z = code_at(zero.data, w.dtype == BP_DTYPE_INT8, i);
+        const int32_t z = q8_at(zero.data, w.dtype == BP_DTYPE_INT8, i);
         if (i != 0 && z != result.zero) return std::nullopt;
         result.zero = z;
       }
@@ -197,7 +197,7 @@ class QuantizedFusion {
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
     if (!has_q8_products()) return false;
     std::span<const uint32_t> in = g_.call(chain.head).inputs;
-    const std::optional<Codes> x = codes(in[0]);
+    const std::optional<QuantizedValue> x = quantized(in[0]);
     const std::optional<Weights> w = weights(in[1], axis);
     if (!x || !w) return false;
     const int64_t channels = g_.value(w->value).shape[axis];
@@ -242,7 +242,7 @@ class QuantizedFusion {
 
   bool sum(const Chain& chain) {
     const uint32_t left = input(chain.head, 0), right = input(chain.head, 1);
-    const std::optional<Codes> a = codes(left), b = codes(right);
+    const std::optional<QuantizedValue> a = quantized(left), b = quantized(right);
     const bool rectifies = chain.activation.has_value();
     if (!a || !b || !g_.same_extents(left, right)) return false;
     if (rectifies && chain.activation->function != Activation::kRelu) return false;
@@ -255,7 +255,7 @@ class QuantizedFusion {
   }
 
   // A convolution whose quantized values `a` only the sum reads, as the numbers `real`, computes that too.
-  bool conv_adds(const Chain& chain, uint32_t real, const Codes& a, const Codes& b) {
+  bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
         g_.readers(real).size() != 1)
@@ -275,7 +275,7 @@ class QuantizedFusion {
 
   bool max_pool(const Chain& chain) {
     const Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !(x->quantization == chain.result) || call.outputs.size() > 1 ||
         !is_image(call.inputs[0]))
       return false;
@@ -285,7 +285,7 @@ class QuantizedFusion {
 
   bool average_pool(const Chain& chain) {
     const Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !is_image(call.inputs[0])) return false;
     replace(chain, make_q8_average_pool(g_.node(chain.head), x->quantization, chain.result), {x->value});
     return true;
@@ -294,7 +294,7 @@ class QuantizedFusion {
   // What only moves elements moves quantized values as well, if they stand for the same numbers before and behind it.
   bool move(const Chain& chain) {
     Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !(x->quantization == chain.result)) return false;
     std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
     operands[0] = x->value;
@@ -307,7 +307,7 @@ class QuantizedFusion {
     if (chain.activation) return false;
     std::vector<uint32_t> operands;
     for (uint32_t value : call.inputs) {
-      const std::optional<Codes> x = codes(value);
+      const std::optional<QuantizedValue> x = quantized(value);
       if (!x || !(x->quantization == chain.result)) return false;
       operands.push_back(x->value);
     }

@@ -173,10 +173,10 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
   auto mask = static_cast<uint8_t>((1 << bits) - 1);
   for (int64_t i = 0; i < count; ++i) {
     int64_t s = from + i, t = to + i;
-    auto code = static_cast<uint8_t>(in[s / per_byte] >> (s % per_byte * bits) & mask);
+    auto element = static_cast<uint8_t>(in[s / per_byte] >> (s % per_byte * bits) & mask);
     auto shift = t % per_byte * bits;
     uint8_t before = shift == 0 ? uint8_t{0} : out[t / per_byte];
-    out[t / per_byte] = static_cast<uint8_t>(before | code << shift);
+    out[t / per_byte] = static_cast<uint8_t>(before | element << shift);
   }
 }
 

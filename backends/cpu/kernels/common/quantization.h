@@ -21,8 +21,8 @@ struct Quantization {
 };
 
 // The quantized value at a place of memory with quantized values of either type.
-inline int32_t code_at(const void* codes, bool is_signed, int64_t i) {
-  return is_signed ? int32_t{static_cast<const int8_t*>(codes)[i]} : int32_t{static_cast<const uint8_t*>(codes)[i]};
+inline int32_t q8_at(const void* values, bool is_signed, int64_t i) {
+  return is_signed ? int32_t{static_cast<const int8_t*>(values)[i]} : int32_t{static_cast<const uint8_t*>(values)[i]};
 }
 
 // The nearest whole number, ties to even, of a value between -2^22 and 2^22; a loop of these becomes vectors

@@ -3,8 +3,8 @@
 #include <array>
 #include <limits>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/elementwise/formula.h"
 #include "kernels/post_op/activation.h"
@@ -205,8 +205,8 @@ std::unique_ptr<Kernel> create_question(const Node& node) {
   const Minifloat* format = minifloat(node.input_type(0).dtype);
   if (format == nullptr) return create_unary<Formula, Floats, Bool>(node, formula);
   std::array<bool, 256> answers;
-  for (size_t code = 0; code < answers.size(); ++code)
-    answers[code] = formula(decode(*format, static_cast<uint8_t>(code)));
+  for (size_t pattern = 0; pattern < answers.size(); ++pattern)
+    answers[pattern] = formula(decode(*format, static_cast<uint8_t>(pattern)));
   return make_kernel([answers](Tensors inputs) {
     return make_plan({inputs[0].shape}, [answers](Tensors in, Tensors out) {
       const auto* x = in[0].as<uint8_t>();

@@ -192,13 +192,13 @@ INSTANTIATE_TEST_SUITE_P(Operators, InFloat, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 // Vectors of conversions, and what is left behind the last whole one.
-TEST(Halves, AreCastAsOneAlone) {
+TEST(Float16Arrays, AreCastLikeSingleElements) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   constexpr int64_t kCount = 65536 - 3;
-  std::vector<uint16_t> codes;
+  std::vector<uint16_t> patterns;
   Floats numbers;
   for (int64_t i = 0; i < kCount; ++i) {
-    codes.push_back(static_cast<uint16_t>(i));
+    patterns.push_back(static_cast<uint16_t>(i));
     numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(i) * 65539u));  // of all exponents
   }
   for (bp_dtype_t half : {BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
@@ -209,10 +209,10 @@ TEST(Halves, AreCastAsOneAlone) {
       graph.input("x", from, {kCount}).node("Cast", 19, {"x"}, {"y"}, to, {{"to", int64_t{to}}}).output("y");
       Compiled program(plugin, graph.graph());
       const Outcome outcome =
-          program.run({widens ? HostTensor::of(from, {kCount}, codes) : HostTensor::of(from, {kCount}, numbers)});
+          program.run({widens ? HostTensor::of(from, {kCount}, patterns) : HostTensor::of(from, {kCount}, numbers)});
       ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
       const Floats seen = floats(outcome.outputs.at(0));
-      const Floats given = widens ? floats(HostTensor::of(half, {kCount}, codes)) : numbers;
+      const Floats given = widens ? floats(HostTensor::of(half, {kCount}, patterns)) : numbers;
       for (size_t i = 0; i < given.size(); ++i) {
         const float expected = rounded(half, given[i]);
         if (std::isnan(expected))

@@ -2,9 +2,9 @@
 // Operators that make a tensor from attributes, extents or a few numbers.
 #include <cstring>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "runtime/watch.h"
 
@@ -71,9 +71,9 @@ std::optional<Value> fill_value(const Node& node) {
   auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &kZero) : tensor_attribute(node, attribute);
   if (!value || value->shape.elements() != 1) return std::nullopt;
   if (kPackedTypes >> value->dtype & 1) {  // one byte full of it, to be repeated as it is
-    const uint8_t code = load_code(value->bytes.data(), bits_of(value->dtype), 0);
-    const std::vector<uint8_t> codes(8, code);
-    pack(value->dtype, codes.data(), value->bytes.data(), 8 / bits_of(value->dtype));
+    const uint8_t element = load_bits(value->bytes.data(), bits_of(value->dtype), 0);
+    const std::vector<uint8_t> repeated(8, element);
+    pack(value->dtype, repeated.data(), value->bytes.data(), 8 / bits_of(value->dtype));
   }
   return value;
 }

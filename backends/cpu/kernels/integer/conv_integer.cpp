@@ -95,12 +95,12 @@ CLONED void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int
 void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, void* scratch) {
   const int64_t n = conv.size.out_channels, places = conv.window.out_size();
   const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
-  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* weights = static_cast<int32_t*>(scratch);  // for each tap those of all channels
   for (int64_t c = 0; c < n; ++c) {
     const int32_t zero = w_zero.values()[w_zero.values().size() == 1 ? 0 : static_cast<size_t>(c)];
     for (int64_t t = 0; t < conv.taps(); ++t)
-      weights[t * n + c] = code_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
+      weights[t * n + c] = q8_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
   }
   int32_t* buffers = weights + conv.taps() * n;
   const int64_t pieces = (places + kPlacesTogether - 1) / kPlacesTogether;
@@ -136,7 +136,7 @@ void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tens
                   int64_t sums_bytes) {
   const int64_t channels = conv.size.in_channels, each = conv.in_group(), n = conv.out_group();
   const int64_t places = conv.window.out_size();
-  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* sums = static_cast<int32_t*>(scratch);
   const auto row_at = [&](int64_t product, int64_t place, uint8_t* buffer) -> const uint8_t* {
     const int64_t image = product / conv.size.groups, group = product % conv.size.groups;

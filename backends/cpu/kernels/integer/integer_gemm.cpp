@@ -91,10 +91,11 @@ int32_t zero_of(std::span<const int32_t> zeros, int64_t i) {
 
 }  // namespace
 
-Codes::Codes(const Tensor& tensor) : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1) {
+ZeroPointVector::ZeroPointVector(const Tensor& tensor)
+    : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1) {
   if (!tensor.present()) return;
   for (size_t i = 0; i < values_.size(); ++i)
-    values_[i] = code_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
+    values_[i] = q8_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
 }
 
 std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches) {
@@ -181,22 +182,22 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
     for (int64_t row = first; row < first + rows; ++row) {
-      const auto* unsigned_codes =
+      const auto* unsigned_row =
           static_cast<const uint8_t*>(p.caller.row_at(p.caller.row_function, p.index, row, buffer));
-      const auto* codes = reinterpret_cast<const int8_t*>(unsigned_codes);
+      const auto* signed_row = reinterpret_cast<const int8_t*>(unsigned_row);
       uint32_t sum =
-          p.a_signed ? clone_of<sum_of_signed>(codes, size_.k) : clone_of<sum_of_unsigned>(unsigned_codes, size_.k);
+          p.a_signed ? clone_of<sum_of_signed>(signed_row, size_.k) : clone_of<sum_of_unsigned>(unsigned_row, size_.k);
       sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
       const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
       p.places.row_zero[row] = zero;
       p.places.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
       uint32_t* to = p.places.rows + first * groups_ + row - first;
       if (kernels_.bytes)
-        spread_bytes(codes, size_.k, offset != 0 ? kFlip : 0, to, rows);
+        spread_bytes(signed_row, size_.k, offset != 0 ? kFlip : 0, to, rows);
       else if (p.a_signed)
-        spread_pairs(codes, size_.k, to, rows);
+        spread_pairs(signed_row, size_.k, to, rows);
       else
-        spread_pairs(unsigned_codes, size_.k, to, rows);
+        spread_pairs(unsigned_row, size_.k, to, rows);
     }
   }
 }

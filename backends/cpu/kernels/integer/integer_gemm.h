@@ -12,10 +12,10 @@
 
 namespace backplane::cpu {
 
-// The values of a tensor as numbers; one 0 where it is absent.
-class Codes {
+// The zero points in a tensor, widened to 32 bits; a single 0 where the tensor is absent.
+class ZeroPointVector {
  public:
-  explicit Codes(const Tensor& tensor);
+  explicit ZeroPointVector(const Tensor& tensor);
   std::span<const int32_t> values() const { return values_; }
 
  private:

@@ -48,7 +48,7 @@ class MatMulInteger final : public Kernel {
     Plan plan = make_plan(
         {size->shape},
         [scaled = scaled_, ops = post_ops_, products = std::move(products)](Tensors ins, Tensors outs, void* memory) {
-          const Codes a_zeros(at(ins, kAZero)), b_zeros(at(ins, kBZero));
+          const ZeroPointVector a_zeros(at(ins, kAZero)), b_zeros(at(ins, kBZero));
           const Tensor scale = scaled ? ins[kScale] : Tensor{};
           const bool one = scale.shape.elements() == 1;
           const int64_t m = products.size().m, width = products.size().n;

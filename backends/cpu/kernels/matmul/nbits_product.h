@@ -12,7 +12,7 @@ namespace backplane::cpu {
 // bit on.
 struct NbitsColumns {
   int64_t bits, block, blocks;
-  const uint8_t* codes;
+  const uint8_t* packed;
   const float* scales;  // of each block
   const float* zeros;   // likewise, or null: the middle value
 

@@ -245,8 +245,8 @@ class Q8ConvStep final : public Step {
       const int64_t channel = part.first_channel + c;
       for (int64_t i = 0; i < problem.row; ++i) {
         const int64_t at = problem.transposed ? i * size_.out_channels + channel : channel * problem.row + i;
-        const int32_t code = code_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
-        plain[c * problem.row + i] = static_cast<int8_t>(code);
+        const int32_t weight = q8_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
+        plain[c * problem.row + i] = static_cast<int8_t>(weight);
       }
     }
     using Tag = memory::format_tag;
@@ -272,17 +272,17 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
 }
 
 // Of a whole number of steps.
-uint8_t code_of(float steps, const Quantization& to) {
-  const float code = steps + static_cast<float>(to.zero);
-  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(code)) : saturate<uint8_t>(code);
+uint8_t quantized_of(float steps, const Quantization& to) {
+  const float quantized = steps + static_cast<float>(to.zero);
+  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);
 }
 
 uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
-  const auto number = [](const Quantization& q, uint8_t code) {
-    return static_cast<float>(code_at(&code, q.is_signed(), 0) - q.zero) * q.scale;
+  const auto number = [](const Quantization& q, uint8_t quantized) {
+    return static_cast<float>(q8_at(&quantized, q.is_signed(), 0) - q.zero) * q.scale;
   };
   const float x = number(sum.a, a) + number(sum.b, b);
-  return code_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
+  return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
 // By the definition, on dense tensors.
@@ -292,10 +292,10 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
     const bool x_signed = product.source.is_signed(), w_signed = in[1].dtype == BP_DTYPE_INT8;
     const Quantization& to = product.result;
     direct_conv<int32_t>(
-        problem.size, problem.window, [&](int64_t i) { return code_at(in[0].data, x_signed, i) - product.source.zero; },
+        problem.size, problem.window, [&](int64_t i) { return q8_at(in[0].data, x_signed, i) - product.source.zero; },
         [&](int64_t channel, int64_t i) {
           const int64_t at = problem.transposed ? (i - channel * problem.row) * problem.size.out_channels + channel : i;
-          return code_at(in[1].data, w_signed, at) - product.weight_zero;
+          return q8_at(in[1].data, w_signed, at) - product.weight_zero;
         },
         [&](int64_t channel, int64_t i, int32_t sum) {
           const auto c = static_cast<size_t>(channel);
@@ -305,9 +305,9 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
             value = std::max(value, relu ? 0.0f : steps.activation->alpha);
             if (!relu) value = std::min(value, steps.activation->beta);
           }
-          uint8_t code = code_of(std::nearbyint(value), to);
-          if (product.sum) code = added(*product.sum, code, in[2].as<uint8_t>()[i]);
-          out[0].as<uint8_t>()[i] = code;
+          uint8_t quantized = quantized_of(std::nearbyint(value), to);
+          if (product.sum) quantized = added(*product.sum, quantized, in[2].as<uint8_t>()[i]);
+          out[0].as<uint8_t>()[i] = quantized;
         });
   });
 }

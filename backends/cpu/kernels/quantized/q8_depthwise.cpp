@@ -80,12 +80,12 @@ class DepthwiseStep final : public Step {
         for (int64_t row = 0; row < kTaps; ++row) {
           for (int64_t i = 0; i < places_ * kQuad; ++i) {
             const int64_t place = i / kQuad, column = i % kQuad - place;
-            int32_t code = 0;
+            int32_t weight = 0;
             if (column >= 0 && column < kTaps)
-              code = code_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) -
-                     conv_.weight_zero;
-            to.codes[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(code);
-            if (place == 0) sum += code;
+              weight =
+                  q8_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) - conv_.weight_zero;
+            to.weights[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(weight);
+            if (place == 0) sum += weight;
           }
         }
         to.set(lane, conv_, channel, sum);
@@ -136,16 +136,16 @@ class DepthwiseStep final : public Step {
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;
-    alignas(64) uint8_t codes[4][kQuad][kMostWidth];
+    alignas(64) uint8_t copies[4][kQuad][kMostWidth];
     DepthwiseTile tile = inside;
     for (int64_t r = 0; r < kTaps + places_ - 1; ++r) {
       for (int64_t i = 0; i < kQuad; ++i) {
         const int64_t column = place * w.stride[2] - w.begin[2] + i;
         const bool has = column >= 0 && column < w.in[2];
-        std::memcpy(codes[r][i], has ? begins[r] + column * channels_ + channel : padding_.data(),
+        std::memcpy(copies[r][i], has ? begins[r] + column * channels_ + channel : padding_.data(),
                     static_cast<size_t>(width_));
       }
-      tile.rows[r] = codes[r][0];
+      tile.rows[r] = copies[r][0];
     }
     tile.x_column = kMostWidth;
     tile.count = 1;

@@ -100,9 +100,9 @@ class PointwiseStep final : public Step {
       int32_t sum = 0;
       for (int64_t i = 0; i < in_channels_; ++i) {
         const int64_t at = work_.turned ? i * out_channels_ + channel : channel * in_channels_ + i;
-        const int32_t code = code_at(weights.data, is_signed, at) - work_.weight_zero;
-        to.codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
-        sum += code;
+        const int32_t weight = q8_at(weights.data, is_signed, at) - work_.weight_zero;
+        to.weights[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(weight);
+        sum += weight;
       }
       to.set(lane, work_, channel, sum);
     }

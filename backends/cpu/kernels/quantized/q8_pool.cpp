@@ -151,17 +151,18 @@ Plan plan_places(const Pooled& p, const F& f) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization codes) {
+std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantization) {
   return make_kernel([=, attributes = attributes_of(pool)](Tensors inputs) -> Plan {
     std::string error;
     const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
     if (!p) return fail(error);
-    return plan_places(*p, [w = p->window, channels = p->shape[1], codes](const uint8_t* x, int64_t place, uint8_t* y) {
-      std::fill_n(y, channels, static_cast<uint8_t>(codes.low()));
-      int64_t first;
-      const Taps taps = taps_of(w, place, channels, &first);
-      (codes.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
-    });
+    return plan_places(
+        *p, [w = p->window, channels = p->shape[1], quantization](const uint8_t* x, int64_t place, uint8_t* y) {
+          std::fill_n(y, channels, static_cast<uint8_t>(quantization.low()));
+          int64_t first;
+          const Taps taps = taps_of(w, place, channels, &first);
+          (quantization.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
+        });
   });
 }
 

@@ -29,7 +29,7 @@ Q8Pack::Q8Pack(std::byte* chunk, int64_t width)
     : starts(reinterpret_cast<int32_t*>(chunk)),
       scale(reinterpret_cast<float*>(starts + width)),
       added(scale + width),
-      codes(reinterpret_cast<int8_t*>(added + width)) {}
+      weights(reinterpret_cast<int8_t*>(added + width)) {}
 
 void Q8Pack::set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const {
   const auto c = static_cast<size_t>(channel);

@@ -41,7 +41,7 @@ struct Q8Work {
 struct Q8Pack {
   int32_t* starts;
   float *scale, *added;
-  int8_t* codes;
+  int8_t* weights;
 
   Q8Pack(std::byte* chunk, int64_t width);
   // A channel's constants; `weight_sum` is that of all its weights. The bias's whole part is added to sums exactly;

@@ -6,9 +6,9 @@
 #include <limits>
 #include <mutex>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/quantization.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 
@@ -115,7 +115,7 @@ double load(const Tensor& tensor, int64_t i) {
     case BP_DTYPE_INT32:
       return tensor.as<int32_t>()[i];
     default:
-      return decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), i));
+      return decode_bits(tensor.dtype, load_bits(tensor.data, bits_of(tensor.dtype), i));
   }
 }
 
@@ -163,8 +163,8 @@ CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, flo
     const bool is_number = value == value;
     value = value > low - zero ? value : low - zero;
     value = value < high - zero ? value : high - zero;
-    const auto code = static_cast<int32_t>(nearest(value) + zero);
-    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+    const auto quantized = static_cast<int32_t>(nearest(value) + zero);
+    y[i] = static_cast<uint8_t>(is_number ? quantized : 0);
   }
 }
 
@@ -176,8 +176,8 @@ CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
     const bool is_number = value == value;
     value = value > low - zeros[i] ? value : low - zeros[i];
     value = value < high - zeros[i] ? value : high - zeros[i];
-    const auto code = static_cast<int32_t>(nearest(value) + zeros[i]);
-    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+    const auto quantized = static_cast<int32_t>(nearest(value) + zeros[i]);
+    y[i] = static_cast<uint8_t>(is_number ? quantized : 0);
   }
 }
 
@@ -195,21 +195,23 @@ CLONED void widen(Bounds& bounds, const float* x, int64_t n) {
   bounds = {low, high};
 }
 
-CLONED void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
-  const auto* x = static_cast<const uint8_t*>(codes);
+CLONED void dequantize_unsigned(const void* quantized, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const uint8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
-CLONED void dequantize_signed(const void* codes, float* y, int64_t n, float scale, float zero) {
-  const auto* x = static_cast<const int8_t*>(codes);
+CLONED void dequantize_signed(const void* quantized, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const int8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
-CLONED void dequantize_each_unsigned(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
-  const auto* x = static_cast<const uint8_t*>(codes);
+CLONED void dequantize_each_unsigned(const void* quantized, float* y, int64_t n, const float* scales,
+                                     const float* zeros) {
+  const auto* x = static_cast<const uint8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
-CLONED void dequantize_each_signed(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
-  const auto* x = static_cast<const int8_t*>(codes);
+CLONED void dequantize_each_signed(const void* quantized, float* y, int64_t n, const float* scales,
+                                   const float* zeros) {
+  const auto* x = static_cast<const int8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
 

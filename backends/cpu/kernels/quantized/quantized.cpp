@@ -3,10 +3,10 @@
 // back. Products of 8-bit floats are summed in float.
 #include <cmath>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/operations.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/integer/conv_integer.h"
 #include "kernels/integer/integer_gemm.h"
@@ -36,7 +36,7 @@ class PerChannel {
     if (!tensor.present()) return;
     if ((kFactors >> tensor.dtype & 1) != 0) {
       for (size_t i = 0; i < values_.size(); ++i)
-        values_[i] = static_cast<T>(decode_code(tensor.dtype, tensor.as<uint8_t>()[i]));
+        values_[i] = static_cast<T>(decode_bits(tensor.dtype, tensor.as<uint8_t>()[i]));
       return;
     }
     dispatch<TypeList<float, Half, BFloat16>>(tensor.dtype, [&](auto tag) {
@@ -87,7 +87,7 @@ class Output {
     }
     float value = static_cast<float>(sum) * (x_scale_[place.x] * w_scale_[place.w] / y_scale_[place.y]);
     if ((kBytes >> y_.dtype & 1) == 0) {
-      y_.as<uint8_t>()[i] = encode_code(y_.dtype, value + zero_[place.y], {});
+      y_.as<uint8_t>()[i] = encode_bits(y_.dtype, value + zero_[place.y], {});
       return;
     }
     value = std::nearbyint(value) + zero_[place.y];
@@ -146,7 +146,7 @@ Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const
                 [products = std::move(products), sums_bytes](Tensors in, Tensors out, void* memory) {
                   const MatMulSize& s = products.size();
                   const Output output(kSlots, in, out[0]);
-                  const Codes a_zeros(pick(in, kSlots.x_zero)), b_zeros(pick(in, kSlots.w_zero));
+                  const ZeroPointVector a_zeros(pick(in, kSlots.x_zero)), b_zeros(pick(in, kSlots.w_zero));
                   auto* sums = static_cast<int32_t*>(memory);
                   products.run(in[kSlots.x], in[kSlots.w], {a_zeros.values(), b_zeros.values()}, sums,
                                static_cast<std::byte*>(memory) + sums_bytes, [&](const SumsPart& part) {
@@ -181,8 +181,8 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
     if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
     if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
-    const bool codes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
-    if (codes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
+    const bool are_bytes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
+    if (are_bytes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(kSlots, in, out[0]);

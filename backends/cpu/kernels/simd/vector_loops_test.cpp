@@ -43,14 +43,14 @@ Case nbits(const char* name, int64_t rows, int64_t bits, int64_t block, bool wit
   constexpr int64_t kDepth = 150, kColumns = 67;  // the last block is not full
   return {name, {rows, kDepth}, [=](GraphBuilder& b) {
             const int64_t blocks = (kDepth + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
-            std::vector<uint8_t> codes(static_cast<size_t>(kColumns * blocks * block * bits / 8)),
+            std::vector<uint8_t> packed(static_cast<size_t>(kColumns * blocks * block * bits / 8)),
                 zeros(static_cast<size_t>(kColumns * zero_bytes));
-            for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 151 + i / 7);
+            for (size_t i = 0; i < packed.size(); ++i) packed[i] = static_cast<uint8_t>(i * 151 + i / 7);
             for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 89 + 5);
-            b.weight<uint8_t>("codes", BP_DTYPE_UINT8, {kColumns, blocks, block * bits / 8}, codes);
+            b.weight<uint8_t>("packed", BP_DTYPE_UINT8, {kColumns, blocks, block * bits / 8}, packed);
             b.weight<float>("scales", BP_DTYPE_FLOAT, {kColumns * blocks}, noise({kColumns * blocks}, 3));
             b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {kColumns * zero_bytes}, zeros);
-            b.node("com.microsoft::MatMulNBits", 1, {"x", "codes", "scales", with_zeros ? "zeros" : ""}, {"y"},
+            b.node("com.microsoft::MatMulNBits", 1, {"x", "packed", "scales", with_zeros ? "zeros" : ""}, {"y"},
                    BP_DTYPE_FLOAT, {{"K", kDepth}, {"N", kColumns}, {"bits", bits}, {"block_size", block}});
           }};
 }
