@@ -46,12 +46,12 @@ class Executor {
   bool written_in_place(uint32_t output) const;
   void place_outputs(Outputs& outputs);
   void run_static(const RunContext& context);
-  void run_later(Outputs& outputs, const RunContext& context);
-  void run_later_call(uint32_t index, Outputs& outputs, const RunContext& context);
-  void run_later_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context);
-  const Plan& plan_later(uint32_t index, std::span<const Tensor> inputs);
+  void run_deferred(Outputs& outputs, const RunContext& context);
+  void run_deferred_call(uint32_t index, Outputs& outputs, const RunContext& context);
+  void run_deferred_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context);
+  const Plan& plan_deferred(uint32_t index, std::span<const Tensor> inputs);
   void run_whole(const Call& call, const RunContext& context);
-  void place_later(uint32_t value, Outputs& outputs);
+  void place_deferred(uint32_t value, Outputs& outputs);
   Value value_of(uint32_t value) const;
   Value leave(Value value) const;
 

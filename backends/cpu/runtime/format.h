@@ -2,7 +2,7 @@
 // How the elements of a tensor lie in memory. Most operators read and write dense tensors. Convolutions and what stands
 // between them run several times faster where the channels of a place lie next to each other in whole vectors: such
 // tensors stay blocked from operator to operator, and the planner puts a reorder only where the next one wants another
-// format (Plan::takes, Plan::gives).
+// format (Plan::input_formats, Plan::output_format).
 #pragma once
 
 #include <cstdint>

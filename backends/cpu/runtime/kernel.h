@@ -9,7 +9,8 @@
 //
 // A plan is made for each set of input extents that a program meets. While planning, the values of some inputs are
 // known (weights, results of Shape and of everything computed from known values alone). A kernel whose output extents
-// depend on a value that is not known yet answers `Later`; it is then planned during the run, when the value is there.
+// depend on a value that is not known yet returns `deferred()`; it is then planned during the run, when the value is
+// there.
 // Nothing else is needed for data-dependent shapes.
 #pragma once
 
@@ -42,27 +43,27 @@ class Step {
   virtual int alias() const { return -1; }
   // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the runtime
   // then has the inputs written there, where it can, and needs no run.
-  virtual bool joins() const { return false; }
+  virtual bool concat_in_place() const { return false; }
   // Whether equal inputs lead to equal outputs in each run; not so for a draw without a seed.
   virtual bool pure() const { return true; }
 };
 
 // What a plan answers.
 struct Plan {
-  std::unique_ptr<Step> step;     // null: see `later` and `error`
-  std::vector<Shape> shapes;      // of each output
-  std::vector<Format> takes;      // of each input; empty: all dense
-  Format gives = Format::kDense;  // of output 0; all others are dense
-  int packed = -1;                // the input of which the kernel made its own copy, or -1
-  const char* family = nullptr;   // the list of implementations that it comes from (runtime/implementations.h), or null
+  std::unique_ptr<Step> step;             // null: see `deferred` and `error`
+  std::vector<Shape> shapes;              // of each output
+  std::vector<Format> input_formats;      // of each input; empty: all dense
+  Format output_format = Format::kDense;  // of output 0; all others are dense
+  int packed = -1;                        // the input of which the kernel made its own copy, or -1
+  const char* family = nullptr;  // the list of implementations that it comes from (runtime/implementations.h), or null
   const char* implementation = nullptr;  // its name there
   std::string refused;                   // "NAME: why; …" of those before it, where choices are reported
-  bool later = false;                    // a value is needed that is not known yet
+  bool deferred = false;                 // a value is needed that is not known yet
   std::string error;                     // the inputs cannot be: names what was seen
 };
-inline Plan later() {
+inline Plan deferred() {
   Plan p;
-  p.later = true;
+  p.deferred = true;
   return p;
 }
 inline Plan fail(std::string error) {

@@ -47,8 +47,8 @@ const Row* Operators::find(const Node& node) const {
   for (auto after = std::ranges::upper_bound(sorted_, wanted, {}, key); after != sorted_.begin(); --after) {
     const Row* row = *std::prev(after);
     if (!same_operator(*row, node)) break;
-    if ((row->takes & needs) != needs) continue;
-    if (row->takes == 0 || needs != 0) return row;
+    if ((row->operand_kinds & needs) != needs) continue;
+    if (row->operand_kinds == 0 || needs != 0) return row;
     if (other == nullptr) other = row;
   }
   return other;

@@ -132,7 +132,7 @@ void Planner::set_extents(uint32_t value, const Shape& shape) {
 
 void Planner::walk() {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i].folded && !plan(i)) later.push_back(i);
+    if (!calls_[i].folded && !plan(i)) deferred.push_back(i);
   }
 }
 
@@ -162,7 +162,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     costly_to_plan.push_back(index);
     return false;
   }
-  if (plan.later) return false;
+  if (plan.deferred) return false;
   if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, plan.error);
 
   std::vector<Tensor> outputs = gather(call.outputs, values);
@@ -185,12 +185,12 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     plan = std::move(dense);
   }
   std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
-  plan.takes.resize(operands.size(), Format::kDense);
+  plan.input_formats.resize(operands.size(), Format::kDense);
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.takes[i], index);
+    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.input_formats[i], index);
   }
   if (plan.packed >= 0 && on_packed) on_packed(call.inputs[static_cast<size_t>(plan.packed)]);
-  if (plan.gives != Format::kDense) values[call.outputs[0]].format = plan.gives;
+  if (plan.output_format != Format::kDense) values[call.outputs[0]].format = plan.output_format;
   add_step(index, std::move(plan.step), operands, call.outputs);
   return true;
 }
@@ -250,7 +250,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
     swapped.emplace_back(value, twin);
   };
   for (uint32_t value : outputs) require(value, steps.empty() ? 0 : steps.back().call);
-  for (uint32_t index : later) {
+  for (uint32_t index : deferred) {
     for (uint32_t value : calls_[index].inputs) require(value, index);
   }
   if (swapped.empty()) return;

@@ -35,10 +35,10 @@ class Planner {
     uint32_t input_count;
     uint32_t output_count;
   };
-  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws
+  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `deferred`. Throws
   // sdk::Error.
   void walk();
-  // After the walk: `outputs` and what `later` reads become dense under their own numbers.
+  // After the walk: `outputs` and what `deferred` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
 
   // Returns the data of a known value at an address that suits its type.
@@ -55,7 +55,7 @@ class Planner {
   std::vector<uint32_t> folded;          // calls whose outputs became known
   std::vector<uint32_t> costly;          // calls that take too long to be folded
   std::vector<uint32_t> costly_to_plan;  // calls that, all inputs being known, take too long to be planned
-  std::vector<uint32_t> later;           // calls to be planned during the run, in order
+  std::vector<uint32_t> deferred;        // calls to be planned during the run, in order
   std::vector<Block> blocks;             // memory of the values that became known
   bool transient = false;                // what becomes known does not last as long as the program
   int64_t block_bytes = 0;

@@ -51,7 +51,7 @@ struct Row {
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
   std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` accepted the node
-  uint32_t takes = 0;                                   // kTexts, kContainers
+  uint32_t operand_kinds = 0;                           // kTexts, kContainers
 
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: bits of the inputs of which the kernel may keep its own copy

@@ -65,7 +65,7 @@ class Layout {
       }
     };
     for (const Planner::Planned& planned : steps) count(inputs(planned));
-    for (uint32_t index : schedule_.later) count(call(index).inputs);
+    for (uint32_t index : schedule_.deferred) count(call(index).inputs);
     count({program_.graph().outputs, program_.graph().output_count});
   }
 
@@ -91,7 +91,7 @@ class Layout {
     bool no_run = true;
     if (int input = planned.step->alias(); input >= 0) {
       join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(input)]]);
-    } else if (planned.step->joins() && become_parts(node)) {
+    } else if (planned.step->concat_in_place() && become_parts(node)) {
       if (reads_[node.outputs[0]] == 0) buffers_[buffer_of_[node.outputs[0]]].end = action == 0 ? 0 : action - 1;
     } else {
       no_run = false;
@@ -230,7 +230,7 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
   planner.aligned = [&](uint32_t value) { return program.aligned(value); };
   planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();
-  for (uint32_t index : planner.later) {
+  for (uint32_t index : planner.deferred) {
     for (uint32_t value : program.calls()[index].inputs) {
       if (value != BP_NONE && misaligned(planner.values[value])) planner.values[value].data = program.aligned(value);
     }
@@ -239,17 +239,17 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
   operands = std::move(planner.operands);
   values = std::move(planner.values);
   shaped = std::move(planner.shaped);
-  later = std::move(planner.later);
+  deferred = std::move(planner.deferred);
   steps_ = std::move(planner.steps);
   blocks_ = std::move(planner.blocks);
   locations.resize(values.size());
-  later_uses.resize(values.size());
-  for (uint32_t index : later) {
+  deferred_uses.resize(values.size());
+  for (uint32_t index : deferred) {
     for (uint32_t value : program.calls()[index].inputs) {
-      if (value != BP_NONE) ++later_uses[value];
+      if (value != BP_NONE) ++deferred_uses[value];
     }
   }
-  for (uint32_t o = 0; o < program.graph().output_count; ++o) ++later_uses[program.graph().outputs[o]];
+  for (uint32_t o = 0; o < program.graph().output_count; ++o) ++deferred_uses[program.graph().outputs[o]];
   Layout(program, *this).build(steps_, planner.known);
 }
 

@@ -37,12 +37,12 @@ class Schedule {
   Schedule(const Program& program, std::span<const Shape> inputs);
 
   std::vector<Action> actions;
-  std::vector<uint32_t> operands;    // values, BP_NONE where omitted
-  std::vector<Location> locations;   // by value
-  std::vector<Tensor> values;        // by value: extents where known before the run, data where kKnown
-  std::vector<bool> shaped;          // by value
-  std::vector<uint32_t> later;       // calls to be planned during the run, in order
-  std::vector<uint32_t> later_uses;  // by value: how often those calls and the graph's outputs read it
+  std::vector<uint32_t> operands;       // values, BP_NONE where omitted
+  std::vector<Location> locations;      // by value
+  std::vector<Tensor> values;           // by value: extents where known before the run, data where kKnown
+  std::vector<bool> shaped;             // by value
+  std::vector<uint32_t> deferred;       // calls to be planned during the run, in order
+  std::vector<uint32_t> deferred_uses;  // by value: how often those calls and the graph's outputs read it
   int64_t arena_bytes = 0;
 
  private:

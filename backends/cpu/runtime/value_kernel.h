@@ -37,7 +37,7 @@ class RunWatch final : public Watch {
 
 class ValueKernel : public Kernel {
  public:
-  Plan plan(const PlanContext&, std::span<const Tensor>) const final { return later(); }
+  Plan plan(const PlanContext&, std::span<const Tensor>) const final { return deferred(); }
   // `inputs` are the node's, then what its graphs capture, body by body; they are the call's own and may be moved from.
   // Wanted outputs are set, the others may be. Thread-safe. A failure is a text; those of bodies are thrown.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,

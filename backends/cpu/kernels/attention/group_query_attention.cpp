@@ -183,7 +183,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
 }
 
 Plan plan(const PlanContext& context, const Options& o, Tensors in) {
-  if (!known(in[kTotal])) return later();
+  if (!known(in[kTotal])) return deferred();
   GroupQuery g;
   g.options = o;
   g.packed = !at(in, kKey).present();

@@ -21,7 +21,7 @@ struct StepTraits {
   int alias = -1;
   int64_t scratch_bytes = 0;
   bool pure = true;
-  bool joins = false;
+  bool concat_in_place = false;
 };
 
 template <class Run>
@@ -47,7 +47,7 @@ class FunctionStep final : public Step {
   int inplace() const override { return traits_.inplace; }
   int alias() const override { return traits_.alias; }
   bool pure() const override { return traits_.pure; }
-  bool joins() const override { return traits_.joins; }
+  bool concat_in_place() const override { return traits_.concat_in_place; }
 
  private:
   Run run_;
@@ -67,8 +67,8 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
 // For a step that goes through the stored elements of input 0 in any order: it reads and writes the format that
 // the input has.
 inline void keep_format(Plan& plan, Tensors inputs) {
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = plan.gives = inputs[0].format;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = plan.output_format = inputs[0].format;
 }
 
 // The input that a kernel's steps read as bytes, or none.

@@ -104,9 +104,9 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                        .channel_at = places_of_channels(conv)};
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = plan.gives = Format::kBlocked;
-  if (plan.step->inplace() >= 0) plan.takes.back() = Format::kBlocked;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = plan.output_format = Format::kBlocked;
+  if (plan.step->inplace() >= 0) plan.input_formats.back() = Format::kBlocked;
   plan.packed = 1;
   return plan;
 }

@@ -397,11 +397,11 @@ Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, 
   Geometry& geometry = description.geometry;
   const auto later = std::ranges::find_if(conv.post_ops, [](const PostOp& op) { return op.kind != PostOp::kAffine; });
   Plan plan;
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = geometry.source;
-  plan.gives = geometry.result;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = geometry.source;
+  plan.output_format = geometry.result;
   if (inputs[1].data != nullptr) plan.packed = 1;
-  if (later != conv.post_ops.end() && later->kind == PostOp::kAdd) plan.takes.back() = geometry.result;
+  if (later != conv.post_ops.end() && later->kind == PostOp::kAdd) plan.input_formats.back() = geometry.result;
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
   SingleThreaded single;
   plan.step =

@@ -99,11 +99,11 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
 // How two operands are read where one of them is blocked and has the extents of the result; the other one has these
 // too, or one number for each channel, or one at all. Nothing where they are not like that.
 struct BlockedOperands {
-  std::vector<Format> takes;
+  std::vector<Format> input_formats;
   Broadcast<2> walk;
 };
 std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& result) {
-  std::vector<Format> takes;
+  std::vector<Format> input_formats;
   std::array<Shape, 2> views;
   bool any = false;
   for (size_t i = 0; i < 2; ++i) {
@@ -112,11 +112,11 @@ std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& res
     bool one = shape.elements() == 1;
     bool per_channel = shape.rank() == result.rank() && shape[1] == result[1] && shape.elements(2, shape.rank()) == 1;
     if (!one && !per_channel && !(shape == result)) return std::nullopt;
-    takes.push_back(one ? Format::kDense : Format::kBlocked);
+    input_formats.push_back(one ? Format::kDense : Format::kBlocked);
     views[i] = one ? Shape{1} : blocked_view(shape);
   }
   if (!any) return std::nullopt;
-  return BlockedOperands{takes, Broadcast<2>(blocked_view(result), views)};
+  return BlockedOperands{input_formats, Broadcast<2>(blocked_view(result), views)};
 }
 
 Plan plan_binary(Tensors inputs, const Loop& loop) {
@@ -131,8 +131,8 @@ Plan plan_binary(Tensors inputs, const Loop& loop) {
                               clear_padding(out[0]);
                             },
                             {.inplace = shapes[0] == *shape ? 0 : 1});
-      plan.takes = blocked->takes;
-      plan.gives = Format::kBlocked;
+      plan.input_formats = blocked->input_formats;
+      plan.output_format = Format::kBlocked;
       return plan;
     }
   }

@@ -85,7 +85,7 @@ Verdict supports_fill(const Node& node) {
 
 std::unique_ptr<Kernel> create_fill(const Node& node) {
   return make_kernel([value = *fill_value(node)](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const std::vector<int64_t> extents = integers(inputs[0]);
     if (extents.size() > BP_MAX_RANK) return fail("rank " + std::to_string(extents.size()) + " is more than 32");
     return make_plan({Shape(extents)}, [value](Tensors, Tensors out) {
@@ -145,7 +145,7 @@ Plan plan_range(Tensors inputs) {
   C numbers[3];
   for (size_t i = 0; i < 3; ++i) {
     if (inputs[i].shape.elements() != 1) return fail("start, limit and delta are scalars");
-    if (!known(inputs[i])) return later();
+    if (!known(inputs[i])) return deferred();
     numbers[i] = static_cast<C>(*inputs[i].as<T>());
   }
   const C start = numbers[0], limit = numbers[1], delta = numbers[2];
@@ -247,7 +247,7 @@ Verdict supports_one_hot(const Node& node) {
 
 std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{-1})](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& indices = inputs[0].shape;
     const int axis = axis_of(axis_attribute, indices.rank() + 1);
     if (axis < 0) return bad_axis(axis_attribute, indices.rank() + 1);

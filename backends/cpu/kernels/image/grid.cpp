@@ -224,7 +224,7 @@ Verdict supports_affine(const Node& node) {
 
 std::unique_ptr<Kernel> create_affine(const Node& node) {
   return make_kernel([align = node.attr("align_corners", int64_t{0}) != 0](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> size = integers(inputs[1]);
     const auto dimensions = static_cast<int64_t>(size.size()) - 2;
     if ((dimensions != 2 && dimensions != 3) || !(inputs[0].shape == Shape{size[0], dimensions, dimensions + 1}))

@@ -235,7 +235,7 @@ Verdict supports_nms(const Node& node) {
 std::unique_ptr<Kernel> create_nms(const Node& node) {
   return make_kernel([centre = node.attr("center_point_box", int64_t{0}) != 0](Tensors inputs) -> Plan {
     for (const Tensor& input : inputs)
-      if (input.present() && !known(input)) return later();
+      if (input.present() && !known(input)) return deferred();
     const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
     if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1])
       return fail("boxes of shape " + to_string(boxes) + " for scores of shape " + to_string(scores));

@@ -378,7 +378,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
 
 Plan plan_resize(Tensors inputs, const Attributes& a) {
   for (const Tensor& input : inputs.subspan(1))
-    if (input.present() && !known(input)) return later();
+    if (input.present() && !known(input)) return deferred();
   const Shape from = inputs[0].shape;
   std::vector<Axis> axes;
   if (auto error = read_axes(inputs, a, axes)) return fail(*error);

@@ -182,8 +182,8 @@ class ConvInteger final : public Kernel {
     const ConvIntegerWork conv{*size, *window, scaled_, post_ops_};
     Plan plan =
         conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(context, conv) : plan_products(context, conv, w);
-    plan.takes.assign(in.size(), Format::kDense);
-    plan.takes[kX] = Format::kChannelsLast;
+    plan.input_formats.assign(in.size(), Format::kDense);
+    plan.input_formats[kX] = Format::kChannelsLast;
     return plan;
   }
 

@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
       extents.back() = whole_blocks(extents.back());
     }
     const Parts parts(stored, axis, extents, bytes_of(inputs[0].dtype, 1));
-    const StepTraits traits{.alias = inputs.size() == 1 ? 0 : -1, .joins = parts.outer == 1};
+    const StepTraits traits{.alias = inputs.size() == 1 ? 0 : -1, .concat_in_place = parts.outer == 1};
     Plan plan = make_plan(
         {to},
         [parts](Tensors in, Tensors out) {
@@ -86,8 +86,8 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
         },
         traits);
     if (blocked) {
-      plan.takes.assign(inputs.size(), Format::kBlocked);
-      plan.gives = Format::kBlocked;
+      plan.input_formats.assign(inputs.size(), Format::kBlocked);
+      plan.output_format = Format::kBlocked;
     }
     return plan;
   });
@@ -105,7 +105,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (axis < 0) return bad_axis(axis_attribute, from.rank());
     std::vector<int64_t> extents;
     if (const Tensor split = at(inputs, 1); split.present()) {
-      if (!known(split)) return later();
+      if (!known(split)) return deferred();
       extents = integers(split);
     } else {  // equal parts, the last may be smaller
       const int64_t part = (from[axis] + outputs - 1) / outputs;

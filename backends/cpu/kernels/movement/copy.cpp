@@ -48,7 +48,7 @@ std::unique_ptr<Kernel> create_transpose(const Node& node) {
 
 std::unique_ptr<Kernel> create_expand(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
     const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
 
 std::unique_ptr<Kernel> create_tile(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> repeats = integers(inputs[1]);
     if (static_cast<int>(repeats.size()) != from.rank())
@@ -95,7 +95,7 @@ Verdict supports_slice(const Node& node) {
 std::unique_ptr<Kernel> create_slice(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
     for (const Tensor& input : inputs.subspan(1))
-      if (input.present() && !known(input)) return later();
+      if (input.present() && !known(input)) return deferred();
     const Shape& from = inputs[0].shape;
     const auto starts = integers(inputs[1]), ends = integers(inputs[2]);
     std::vector<int64_t> axes, steps(starts.size(), 1);

@@ -80,7 +80,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
                                       : Mode::kConstant;
   return make_kernel([mode](Tensors inputs) -> Plan {
     const Tensor axes_input = at(inputs, 3);
-    if (!known(inputs[1]) || (axes_input.present() && !known(axes_input))) return later();
+    if (!known(inputs[1]) || (axes_input.present() && !known(axes_input))) return deferred();
     const int rank = inputs[0].shape.rank();
     const std::vector<int64_t> pads = integers(inputs[1]);
     std::vector<int64_t> axes;
@@ -108,7 +108,7 @@ Verdict supports_center(const Node& node) {
 
 std::unique_ptr<Kernel> create_center(const Node& node) {
   return make_kernel([axes_attribute = node.ints("axes")](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
     std::vector<int64_t> axes = axes_attribute;

@@ -22,7 +22,7 @@ Verdict supports_non_zero(const Node& node) {
 
 std::unique_ptr<Kernel> create_non_zero(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const Shape shape = inputs[0].shape;
     std::vector<int64_t> found;
     Pace pace;
@@ -55,7 +55,7 @@ Verdict supports_compress(const Node& node) {
 std::unique_ptr<Kernel> create_compress(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
   return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
   return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0}),
                       sorted = node.attr("sorted", int64_t{1}) != 0](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());

@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
     if (inputs[1].shape.elements() != 1) return fail("k is not a scalar");
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const int64_t k = *inputs[1].as<int64_t>();
     if (k < 0 || k > shape[axis])
       return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));

@@ -85,8 +85,8 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
       }
     });
   });
-  plan.takes = {Format::kBlocked};
-  plan.gives = Format::kBlocked;
+  plan.input_formats = {Format::kBlocked};
+  plan.output_format = Format::kBlocked;
   return plan;
 }
 

@@ -99,8 +99,8 @@ Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& in
     });
     if (pool.maximum) clear_padding(out[0]);
   });
-  plan.takes = {Format::kBlocked};
-  plan.gives = Format::kBlocked;
+  plan.input_formats = {Format::kBlocked};
+  plan.output_format = Format::kBlocked;
   return plan;
 }
 

@@ -34,7 +34,7 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
   return make_kernel([=](Tensors inputs) -> Plan {
     const Shape& from = inputs[0].shape;
     const Tensor wanted = at(inputs, 2);
-    if (wanted.present() && !known(wanted)) return later();
+    if (wanted.present() && !known(wanted)) return deferred();
     if (static_cast<size_t>(from.rank()) != kernel.size() + 2 || strides.size() != kernel.size() ||
         pads.size() != 2 * kernel.size() || !(inputs[1].shape == from) || !small(kernel, 1) || !small(strides, 1) ||
         !small(pads, 0))
@@ -126,7 +126,7 @@ void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<S
 std::unique_ptr<Kernel> create_col2im(const Node& node) {
   return make_kernel([strides_attribute = node.ints("strides"), pads_attribute = node.ints("pads"),
                       dilations_attribute = node.ints("dilations")](Tensors inputs) -> Plan {
-    if (!known(inputs[1]) || !known(inputs[2])) return later();
+    if (!known(inputs[1]) || !known(inputs[2])) return deferred();
     const std::vector<int64_t> image = integers(inputs[1]), block = integers(inputs[2]);
     const size_t n = image.size();
     const auto strides = or_default(strides_attribute, n, 1), pads = or_default(pads_attribute, 2 * n, 0),

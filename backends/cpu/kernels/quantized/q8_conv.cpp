@@ -412,9 +412,9 @@ class Q8Conv final : public Kernel {
       return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
     Plan plan = plan_q8(context, problem, problem, product_, inputs, packed_);
     if (plan.packed == 1) {
-      plan.takes = {Format::kChannelsLast, Format::kDense};
-      if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
-      plan.gives = Format::kChannelsLast;
+      plan.input_formats = {Format::kChannelsLast, Format::kDense};
+      if (product_.sum) plan.input_formats.push_back(Format::kChannelsLast);
+      plan.output_format = Format::kChannelsLast;
     }
     return plan;
   }

@@ -144,8 +144,8 @@ Plan plan_places(const Pooled& p, const F& f) {
         f(in[0].as<uint8_t>() + at / places * image, at % places, out[0].as<uint8_t>() + at * channels);
     });
   });
-  plan.takes = {Format::kChannelsLast};
-  plan.gives = Format::kChannelsLast;
+  plan.input_formats = {Format::kChannelsLast};
+  plan.output_format = Format::kChannelsLast;
   return plan;
 }
 

@@ -133,8 +133,8 @@ std::unique_ptr<Kernel> make_q8_sum(Q8Sum sum) {
                             });
                           },
                           {.inplace = 0});
-    plan.gives = inputs[0].format != Format::kDense ? inputs[0].format : inputs[1].format;
-    plan.takes = {plan.gives, plan.gives};
+    plan.output_format = inputs[0].format != Format::kDense ? inputs[0].format : inputs[1].format;
+    plan.input_formats = {plan.output_format, plan.output_format};
     return plan;
   });
 }

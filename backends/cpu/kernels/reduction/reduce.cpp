@@ -216,7 +216,7 @@ Plan plan_reduce(Tensors inputs, bool keep, bool noop, void (*reduce)(const Walk
   const Tensor axes_input = at(inputs, 1);
   uint64_t axes = 0;
   if (axes_input.present()) {
-    if (!known(axes_input)) return later();
+    if (!known(axes_input)) return deferred();
     const auto set = axis_set(integers(axes_input), shape.rank());
     if (!set) return fail("axes are out of range for rank " + std::to_string(shape.rank()) + ", or named twice");
     axes = *set;

@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}));
   return make_kernel([dtype, periodic = node.attr("periodic", int64_t{1}) != 0](Tensors inputs) -> Plan {
     if (inputs[0].shape.elements() != 1) return fail("size is not a scalar");
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const int64_t n = integers(inputs[0])[0];
     return make_plan({{n}}, [=](Tensors, Tensors out) {
       const auto period = static_cast<double>(periodic ? n : std::max<int64_t>(1, n - 1));
@@ -73,7 +73,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   const bool to_real = dft.inverse && dft.onesided;
   int64_t length = to_real ? 2 * (from[axis] - 1) : from[axis];
   if (const Tensor wanted = at(inputs, 1); wanted.present()) {
-    if (!known(wanted)) return later();
+    if (!known(wanted)) return deferred();
     if (wanted.shape.elements() != 1) return fail("dft_length is not a scalar");
     length = integers(wanted)[0];
   }
@@ -143,7 +143,7 @@ std::unique_ptr<Kernel> create_dft_17(const Node& node) {
 std::unique_ptr<Kernel> create_dft_20(const Node& node) {
   return make_kernel([dft = dft_of(node)](const PlanContext& context, Tensors inputs) -> Plan {
     const Tensor axis = at(inputs, 2);
-    if (axis.present() && !known(axis)) return later();
+    if (axis.present() && !known(axis)) return deferred();
     if (axis.present() && axis.shape.elements() != 1) return fail("axis is not a scalar");
     return plan_dft(context, inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
   });
@@ -163,7 +163,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
                                                                          Tensors inputs) -> Plan {
     const Shape& from = inputs[0].shape;
     const Tensor window = at(inputs, 2), wanted = at(inputs, 3);
-    if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return later();
+    if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return deferred();
     if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
       return fail("a signal of shape " + to_string(from) + " is neither real nor complex");
     if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
@@ -230,7 +230,7 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
         double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
         for (size_t i = 0; i < 5; ++i) {
           if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
-          if (!known(inputs[i])) return later();
+          if (!known(inputs[i])) return deferred();
           number[i] = scalar(inputs[i]);
         }
         const auto [mel_bins, dft_length, sample_rate, lower, upper] = number;

@@ -81,7 +81,7 @@ class TextMovement final : public ValueKernel {
     if (ranks_) rank(texts, numbered);
 
     Plan plan = with_dense_operands(context.plan, numbers_->plan(context.plan, in), in);
-    if (!plan.step) return plan.later ? "its extents are unknown even with all inputs known" : plan.error;
+    if (!plan.step) return plan.deferred ? "its extents are unknown even with all inputs known" : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -149,7 +149,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 std::vector<Row> text_movement_rows(std::span<const Row> numbers) {
   std::vector<Row> all;
   for (const Row& row : numbers) {
-    if (row.domain.empty() && row.takes == 0 && find_movement(row.op_type) != nullptr)
+    if (row.domain.empty() && row.operand_kinds == 0 && find_movement(row.op_type) != nullptr)
       all.push_back({row.domain, row.op_type, row.since_version, supports, create, kTexts});
   }
   return all;
