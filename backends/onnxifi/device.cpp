@@ -15,7 +15,7 @@ using namespace backplane::sdk;
 
 // Weights up to this size are in the model of a node: a library may want to know a shape or an axis.
 constexpr uint64_t kSmallBytes = 64 * 1024;
-constexpr size_t kMostAnswers = 100'000, kMostHashed = size_t{1} << 20;
+constexpr size_t kMaxAnswers = 100'000, kMaxHashed = size_t{1} << 20;
 
 // 128 bits: FNV-1a from two starts.
 std::string hash_of(std::string_view bytes) {
@@ -117,7 +117,7 @@ Device::Refusal Device::refusal_of(const Node& node) const {
 }
 
 onnxStatus Device::ask(const std::string& model) {
-  const bool is_remembered = model.size() <= kMostHashed;
+  const bool is_remembered = model.size() <= kMaxHashed;
   const std::string key = is_remembered ? hash_of(model) : std::string();
   if (is_remembered) {
     const std::lock_guard lock(mutex_);
@@ -131,7 +131,7 @@ onnxStatus Device::ask(const std::string& model) {
   if (status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE) check(status, "onnxGetBackendCompatibility");
   if (is_remembered && reason_of(status) != BP_REASON_MEMORY) {
     const std::lock_guard lock(mutex_);
-    if (answers_.size() < kMostAnswers) answers_.emplace(key, status);
+    if (answers_.size() < kMaxAnswers) answers_.emplace(key, status);
   }
   return status;
 }

@@ -177,9 +177,9 @@ const Constant& Draft::add_constant(bp_dtype_t dtype, std::vector<int64_t> exten
 
 // ---- bytes ---------------------------------------------------------------------------------------------------------
 
-std::string Draft::bytes(const Versions& versions, uint64_t most_inside) const {
+std::string Draft::bytes(const Versions& versions, uint64_t max_inside) const {
   constexpr uint32_t kInitializersAlone = 4;  // the IR version from which initializers need not be inputs too
-  const auto is_inside = [&](uint64_t bytes) { return most_inside != kNone && bytes <= most_inside; };
+  const auto is_inside = [&](uint64_t bytes) { return max_inside != kNone && bytes <= max_inside; };
   Message graph;
   uint64_t inside_bytes = 0;
   for (const Value& weight : weights()) inside_bytes += is_inside(weight.weight()->bytes) ? weight.weight()->bytes : 0;

@@ -83,10 +83,10 @@ class Draft {
     uint32_t ir_version = 3;
     std::map<std::string, uint32_t, std::less<>> opsets;
   };
-  // The model as bytes. Tensors of at most `most_inside` bytes that are constant are inside; others, and all of them
+  // The model as bytes. Tensors of at most `max_inside` bytes that are constant are inside; others, and all of them
   // where it is kNone, are inputs without a value, after those of the graph.
   static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
-  std::string bytes(const Versions& versions, uint64_t most_inside) const;
+  std::string bytes(const Versions& versions, uint64_t max_inside) const;
 
  private:
   void add(const Node& node);

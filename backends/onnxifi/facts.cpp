@@ -13,10 +13,10 @@
 namespace onnxifi_backend {
 namespace {
 
-constexpr size_t kMostText = 4096;  // bytes that are kept
+constexpr size_t kMaxText = 4096;  // bytes that are kept
 constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
-constexpr uint32_t kMostVersion = 10'000;
-constexpr size_t kMostDomains = 100;
+constexpr uint32_t kMaxVersion = 10'000;
+constexpr size_t kMaxDomains = 100;
 
 class Asker {
  public:
@@ -25,7 +25,7 @@ class Asker {
   // Up to a zero, without what does not belong into a line of text.
   std::string text(onnxBackendInfo type) {
     const size_t size = ask(type, kStated);
-    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMostText)));
+    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
     for (char& c : text) {
       if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
     }
@@ -76,7 +76,7 @@ std::vector<std::string_view> words(std::string_view text) {
 uint32_t version_of(std::string_view text) {
   uint32_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  return error == std::errc() && end == text.data() + text.size() && version <= kMostVersion ? version : 0;
+  return error == std::errc() && end == text.data() + text.size() && version <= kMaxVersion ? version : 0;
 }
 
 std::string pci_of(Asker& asker) {
@@ -103,7 +103,7 @@ std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& te
   for (const std::string_view word : words(text)) {
     const size_t colon = word.rfind(':');
     const uint32_t version = version_of(colon == std::string_view::npos ? word : word.substr(colon + 1));
-    if (version == 0 || newest.size() == kMostDomains) continue;
+    if (version == 0 || newest.size() == kMaxDomains) continue;
     std::string domain(colon == std::string_view::npos ? std::string_view() : word.substr(0, colon));
     if (domain == "ai.onnx") domain.clear();
     uint32_t& known = newest[domain];

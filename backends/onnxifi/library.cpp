@@ -12,7 +12,7 @@ namespace {
 
 using backplane::sdk::Error;
 
-constexpr size_t kMostBackends = 256;
+constexpr size_t kMaxBackends = 256;
 
 // The library's own symbols come before those of the program, which may have another protobuf. The sanitizers' runtime
 // does not allow that.
@@ -82,12 +82,12 @@ onnxExtensionFunctionPointer Library::extension(onnxBackendID id, const std::str
 std::vector<onnxBackendID> Library::backend_ids() const {
   const std::unique_lock<std::mutex> lock = guard();
   // No call to learn the count alone: not every library allows it.
-  std::vector<onnxBackendID> ids(kMostBackends);
+  std::vector<onnxBackendID> ids(kMaxBackends);
   size_t count = ids.size();
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);
   if (accepted(status) && count > ids.size())
     throw Error(BP_INTERNAL, path_.string() + " reports " + std::to_string(count) + " backends; at most " +
-                                 std::to_string(kMostBackends) + " are used");
+                                 std::to_string(kMaxBackends) + " are used");
   if (status != ONNXIFI_STATUS_SUCCESS) throw error_of(status, "onnxGetBackendIDs");
   ids.resize(count);
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace backplane::sdk;
 
-constexpr uint64_t kMostModelBytes = (uint64_t{1} << 31) - 1;  // of one protobuf message
+constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;  // of one protobuf message
 
 Described describe(const Draft& draft, const Value& value) {
   const Shape extents = value.extents();
@@ -97,7 +97,7 @@ onnxStatus IslandProgram::init_with_weights_inside(Draft& draft) {
   uint64_t bytes = 0;
   const std::vector<Value> weights = draft.weights();
   for (const Value& weight : weights) bytes += weight.weight()->bytes;
-  if (bytes > kMostModelBytes) return ONNXIFI_STATUS_INVALID_SIZE;
+  if (bytes > kMaxModelBytes) return ONNXIFI_STATUS_INVALID_SIZE;
   const std::string model = draft.bytes(device_.versions(), Draft::kAll);
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   {

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "libonnxifi-", kSuffix = ".so";
-constexpr size_t kMostFolders = 1000;  // of the configuration, whose includes may lead in a circle
+constexpr size_t kMaxFolders = 1000;  // of the configuration, whose includes may lead in a circle
 
 bool is_library_name(std::string_view name) {
   return name.size() > kPrefix.size() + kSuffix.size() && name.substr(0, kPrefix.size()) == kPrefix &&
@@ -44,7 +44,7 @@ std::vector<std::string> split(std::string_view list) {
 void read_configuration(const std::string& file, std::vector<std::string>& folders, int depth = 0) {
   constexpr int kDeepest = 8;
   std::ifstream in(file);
-  for (std::string line; depth < kDeepest && folders.size() < kMostFolders && std::getline(in, line);) {
+  for (std::string line; depth < kDeepest && folders.size() < kMaxFolders && std::getline(in, line);) {
     line.erase(std::min(line.find('#'), line.size()));
     const size_t first = line.find_first_not_of(" \t");
     if (first == std::string::npos) continue;

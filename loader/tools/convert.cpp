@@ -21,7 +21,7 @@ using onnx::Malformed;
 using onnx::Tensor;
 
 // Literals are made in memory, and one value may fill them.
-constexpr uint64_t kMostElements = uint64_t{1} << 28;
+constexpr uint64_t kMaxElements = uint64_t{1} << 28;
 
 template <class T>
 bool store(Tensor& tensor, uint64_t i, T value) {
@@ -227,8 +227,8 @@ Tensor parse_literal(std::string_view text) {
     rest.remove_prefix(comma + 1);
   }
   const uint64_t count = onnx::element_count(tensor.extents);
-  if (count > kMostElements)
-    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMostElements));
+  if (count > kMaxElements)
+    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMaxElements));
   if (count == 0 && values.size() == 1 && values.front().empty()) values.clear();
   if (values.size() != count && values.size() != 1)
     throw Malformed(fmt::format("it has {} values, but {} elements", values.size(), count));

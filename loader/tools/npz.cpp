@@ -17,7 +17,7 @@ using onnx::Malformed;
 
 constexpr uint32_t kLocal = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
-constexpr size_t kMostMembers = 10000;
+constexpr size_t kMaxMembers = 10000;
 constexpr uint32_t kLarge = 0xffffffff;  // the number is in the field of zip64
 
 template <class T>
@@ -64,8 +64,8 @@ std::vector<Member> read_directory(std::string_view bytes) {
   const size_t end = bytes.size() - kEndBytes;
   const auto count = number<uint16_t>(bytes, end + 10);
   uint64_t at = number<uint32_t>(bytes, end + 16);
-  if (count > kMostMembers)
-    throw Malformed(fmt::format("the .npz file has {} members; at most {} are read", count, kMostMembers));
+  if (count > kMaxMembers)
+    throw Malformed(fmt::format("the .npz file has {} members; at most {} are read", count, kMaxMembers));
   if (at == kLarge) throw Malformed("the .npz file has more than 4 GB, which is not read");
   std::vector<Member> members;
   for (uint16_t i = 0; i < count; ++i) {
@@ -157,7 +157,7 @@ std::string write_npz(const std::vector<std::pair<std::string, onnx::Tensor>>& a
     const auto at = static_cast<uint32_t>(out.size()), size = static_cast<uint32_t>(file.size());
     const auto name_size = static_cast<uint16_t>(name.size());
     if (file.size() >= kLarge || out.size() + file.size() >= kLarge || name.size() > UINT16_MAX ||
-        arrays.size() > kMostMembers)
+        arrays.size() > kMaxMembers)
       throw Malformed("this is more than a .npz file of 4 GB takes: write .npy files, to a folder");
     const uint16_t none = 0, flags = 0x800;  // names are UTF-8
     const uint32_t crc = checksum(file);

@@ -257,7 +257,7 @@ Verdict supports_one_hot(const Node& node) {
 }
 
 // Each element is compared with all others of its row.
-constexpr int64_t kMostCompared = 16384;
+constexpr int64_t kMaxCompared = 16384;
 
 void emit_top_k(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
@@ -287,9 +287,9 @@ Verdict supports_top_k(const Node& node) {
   const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
   if (axis < -rank || axis >= rank) return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis));
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
-  if (n < 0 || n > kMostCompared)
+  if (n < 0 || n > kMaxCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
-                                        std::to_string(kMostCompared) + " are ordered");
+                                        std::to_string(kMaxCompared) + " are ordered");
   return known_on_host(node, 1);
 }
 

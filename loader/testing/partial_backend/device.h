@@ -26,7 +26,7 @@ struct Backend {
   std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;
   std::atomic<uint64_t> running{0};
-  std::atomic<uint64_t> most_running{0};
+  std::atomic<uint64_t> max_running{0};
 };
 
 struct Device {

@@ -99,7 +99,7 @@ void Instance::work(const bp_run_t& run) {
     const uint64_t at_once = ++count;
     ~Running() { --count; }
   } running{device.backend->running};
-  for (std::atomic<uint64_t>* most : {&device.backend->most_running, &device.counters().at_once}) {
+  for (std::atomic<uint64_t>* most : {&device.backend->max_running, &device.counters().at_once}) {
     for (uint64_t seen = *most; seen < running.at_once && !most->compare_exchange_weak(seen, running.at_once);) {
     }
   }
@@ -109,7 +109,7 @@ void Instance::work(const bp_run_t& run) {
   }
   take_time(device.script().run_us);
   constexpr int kPatience = 10'000;  // milliseconds
-  for (int i = 0; i < kPatience && device.backend->most_running < device.script().meet; ++i) take_time(1000);
+  for (int i = 0; i < kPatience && device.backend->max_running < device.script().meet; ++i) take_time(1000);
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;

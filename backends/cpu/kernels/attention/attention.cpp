@@ -150,25 +150,25 @@ Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Te
   const auto q = heads_of(in[kQ].shape, a.q_heads), k = heads_of(in[kK].shape, a.kv_heads),
              v = heads_of(in[kV].shape, a.kv_heads);
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), mask = at(in, kMask);
-  const auto misfit = [&] {
+  const auto mismatch = [&] {
     return fail("Q " + to_string(in[kQ].shape) + ", K " + to_string(in[kK].shape) + " and V " +
                 to_string(in[kV].shape) + " do not fit each other, their numbers of heads or the past keys and values");
   };
   if (!q || !k || !v || in[kQ].shape.rank() != in[kK].shape.rank() || in[kQ].shape.rank() != in[kV].shape.rank() ||
       q->batch != k->batch || q->batch != v->batch || k->heads != v->heads || k->heads < 1 ||
       q->heads % k->heads != 0 || q->size != k->size || k->length != v->length)
-    return misfit();
+    return mismatch();
   Sized sized;
   sized.plain = context.reference;
   AttentionSize& s = sized.size;
   s = {q->batch, q->heads, k->heads, q->length, k->length, q->size, v->size};
   sized.packed = in[kQ].shape.rank() == 3;
   if (past_key.present()) {
-    if (past_key.shape.rank() != 4) return misfit();
+    if (past_key.shape.rank() != 4) return mismatch();
     sized.past = past_key.shape[2];
     if (!(past_key.shape == Shape{s.batch, s.kv_heads, sized.past, s.head_size}) ||
         !(past_value.shape == Shape{s.batch, s.kv_heads, sized.past, s.v_size}))
-      return misfit();
+      return mismatch();
     s.kv_length += sized.past;
   }
   if (mask.present() && !sized.mask.fit(mask.shape, s))

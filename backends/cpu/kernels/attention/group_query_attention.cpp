@@ -190,46 +190,46 @@ Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   const Shape& q = in[kQuery].shape;
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), bias = at(in, kBias);
   const int64_t row_heads = g.packed ? o.heads + 2 * o.kv_heads : o.heads;
-  const auto misfit = [&](const char* what) {
+  const auto mismatch = [&](const char* what) {
     return fail(std::string(what) + " does not fit query " + to_string(q) + " of " + std::to_string(o.heads) +
                 " heads and " + std::to_string(o.kv_heads) + " for keys");
   };
-  if (q.rank() != 3 || q[2] % row_heads != 0) return misfit("num_heads");
+  if (q.rank() != 3 || q[2] % row_heads != 0) return mismatch("num_heads");
   AttentionSize& s = g.size;
   s = {q[0], o.heads, o.kv_heads, q[1], 0, q[2] / row_heads, q[2] / row_heads};
   const Shape fresh{s.batch, s.q_length, s.kv_heads * s.head_size};
-  if (!g.packed && (!(in[kKey].shape == fresh) || !(in[kValue].shape == fresh))) return misfit("key or value");
+  if (!g.packed && (!(in[kKey].shape == fresh) || !(in[kValue].shape == fresh))) return mismatch("key or value");
   if (past_key.present()) {
     g.past_capacity = past_key.shape.rank() == 4 ? past_key.shape[2] : 0;
     if (!(past_key.shape == Shape{s.batch, s.kv_heads, g.past_capacity, s.head_size}) ||
         !(past_value.shape == past_key.shape))
-      return misfit("past_key or past_value");
+      return mismatch("past_key or past_value");
   }
   if (in[kLengths].shape.elements() != s.batch || in[kTotal].shape.elements() != 1)
-    return misfit("seqlens_k or total_sequence_length");
+    return mismatch("seqlens_k or total_sequence_length");
   const double total = scalar(in[kTotal]);
-  if (total < 0 || total > INT32_MAX) return misfit("total_sequence_length");
+  if (total < 0 || total > INT32_MAX) return mismatch("total_sequence_length");
   s.kv_length = std::max(g.past_capacity, static_cast<int64_t>(total));
   if (o.rotates) {
     const Shape& cosine = in[kCosine].shape;
     if (cosine.rank() != 2 || !(cosine == in[kSine].shape) || 2 * cosine[1] > s.head_size)
-      return misfit("cos_cache or sin_cache");
+      return mismatch("cos_cache or sin_cache");
     g.rotary_dim = 2 * cosine[1];
     g.rotary_cached = cosine[0];
   }
   if (at(in, kPositions).present() && in[kPositions].shape.elements() != s.batch * s.q_length)
-    return misfit("position_ids");
+    return mismatch("position_ids");
   if (bias.present()) {
     const Shape& b = bias.shape;
     if (b.rank() != 4 || (b[0] != 1 && b[0] != s.batch) || (b[1] != 1 && b[1] != s.q_heads) || b[2] != s.q_length ||
         b[3] < static_cast<int64_t>(total))
-      return misfit("attention_bias");
+      return mismatch("attention_bias");
     g.bias_keys = b[3];
     g.bias_strides = {b[0] == 1 ? 0 : b[1] * b[2] * b[3], b[1] == 1 ? 0 : b[2] * b[3]};
   }
-  if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
+  if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return mismatch("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
-  if (!countable(present)) return misfit("total_sequence_length");
+  if (!countable(present)) return mismatch("total_sequence_length");
   return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
                    [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
                    {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +

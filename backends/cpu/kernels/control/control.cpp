@@ -105,7 +105,7 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
 }
 
 // Of slices without elements there can be any number at no cost, and the body would run for each.
-constexpr int64_t kMostEmptyRounds = int64_t{1} << 20;
+constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
 // ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
 // output...)
@@ -147,9 +147,9 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
         }
         const bool empty = std::ranges::all_of(inputs.subspan(states, scanned),
                                                [](const Value& input) { return input.tensor.shape.elements() == 0; });
-        if (empty && rounds > kMostEmptyRounds)
+        if (empty && rounds > kMaxEmptyRounds)
           return "scanned inputs have " + std::to_string(rounds) + " slices without elements; at most " +
-                 std::to_string(kMostEmptyRounds) + " are supported";
+                 std::to_string(kMaxEmptyRounds) + " are supported";
         Body::Use use(body, inputs.subspan(body.input_count()));
         std::vector<Value> in(body.input_count()), out(body.output_count());
         std::vector<Stack> stacks(outputs.size() - states);

@@ -26,7 +26,7 @@ TileRows rows_of(const Window& w) {
 }
 
 std::vector<TilePlace> cut_row(const Window& w) {
-  const int64_t lanes = channel_block(), most = most_tile_places(lanes);
+  const int64_t lanes = channel_block(), most = max_tile_places(lanes);
   const int64_t width = is_flat(w) ? w.out_size() : w.out[2], stride = is_flat(w) ? 1 : w.stride[2];
   const int64_t count = (width + most - 1) / most;
   std::vector<TilePlace> tiles;
@@ -99,7 +99,7 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                        .y_place = lanes,
                        .y_block = w.out_size() * lanes,
                        .blocked = true,
-                       .turned = false,
+                       .transposed = false,
                        .post_ops = conv.post_ops,
                        .channel_at = places_of_channels(conv)};
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);

@@ -149,7 +149,7 @@ template <class K, Channels kChannels>
     const int64_t at = i / kPlaces * t.y_block + i % kPlaces * t.y_place;
     const float* from = t.begins ? t.add : t.y;
     sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
-    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.rest + i / kPlaces * K::kLanes);
+    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.compensation + i / kPlaces * K::kLanes);
   }
   add_blocks<K, kChannels>(t, sums);
 #pragma GCC unroll 32
@@ -163,7 +163,7 @@ template <class K, Channels kChannels>
 
 // So many sums as registers hold next to the weights and an input: 32 of 16 lanes, 16 of 8.
 template <int kLanes>
-inline constexpr int kMostPlaces = kLanes == 16 ? 14 : 6;
+inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
 
 // The same tile for three instruction sets.
 template <int kBlocks, int kPlaces, int kStride, Channels kChannels>
@@ -202,7 +202,7 @@ void run_baseline(const ConvTile& t) {
 
 template <int kBlocks, int kStride, int... kLess>
 ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_sequence<int, kLess...>) {
-  constexpr int kMost8 = kMostPlaces<8>;
+  constexpr int kMost8 = kMaxPlaces<8>;
   static constexpr ConvTileKernel k16[] = {run_16<kBlocks, kLess + 1, kStride>...};
   static constexpr ConvTileKernel k8[] = {run_8<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
   static constexpr ConvTileKernel kBaseline[] = {run_baseline<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
@@ -211,12 +211,12 @@ ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_
 
 }  // namespace
 
-int64_t most_tile_places(int64_t lanes) {
-  return lanes == 16 ? kMostPlaces<16> : kMostPlaces<8>;
+int64_t max_tile_places(int64_t lanes) {
+  return lanes == 16 ? kMaxPlaces<16> : kMaxPlaces<8>;
 }
 
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
-  constexpr std::make_integer_sequence<int, kMostPlaces<16>> kLess{};
+  constexpr std::make_integer_sequence<int, kMaxPlaces<16>> kLess{};
   const bool avx2 = processor().has(Instructions::kAvx2);
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
     return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)

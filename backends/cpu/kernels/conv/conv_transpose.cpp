@@ -18,7 +18,7 @@ struct Transposed {
 
 // Calls f(kernel place, input place, output place) for each pair that meets, of the kernel place given.
 template <class F>
-void each_meeting(const Window& w, int64_t k, const F& f) {
+void each_overlap(const Window& w, int64_t k, const F& f) {
   Spatial place{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
   Spatial first, last, shift;
   for (size_t d = 0; d < kSpatial; ++d) {
@@ -51,7 +51,7 @@ void run_float(const Transposed& t, Tensors in, Tensors out, float* product) {
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
           pace.spend(w.in_size());
           const float* add = product + (oc * w.kernel_size() + k) * w.in_size();
-          each_meeting(w, k, [&](int64_t from, int64_t to) { y[to] += add[from]; });
+          each_overlap(w, k, [&](int64_t from, int64_t to) { y[to] += add[from]; });
         }
       }
     });
@@ -79,7 +79,7 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
           pace.spend(w.in_size());
           C factor = static_cast<C>(factors[k]);
-          each_meeting(w, k, [&](int64_t from, int64_t to) {
+          each_overlap(w, k, [&](int64_t from, int64_t to) {
             sums[static_cast<size_t>(to)] += factor * static_cast<C>(source[from]);
           });
         }

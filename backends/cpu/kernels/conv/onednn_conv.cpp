@@ -203,7 +203,7 @@ class OnednnConv final : public Step {
     // Read in whole blocks.
     if (geometry_.shifts_last) {
       affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
-      affine_.rest.resize(affine_.shift.size());
+      affine_.compensation.resize(affine_.shift.size());
     }
     if (inputs[1].data != nullptr) {
       pack_ = packed.get(inputs[1], layouts_, [&] {
@@ -292,7 +292,7 @@ class OnednnConv final : public Step {
     execution.add(DNNL_ARG_DST, share.layouts.result, result);
     execution.add(DNNL_ARG_SCRATCHPAD, share.layouts.scratchpad, scratchpad);
     if (bias != nullptr && geometry_.shifts_last) {
-      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.rest.data() + share.out_first);
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.compensation.data() + share.out_first);
       execution.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, share.shift, bias);
     } else if (bias != nullptr) {
       execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);

@@ -33,12 +33,12 @@ class Panels {
   int64_t chunk_end(const OutBlocks& b, int64_t first) const;
 
   // Weights in memory, at any address: [output channel][input channel of its group][tap], or [input channel][output
-  // channel] where `turned`. Each is multiplied with its output channel's scale, where there are any.
-  std::shared_ptr<std::byte> pack(const std::byte* from, bool turned, const std::vector<float>& scale) const;
+  // channel] where `transposed`. Each is multiplied with its output channel's scale, where there are any.
+  std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const;
 
  private:
   void pack_rows(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
-  void pack_turned(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
+  void pack_transposed(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
 
   ConvSize size_;
   int64_t taps_;

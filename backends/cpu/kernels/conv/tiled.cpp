@@ -22,16 +22,16 @@ class TiledStep final : public Step {
       : work_(work),
         panels_(work.size, work.taps),
         bias_(static_cast<size_t>(blocks_of(work.size.out_channels) * channel_block())),
-        rest_(bias_.size()) {
+        compensation_(bias_.size()) {
     const float* given = bias >= 0 ? inputs[static_cast<size_t>(bias)].as<float>() : nullptr;
     const ChannelAffine affine = join_affine(work.post_ops, work.size.out_channels, given);
-    std::ranges::copy(affine.rest, rest_.begin());
+    std::ranges::copy(affine.compensation, compensation_.begin());
     if (!affine.shift.empty())
       std::ranges::copy(affine.shift, bias_.begin());
     else if (given != nullptr)
       std::copy_n(given, work.size.out_channels, bias_.begin());
-    pack_ =
-        packed.get(inputs[1], {}, [&] { return panels_.pack(inputs[1].as<std::byte>(), work.turned, affine.scale); });
+    pack_ = packed.get(inputs[1], {},
+                       [&] { return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale); });
     for (const PostOp& op : work.post_ops) {
       if (op.kind == PostOp::kAffine) continue;
       if (op.kind == PostOp::kAdd) {
@@ -120,7 +120,7 @@ class TiledStep final : public Step {
       tile.last = panels_.chunk_end(b, first);
       tile.weights = panel;
       tile.begins = first == b.first;
-      tile.rest = &rest_[static_cast<size_t>(b.block * channel_block())];
+      tile.compensation = &compensation_[static_cast<size_t>(b.block * channel_block())];
       tile.bias = tile.last == b.last ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
       tile.rectify = rectify_ && tile.last == b.last;
       const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile, at most
@@ -156,7 +156,7 @@ class TiledStep final : public Step {
 
   TiledWork work_;
   Panels panels_;
-  std::vector<float> bias_, rest_;
+  std::vector<float> bias_, compensation_;
   PackedWeights::Pack pack_;
   std::vector<PostOp> later_;  // activations but for a first Relu
   int summand_ = -1;

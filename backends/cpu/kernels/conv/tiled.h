@@ -32,7 +32,7 @@ struct TiledWork {
   std::vector<TilePlace> tiles;                                 // of a row, in the order of their places
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
   bool blocked;                                                 // the result's places are blocks of channels
-  bool turned;                                                  // the weights lie as [input channel][output channel]
+  bool transposed;                                              // the weights lie as [input channel][output channel]
   std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
   std::vector<int32_t> channel_at = {};                         // see ConvTile; empty where they lie block by block
 };

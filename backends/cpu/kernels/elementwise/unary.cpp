@@ -195,29 +195,29 @@ struct IsNan {
 constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                         just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
-Verdict supports_question(const Node& node) {
+Verdict supports_predicate(const Node& node) {
   return accepts(node, 1, {kFloatTypes | kFloat8Types});
 }
 
 template <class Formula>
-std::unique_ptr<Kernel> create_question(const Node& node) {
+std::unique_ptr<Kernel> create_predicate(const Node& node) {
   const Formula formula(node);
   const Minifloat* format = minifloat(node.input_type(0).dtype);
   if (format == nullptr) return create_unary<Formula, Floats, Bool>(node, formula);
-  std::array<bool, 256> answers;
-  for (size_t pattern = 0; pattern < answers.size(); ++pattern)
-    answers[pattern] = formula(decode(*format, static_cast<uint8_t>(pattern)));
-  return make_kernel([answers](Tensors inputs) {
-    return make_plan({inputs[0].shape}, [answers](Tensors in, Tensors out) {
+  std::array<bool, 256> table;
+  for (size_t pattern = 0; pattern < table.size(); ++pattern)
+    table[pattern] = formula(decode(*format, static_cast<uint8_t>(pattern)));
+  return make_kernel([table](Tensors inputs) {
+    return make_plan({inputs[0].shape}, [table](Tensors in, Tensors out) {
       const auto* x = in[0].as<uint8_t>();
-      for (int64_t i = 0; i < in[0].shape.elements(); ++i) out[0].as<Bool>()[i] = Bool(answers[x[i]]);
+      for (int64_t i = 0; i < in[0].shape.elements(); ++i) out[0].as<Bool>()[i] = Bool(table[x[i]]);
     });
   });
 }
 
 template <class Formula>
-constexpr Row question(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, supports_question, create_question<Formula>};
+constexpr Row predicate(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, supports_predicate, create_predicate<Formula>};
 }
 
 Verdict supports_gelu(const Node& node) {
@@ -326,8 +326,8 @@ constexpr Row kRows[] = {
     unary<Swish>("Swish", 24),
     unary<Shrink, Numbers>("Shrink", 9),
     Row{"", "Gelu", 20, supports_gelu, create_gelu}.in_fp32_elements(),
-    question<IsNan>("IsNaN", 9),
-    question<IsInf>("IsInf", 10),
+    predicate<IsNan>("IsNaN", 9),
+    predicate<IsInf>("IsInf", 10),
     unary<[](bool x) { return !x; }, Booleans>("Not", 1),
     unary<[](auto x) { return ~x; }, Integers>("BitwiseNot", 18),
 };

@@ -187,7 +187,7 @@ To rounded(C value) {
 
 // A weighted sum of rows of floats.
 template <int kBytes>
-CLONED void weigh_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
+CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
   using Lanes = FloatLanes<kBytes>;
   int64_t i = 0;
   for (; i + kFloatLanes <= n; i += kFloatLanes) {
@@ -203,8 +203,8 @@ CLONED void weigh_rows(const float* const* rows, const float* weights, size_t co
 }
 
 // A row whose every result has two taps; one of weight 0 is not looked at.
-CLONED void weigh_pairs(const float* x, const int32_t* first, const int32_t* second, const float* first_weight,
-                        const float* second_weight, float* y, int64_t n) {
+CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const int32_t* second,
+                                  const float* first_weight, const float* second_weight, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const float a = x[first[i]] * first_weight[i], b = x[second[i]] * second_weight[i];
     y[i] = second_weight[i] == 0.0f ? a : a + b;
@@ -227,8 +227,8 @@ void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, 
           rows[used] = x + (row / to * from + taps.index[first + k]) * inner;
           weights[used++] = taps.weight[first + k];
         }
-        clone_of<weigh_rows<64>, weigh_rows<32>, weigh_rows<16>>(rows.data(), weights.data(), used, y + row * inner,
-                                                                 inner);
+        clone_of<weighted_sum_of_rows<64>, weighted_sum_of_rows<32>, weighted_sum_of_rows<16>>(
+            rows.data(), weights.data(), used, y + row * inner, inner);
       }
     });
     return;
@@ -241,8 +241,8 @@ void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, 
   }
   parallel(outer, 1 + kCheapGrain / (2 * to), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
-      clone_of<weigh_pairs>(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(), weights[1].data(),
-                            y + row * to, to);
+      clone_of<weighted_sum_of_pairs>(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(),
+                                      weights[1].data(), y + row * to, to);
   });
 }
 

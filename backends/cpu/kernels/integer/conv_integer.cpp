@@ -177,8 +177,8 @@ class ConvInteger final : public Kernel {
     if (!size) return fail(error);
     std::optional<Window> window = make_window(attributes_, in[kX].shape, w.shape.span().subspan(2), &error);
     if (!window) return fail(error);
-    if (auto why = misfit(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
-    if (auto why = misfit(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
+    if (auto why = check_zero_point(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
+    if (auto why = check_zero_point(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
     const ConvIntegerWork conv{*size, *window, scaled_, post_ops_};
     Plan plan =
         conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(context, conv) : plan_products(context, conv, w);
@@ -221,16 +221,16 @@ class ConvInteger final : public Kernel {
     const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
     IntegerGemm products(context.threads, size);
     // For each tap and input channel those of all output channels of a group.
-    std::vector<uint8_t> turned(static_cast<size_t>(size.k * size.n));
+    std::vector<uint8_t> transposed(static_cast<size_t>(size.k * size.n));
     products.pack(packed_, w, groups_, [&](int64_t group) {
       const auto* from = w.as<uint8_t>() + group * size.k * size.n;
       for (int64_t o = 0; o < size.n; ++o) {
         for (int64_t c = 0; c < conv.in_group(); ++c) {
           for (int64_t t = 0; t < conv.taps(); ++t)
-            turned[static_cast<size_t>((t * conv.in_group() + c) * size.n + o)] = *from++;
+            transposed[static_cast<size_t>((t * conv.in_group() + c) * size.n + o)] = *from++;
         }
       }
-      return turned.data();
+      return transposed.data();
     });
     const int64_t scratch_bytes = sums_bytes + products.scratch_bytes();
     Plan plan = make_plan({shape_of(conv)},

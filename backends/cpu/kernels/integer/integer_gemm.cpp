@@ -98,7 +98,8 @@ ZeroPointVector::ZeroPointVector(const Tensor& tensor)
     values_[i] = q8_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
 }
 
-std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches) {
+std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
+                                            int64_t batches) {
   const int64_t elements = tensor.shape.elements();
   if (!tensor.present() || elements == 1 || elements == channels || elements == channels * batches) return std::nullopt;
   return std::string(name) + " has extents " + to_string(tensor.shape) + ", one element or " +
@@ -121,7 +122,7 @@ IntegerGemm::IntegerGemm(int threads, MatMulSize size)
       kernels_(integer_tiles()),
       groups_(ceil_div(size_.k, kernels_.group())),
       blocks_(ceil_div(size_.n, kernels_.lanes)),
-      tiles_(ceil_div(size_.m, kernels_.most_rows)),
+      tiles_(ceil_div(size_.m, kernels_.max_rows)),
       threads_(threads) {}
 
 void IntegerGemm::pack(PackedWeights& packed, const Tensor& b) {
@@ -204,9 +205,9 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
 
 void IntegerGemm::multiply(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_pair,
                            int64_t last_pair) const {
-  constexpr int64_t kMostSums = 14 * 2 * 16;
+  constexpr int64_t kMaxSums = 14 * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
-  uint32_t edge[kMostSums];
+  uint32_t edge[kMaxSums];
   for (int64_t pair = first_pair; pair < last_pair; ++pair) {
     const int64_t block = 2 * pair, blocks = std::min<int64_t>(2, blocks_ - block), column = block * lanes;
     const bool at_edge = column + blocks * lanes > n;
@@ -259,7 +260,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                     .sums = operands.sums + index * operands.sums_step};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
     if (tiles_ >= 2 * threads_) {
-      parallel(tiles_, 1 + kGrain / (1 + kernels_.most_rows * n * k), [&](int64_t begin, int64_t end) {
+      parallel(tiles_, 1 + kGrain / (1 + kernels_.max_rows * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);

@@ -23,7 +23,8 @@ class ZeroPointVector {
 };
 
 // A text where a present tensor has neither one element, nor `channels`, nor that many for all `batches`.
-std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches);
+std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
+                                            int64_t batches);
 
 // Zero points: one for all, or one for each row of all matrices A, or for each column of all matrices B.
 struct ZeroPoints {

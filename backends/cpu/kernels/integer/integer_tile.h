@@ -24,8 +24,8 @@ using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
 // How the processor multiplies 8-bit integers.
 struct IntegerTiles {
-  int64_t lanes;      // columns of a block
-  int64_t most_rows;  // of a tile
+  int64_t lanes;     // columns of a block
+  int64_t max_rows;  // of a tile
   // The values of a group: four bytes, with a sign in A and without one in B; or two 16-bit numbers.
   bool bytes;
   IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);

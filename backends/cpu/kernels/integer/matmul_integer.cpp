@@ -36,8 +36,8 @@ class MatMulInteger final : public Kernel {
     if (!size) return fail(error);
     const auto batches = [](const Shape& shape) { return shape.elements(0, std::max(0, shape.rank() - 2)); };
     const int64_t rows = a.rank() > 1 ? a[a.rank() - 2] : 1, n = size->n;
-    if (auto why = misfit(at(in, kAZero), "a_zero_point", rows, batches(a))) return fail(*why);
-    if (auto why = misfit(at(in, kBZero), "b_zero_point", n, batches(b))) return fail(*why);
+    if (auto why = check_zero_point(at(in, kAZero), "a_zero_point", rows, batches(a))) return fail(*why);
+    if (auto why = check_zero_point(at(in, kBZero), "b_zero_point", n, batches(b))) return fail(*why);
     if (scaled_ && in[kScale].shape.elements() != 1 && in[kScale].shape.elements() != n)
       return fail("the scale has extents " + to_string(in[kScale].shape) + ", one element or " + std::to_string(n) +
                   " are supported");

@@ -5,7 +5,7 @@
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/float16/compute_type.h"
-#include "kernels/matmul/nbits_product.h"
+#include "kernels/matmul/gemm_nbits.h"
 #include "kernels/onednn/onednn.h"
 #include "runtime/parallel.h"
 

@@ -114,14 +114,14 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
 
 // ---- CastMap: a map's values in the order of its keys (DENSE), or each at the position that is its key (SPARSE)
 
-constexpr int64_t kMostColumns = int64_t{1} << 28;
+constexpr int64_t kMaxColumns = int64_t{1} << 28;
 
 Verdict supports_cast(const Node& node) {
   MapTypes types = map_types(node);
   if (types.key != BP_DTYPE_INT64 || (types.value != BP_DTYPE_FLOAT && types.value != BP_DTYPE_STRING))
     return no(BP_REASON_DTYPE, "input 0 is no map from int64 to float or to text");
   int64_t columns = node.attr("max_map", int64_t{1});
-  if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMostColumns))
+  if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
     return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns));
   if (Verdict verdict = attribute_in(node, "map_form", "DENSE", {"DENSE", "SPARSE"}); !verdict) return verdict;
   return attribute_in(node, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_STRING", "TO_INT64"});

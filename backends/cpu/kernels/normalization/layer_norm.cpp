@@ -80,7 +80,7 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
 }
 
 // The means and deviations of rows without elements.
-void stash_nothing(Tensors out) {
+void write_empty_statistics(Tensors out) {
   for (size_t slot : {1u, 2u}) {
     const Tensor t = at(out, slot);
     if (t.data == nullptr) continue;
@@ -143,7 +143,7 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
                        [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
                        {.inplace = 0});
     return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
-      if (n == 0) return stash_nothing(out);
+      if (n == 0) return write_empty_statistics(out);
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (kCentred) {

@@ -10,7 +10,7 @@
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
-#include "kernels/pool/dense_pool.h"
+#include "kernels/pool/pool_nchw.h"
 #include "runtime/implementations.h"
 #include "runtime/parallel.h"
 #include "runtime/watch.h"
@@ -179,7 +179,7 @@ Plan plan_blocked(const PlanContext&, PoolProblem& p) {
 
 template <Pool kPool>
 Plan plan_dense(const PlanContext&, PoolProblem& p) {
-  return plan_dense_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+  return plan_pool_nchw(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
 }
 
 template <Pool kPool>

@@ -22,7 +22,8 @@ void affine(const float* x, float* y, int64_t count, int64_t lanes, const float*
 // empty where there are none.
 struct ChannelAffine {
   std::vector<float> scale, shift;
-  std::vector<float> rest;  // by which the shifts are off, being rounded: added first, where nothing large is yet
+  std::vector<float>
+      compensation;  // by which the shifts are off, being rounded: added first, where nothing large is yet
 };
 ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias);
 

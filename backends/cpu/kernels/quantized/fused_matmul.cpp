@@ -62,12 +62,12 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
   return make_kernel([f](Tensors in) -> Plan {
     // The extents as they are after transposition; a row or column alone stays as it is.
     Fused own = f;
-    const auto turned = [](Shape shape, bool& transposed) {
+    const auto transposed_back = [](Shape shape, bool& transposed) {
       transposed = transposed && shape.rank() > 1;
       if (transposed) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
       return shape;
     };
-    const Shape a = turned(in[0].shape, own.a_transposed), b = turned(in[1].shape, own.b_transposed);
+    const Shape a = transposed_back(in[0].shape, own.a_transposed), b = transposed_back(in[1].shape, own.b_transposed);
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);

@@ -156,8 +156,8 @@ class Q8ConvStep final : public Step {
     const int64_t task_work = size_.groups == size_.in_channels ? kDepthwiseTaskWork : kTaskWork;
     int64_t count = size_.batch >= threads_ ? 1 : std::min<int64_t>(threads_, std::max<int64_t>(1, work / task_work));
     const int64_t blocks = size_.out_channels / kChannelBlock;
-    const int64_t most_rows = (rows + count - 1) / count;
-    const bool uneven = 10 * most_rows * count > 11 * rows;
+    const int64_t max_rows = (rows + count - 1) / count;
+    const bool uneven = 10 * max_rows * count > 11 * rows;
     if (count > 1 && size_.groups == 1 && uneven && blocks >= count) {
       for (int64_t i = 0; i < count; ++i) {
         const int64_t first = i * blocks / count * kChannelBlock;

@@ -17,7 +17,7 @@ namespace {
 // Multiply-adds that are worth a task of their own.
 constexpr int64_t kTaskWork = int64_t{1} << 18;
 constexpr int64_t kTaps = 3, kQuad = 4;
-constexpr int64_t kMostWidth = 64;
+constexpr int64_t kMaxWidth = 64;
 
 bool shares_codes(const Window& w) {
   return w.stride[1] == 1 && w.stride[2] == 1;
@@ -29,7 +29,7 @@ class DepthwiseStep final : public Step {
       : conv_(std::move(conv)),
         channels_(conv_.size.out_channels),
         places_(shares_codes(conv_.window) ? 2 : 1),
-        width_(channels_ >= kMostWidth ? kMostWidth : kMostWidth / 2),
+        width_(channels_ >= kMaxWidth ? kMaxWidth : kMaxWidth / 2),
         kernel_(depthwise_kernel(places_, width_, conv_.source.is_signed())) {
     const Window& w = conv_.window;
     chunks_ = (channels_ + width_ - 1) / width_;
@@ -136,7 +136,7 @@ class DepthwiseStep final : public Step {
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;
-    alignas(64) uint8_t copies[4][kQuad][kMostWidth];
+    alignas(64) uint8_t copies[4][kQuad][kMaxWidth];
     DepthwiseTile tile = inside;
     for (int64_t r = 0; r < kTaps + places_ - 1; ++r) {
       for (int64_t i = 0; i < kQuad; ++i) {
@@ -147,7 +147,7 @@ class DepthwiseStep final : public Step {
       }
       tile.rows[r] = copies[r][0];
     }
-    tile.x_column = kMostWidth;
+    tile.x_column = kMaxWidth;
     tile.count = 1;
     tile.y = to + place * channels_;
     kernel_(tile);
@@ -168,10 +168,10 @@ class DepthwiseStep final : public Step {
 const char* refuse_depthwise(const Q8Work& work) {
   const Window& w = work.window;
   if (work.sum) return "it has a sum";
-  if (depthwise_kernel(1, kMostWidth, false) == nullptr) return "the processor has no such products";
+  if (depthwise_kernel(1, kMaxWidth, false) == nullptr) return "the processor has no such products";
   if (work.size.groups != work.size.in_channels || work.size.groups != work.size.out_channels)
     return "it is not depthwise";
-  if (work.size.groups < kMostWidth / 2) return "it has few channels";
+  if (work.size.groups < kMaxWidth / 2) return "it has few channels";
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
   if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
     return "its window is not of 3x3 places";

@@ -43,7 +43,7 @@ class PointwiseStep final : public Step {
         out_channels_(work_.size.out_channels),
         chunks_((out_channels_ + kChunk - 1) / kChunk),
         pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
-        in_row_((rows_.width + kMostPointwisePlaces - 1) / kMostPointwisePlaces),
+        in_row_((rows_.width + kMaxPointwisePlaces - 1) / kMaxPointwisePlaces),
         kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
     if (work_.sum) sum_ = sum_of(*work_.sum);
     share_out(threads);
@@ -78,15 +78,15 @@ class PointwiseStep final : public Step {
   void share_out(int64_t threads) {
     const int64_t wanted = 4 * threads;  // so many pieces a loop is cut into
     // The last two chunks may have channels in common: no section has one of them alone.
-    const int64_t most_sections = out_channels_ / kChunk;
+    const int64_t max_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
     if (by_channels_) {
-      sections_ = most_sections;
+      sections_ = max_sections;
       strips_ = std::clamp<int64_t>((wanted + sections_ - 1) / sections_, 1, tiles());
     } else {
       const int64_t strips = (tiles() + kStripTiles - 1) / kStripTiles;
       strips_ = strips < wanted ? strips : std::min(tiles(), (strips + wanted - 1) / wanted * wanted);
-      sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, most_sections);
+      sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, max_sections);
     }
   }
 
@@ -99,7 +99,7 @@ class PointwiseStep final : public Step {
       const int64_t channel = first_channel(chunk) + lane_channel(lane, kChunk);
       int32_t sum = 0;
       for (int64_t i = 0; i < in_channels_; ++i) {
-        const int64_t at = work_.turned ? i * out_channels_ + channel : channel * in_channels_ + i;
+        const int64_t at = work_.transposed ? i * out_channels_ + channel : channel * in_channels_ + i;
         const int32_t weight = q8_at(weights.data, is_signed, at) - work_.weight_zero;
         to.weights[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(weight);
         sum += weight;
@@ -165,7 +165,7 @@ class PointwiseStep final : public Step {
     }
   }
 
-  using Kernels = std::array<PointwiseKernel, kMostPointwisePlaces>;  // by the number of places, less one
+  using Kernels = std::array<PointwiseKernel, kMaxPointwisePlaces>;  // by the number of places, less one
   static Kernels all_kernels(bool adds, bool is_signed) {
     Kernels kernels{};
     for (size_t i = 0; i < kernels.size(); ++i)

@@ -22,7 +22,7 @@ constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of fou
 
 [[gnu::always_inline]] inline Int32s broadcast_quad(const uint8_t* four) {
   Int32s result;
-  asm("vpbroadcastd %1, %0" : "=v"(result) : "m"(*reinterpret_cast<const Anywhere<uint32_t>::type*>(four)));
+  asm("vpbroadcastd %1, %0" : "=v"(result) : "m"(*reinterpret_cast<const Unaligned<uint32_t>::type*>(four)));
   return result;
 }
 
@@ -90,7 +90,7 @@ PointwiseKernel kernel_of(int64_t places, std::integer_sequence<int, kLess...>) 
 
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed) {
   if (!processor().vnni) return nullptr;
-  constexpr std::make_integer_sequence<int, kMostPointwisePlaces> kLess{};
+  constexpr std::make_integer_sequence<int, kMaxPointwisePlaces> kLess{};
   if (is_signed) return adds ? kernel_of<true, true>(places, kLess) : kernel_of<false, true>(places, kLess);
   return adds ? kernel_of<true, false>(places, kLess) : kernel_of<false, false>(places, kLess);
 }

@@ -35,7 +35,7 @@ struct PointwiseTile {
 };
 
 inline constexpr int64_t kPointwiseChannels = 64;
-inline constexpr int64_t kMostPointwisePlaces = 7;
+inline constexpr int64_t kMaxPointwisePlaces = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 

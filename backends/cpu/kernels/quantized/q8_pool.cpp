@@ -21,7 +21,7 @@ struct Taps {
 // The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
 // holds.
 template <class T, int kLanes>
-CLONED void raise(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
+CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
   T* y = reinterpret_cast<T*>(to_y);
   typedef T Lanes __attribute__((vector_size(kLanes), aligned(1), may_alias));
@@ -45,8 +45,10 @@ CLONED void raise(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_
     for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
   }
 }
-constexpr auto& raise_unsigned = clone_of<raise<uint8_t, 64>, raise<uint8_t, 32>, raise<uint8_t, 16>>;
-constexpr auto& raise_signed = clone_of<raise<int8_t, 64>, raise<int8_t, 32>, raise<int8_t, 16>>;
+constexpr auto& max_in_place_unsigned =
+    clone_of<max_in_place<uint8_t, 64>, max_in_place<uint8_t, 32>, max_in_place<uint8_t, 16>>;
+constexpr auto& max_in_place_signed =
+    clone_of<max_in_place<int8_t, 64>, max_in_place<int8_t, 32>, max_in_place<int8_t, 16>>;
 CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
 }
@@ -161,7 +163,7 @@ std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantiza
           std::fill_n(y, channels, static_cast<uint8_t>(quantization.low()));
           int64_t first;
           const Taps taps = taps_of(w, place, channels, &first);
-          (quantization.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
+          (quantization.is_signed() ? max_in_place_signed : max_in_place_unsigned)(taps, x + first, y, channels);
         });
   });
 }

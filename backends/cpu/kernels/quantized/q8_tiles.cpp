@@ -17,9 +17,9 @@ int32_t Q8Work::bound(bool lower) const {
 bool Q8Work::stays_small() const {
   constexpr float kMost = 1 << 30;
   const auto products = static_cast<float>(size.in_channels / size.groups * window.kernel_size());
-  const float most_sum = products * 255 * 128 * 2;  // zero points included
+  const float max_sum = products * 255 * 128 * 2;  // zero points included
   for (size_t c = 0; c < scale.size(); ++c) {
-    const float sum = most_sum + std::abs(bias[c]);
+    const float sum = max_sum + std::abs(bias[c]);
     if (!(sum < kMost && sum * std::abs(scale[c]) < kMost)) return false;
   }
   return true;

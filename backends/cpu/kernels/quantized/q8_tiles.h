@@ -19,7 +19,7 @@ namespace backplane::cpu {
 struct Q8Work {
   ConvSize size;
   Window window;
-  bool turned = false;  // weight i of output channel o lies at i · out_channels + o, else they lie together
+  bool transposed = false;  // weight i of output channel o lies at i · out_channels + o, else they lie together
   Quantization source, result;
   int32_t weight_zero;
   std::vector<float> bias, scale;        // of each output channel

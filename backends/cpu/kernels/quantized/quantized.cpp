@@ -126,10 +126,10 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
 }
 
 // A text where a zero point or scale does not fit.
-std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
-                                  int64_t batches = 1) {
+std::optional<std::string> check_quantization(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
+                                              int64_t batches = 1) {
   for (int slot : slots) {
-    if (auto why = misfit(pick(inputs, slot), "input " + std::to_string(slot), channels, batches)) return why;
+    if (auto why = check_zero_point(pick(inputs, slot), "input " + std::to_string(slot), channels, batches)) return why;
   }
   return std::nullopt;
 }
@@ -178,9 +178,9 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     const int64_t a_batches = a.elements(0, std::max(0, a.rank() - 2)),
                   b_batches = b.elements(0, std::max(0, b.rank() - 2));
     const int64_t y_batches = size->shape.elements() / std::max<int64_t>(1, rows * size->n);
-    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
     const bool are_bytes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
     if (are_bytes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
@@ -220,8 +220,9 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
     if (!size) return fail(error);
     std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
     if (!window) return fail(error);
-    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->out_channels)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.w_scale, kSlots.w_zero}, size->out_channels)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1))
+      return fail(*why);
     if (Tensor bias = pick(inputs, kSlots.bias); bias.present() && bias.shape.elements() != size->out_channels)
       return fail("the bias has extents " + to_string(bias.shape));
     return make_plan({window->output_shape(size->batch, size->out_channels)},

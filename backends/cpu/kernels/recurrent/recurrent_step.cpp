@@ -11,7 +11,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/post_op/activation.h"
-#include "kernels/recurrent/gate_product.h"
+#include "kernels/recurrent/rnn_gemm.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"

@@ -36,7 +36,7 @@ class Spectrum {
   void run(const Load& load, const Store& store, void* scratch) const;
 
  private:
-  static constexpr int64_t kMostLanes = 8;
+  static constexpr int64_t kMaxLanes = 8;
 
   // Lines that are transformed side by side: `count` from `first` on. In the lanes beyond is the last one again.
   struct Group {
@@ -141,7 +141,7 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
     int64_t line = -1;
     double scale = 1;
   };
-  Half halves[kMostLanes][2];
+  Half halves[kMaxLanes][2];
   int64_t used = 0;
   const auto flush = [&] {
     for (int64_t lane = 0; lane < lanes_; ++lane) {

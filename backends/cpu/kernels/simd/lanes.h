@@ -57,15 +57,15 @@ struct FloatLanes {
 template <int kBytes>
 struct FloatLanes<kBytes, 1> {
   static constexpr int64_t kCount = kBytes / 4;
-  using Anywhere = typename LanesOf<kBytes / 4>::type;
+  using Unaligned = typename LanesOf<kBytes / 4>::type;
   typedef float Vector __attribute__((vector_size(kBytes)));
   Vector v;
 
   [[gnu::always_inline]] static inline FloatLanes all(float value) { return {Vector{} + value}; }
   [[gnu::always_inline]] static inline FloatLanes load(const float* x) {
-    return {*reinterpret_cast<const Anywhere*>(x)};
+    return {*reinterpret_cast<const Unaligned*>(x)};
   }
-  [[gnu::always_inline]] inline void store(float* y) const { *reinterpret_cast<Anywhere*>(y) = v; }
+  [[gnu::always_inline]] inline void store(float* y) const { *reinterpret_cast<Unaligned*>(y) = v; }
   [[gnu::always_inline]] inline FloatLanes operator+(const FloatLanes& o) const { return {v + o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator-(const FloatLanes& o) const { return {v - o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator*(const FloatLanes& o) const { return {v * o.v}; }

@@ -46,16 +46,16 @@ struct Vectors {
 
 // A vector as it lies in memory.
 template <class V>
-struct Anywhere {
+struct Unaligned {
   typedef V type __attribute__((aligned(1), may_alias));
 };
 template <class V>
 [[gnu::always_inline]] inline V load(const void* from) {
-  return *static_cast<const typename Anywhere<V>::type*>(from);
+  return *static_cast<const typename Unaligned<V>::type*>(from);
 }
 template <class V>
 [[gnu::always_inline]] inline void store(void* to, const V& value) {
-  *static_cast<typename Anywhere<V>::type*>(to) = value;
+  *static_cast<typename Unaligned<V>::type*>(to) = value;
 }
 
 template <class V>

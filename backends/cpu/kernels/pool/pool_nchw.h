@@ -9,6 +9,6 @@ namespace backplane::cpu {
 // Whether a row with its padding is short enough to be copied.
 bool has_short_rows(const Window& window);
 
-Plan plan_dense_pool(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);
+Plan plan_pool_nchw(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);
 
 }  // namespace backplane::cpu

@@ -8,6 +8,6 @@
 namespace backplane::cpu {
 
 // The kernel of a node with operands of a 16-bit type, for a row whose rule is kFp32 or kFp32Elements.
-std::unique_ptr<Kernel> create_in_float(const Row& row, const Node& node);
+std::unique_ptr<Kernel> create_in_fp32(const Row& row, const Node& node);
 
 }  // namespace backplane::cpu

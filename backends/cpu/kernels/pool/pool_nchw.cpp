@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pool/dense_pool.h"
+#include "kernels/pool/pool_nchw.h"
 
 #include <algorithm>
 #include <limits>
@@ -141,7 +141,7 @@ bool has_short_rows(const Window& w) {
   return is_global(w) || row_length(w) + w.stride[2] <= int64_t{1} << 20;
 }
 
-Plan plan_dense_pool(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
+Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
   const int64_t planes = input[0] * input[1];
   if (is_global(w) && w.in_size() > 0) return plan_global(pool.maximum, w.in_size(), planes, output);
   std::vector<float> counts;  // of the columns that an output place reads

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/float16/in_float.h"
+#include "kernels/float16/compute_in_fp32.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
-#include "kernels/float16/in_float_steps.h"
+#include "kernels/float16/compute_in_fp32_steps.h"
 #include "runtime/dense_plan.h"
 #include "runtime/parallel.h"
 
@@ -62,9 +62,9 @@ class FloatWeights {
   std::vector<Entry> entries_;
 };
 
-class InFloatKernel final : public Kernel {
+class Fp32Kernel final : public Kernel {
  public:
-  InFloatKernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
+  Fp32Kernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
       : inner_(std::move(inner)), weights_(row.weights), by_elements_(row.half == HalfRule::kFp32Elements) {
     for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_half(node.output_type(i).dtype));
   }
@@ -144,9 +144,9 @@ class InFloatKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> create_in_float(const Row& row, const Node& node) {
+std::unique_ptr<Kernel> create_in_fp32(const Row& row, const Node& node) {
   const FloatGraph floats(node.graph());
-  return std::make_unique<InFloatKernel>(row.create(Node(floats.graph(), node.index(), node.operators())), node, row);
+  return std::make_unique<Fp32Kernel>(row.create(Node(floats.graph(), node.index(), node.operators())), node, row);
 }
 
 }  // namespace backplane::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of kernels/float16/in_float.h: they give a kernel's step for FLOAT what it reads and round what it made.
+// The steps of kernels/float16/compute_in_fp32.h: they give a kernel's step for FLOAT what it reads and round what it
+// made.
 #pragma once
 
 #include <memory>

@@ -155,7 +155,7 @@ const Case kCases[] = {
      }},
 };
 
-class InFloat : public ::testing::TestWithParam<Case> {};
+class ComputeInFp32 : public ::testing::TestWithParam<Case> {};
 
 HostTensor run(const Case& test, bp_dtype_t dtype, const char* reference, const char* threads) {
   setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
@@ -173,7 +173,7 @@ HostTensor run(const Case& test, bp_dtype_t dtype, const char* reference, const 
   return outcome.outputs.at(0);
 }
 
-TEST_P(InFloat, RoundsOnce) {
+TEST_P(ComputeInFp32, RoundsOnce) {
   const HostTensor expected = run(GetParam(), BP_DTYPE_FLOAT, "1", "1");
   const Floats b = floats(expected);
   for (bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
@@ -188,7 +188,7 @@ TEST_P(InFloat, RoundsOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, InFloat, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Operators, ComputeInFp32, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 // Vectors of conversions, and what is left behind the last whole one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/matmul/nbits_product.h"
+#include "kernels/matmul/gemm_nbits.h"
 
 #include <algorithm>
 
