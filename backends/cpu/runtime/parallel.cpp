@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/threads.h"
 #include "runtime/tsan.h"
 
@@ -29,7 +29,7 @@ int thread_count() {
 }
 
 int thread_index() {
-  if (const int place = Team::place(); place >= 0) return place;
+  if (const int index = Team::helper_thread_index(); index >= 0) return index;
   return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
 }
 
@@ -44,12 +44,12 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   if (threads == 1 || pieces <= 1) return whole.run_part(0, count);
   // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
   // Where weights are packed, each loop counts as a run.
-  std::optional<Presence> packing;
+  std::optional<ActiveRun> packing;
   Threads* current = state.threads;
-  if (current != nullptr && state.presence == nullptr) packing.emplace();
-  const Presence* presence = packing ? &*packing : state.presence;
-  const AsPresent present(presence);
-  if (current != nullptr && presence->alone()) {
+  if (current != nullptr && state.active_run == nullptr) packing.emplace();
+  const ActiveRun* active_run = packing ? &*packing : state.active_run;
+  const UseActiveRun use_run(active_run);
+  if (current != nullptr && active_run->alone()) {
     Team* team = current->team();
     if (team != nullptr && team->run(whole, thread_index())) return;
   }

@@ -7,16 +7,16 @@
 namespace backplane::cpu {
 
 class Budget;
-class Presence;
+class ActiveRun;
 class Threads;
 class Watch;
 
 struct ThreadState {
-  Threads* threads = nullptr;          // or none
-  bool inside_arena = false;           // of `threads`
-  const Presence* presence = nullptr;  // of the run that it began and is in, or none
-  Budget* budget = nullptr;            // that its allocations are charged to, or none
-  const Watch* watch = nullptr;        // that may end its work, or none
+  Threads* threads = nullptr;             // or none
+  bool inside_arena = false;              // of `threads`
+  const ActiveRun* active_run = nullptr;  // of the run that it began and is in, or none
+  Budget* budget = nullptr;               // that its allocations are charged to, or none
+  const Watch* watch = nullptr;           // that may end its work, or none
 };
 
 inline ThreadState& thread_state() {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/tsan.h"
 
 namespace backplane::cpu {
@@ -53,12 +53,12 @@ UseThreads::~UseThreads() {
 }
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
-  const Presence here;
+  const ActiveRun active_run;
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    const AsPresent present(&here);
+    const UseActiveRun use_run(&active_run);
     body(self);
     happens_before(&self);
   });

@@ -45,16 +45,16 @@ class UseThreads {
   ThreadState before_;
 };
 
-// While it lives, the calling thread works for this presence.
-class AsPresent {
+// While it lives, the calling thread works for this run.
+class UseActiveRun {
  public:
-  explicit AsPresent(const Presence* presence) : before_(std::exchange(thread_state().presence, presence)) {}
-  ~AsPresent() { thread_state().presence = before_; }
-  AsPresent(const AsPresent&) = delete;
-  AsPresent& operator=(const AsPresent&) = delete;
+  explicit UseActiveRun(const ActiveRun* active_run) : before_(std::exchange(thread_state().active_run, active_run)) {}
+  ~UseActiveRun() { thread_state().active_run = before_; }
+  UseActiveRun(const UseActiveRun&) = delete;
+  UseActiveRun& operator=(const UseActiveRun&) = delete;
 
  private:
-  const Presence* before_;
+  const ActiveRun* before_;
 };
 
 // Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena
