@@ -65,7 +65,8 @@ std::unique_ptr<Kernel> make_channel_shuffle(int64_t groups) {
   return make_kernel([groups](Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     if (shape.rank() < 2 || shape[1] % groups != 0)
-      return fail(to_string(shape) + " has no channels for " + std::to_string(groups) + " groups");
+      return fail("the channels of " + to_string(shape) + " cannot be divided into " + std::to_string(groups) +
+                  " groups");
     const bool blocked = inputs[0].format == Format::kBlocked && inputs[0].stored() / shape[0] <= INT32_MAX;
     Plan plan = blocked ? plan_blocked(shape, groups) : plan_dense(shape, groups);
     if (blocked) keep_format(plan, inputs);

@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     const Shape image = inputs[0].shape, grid = inputs[1].shape;
     if (image.rank() < 3 || grid.rank() != image.rank() || grid[0] != image[0] ||
         grid[grid.rank() - 1] != image.rank() - 2)
-      return fail("a grid of shape " + to_string(grid) + " for an image of shape " + to_string(image));
+      return fail("a grid of shape " + to_string(grid) + " does not fit an image of shape " + to_string(image));
     Shape to{image[0], image[1]};
     for (int d = 1; d + 1 < grid.rank(); ++d) to.push_back(grid[d]);
     if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
@@ -228,8 +228,8 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
     const std::vector<int64_t> size = integers(inputs[1]);
     const auto dimensions = static_cast<int64_t>(size.size()) - 2;
     if ((dimensions != 2 && dimensions != 3) || !(inputs[0].shape == Shape{size[0], dimensions, dimensions + 1}))
-      return fail("theta of shape " + to_string(inputs[0].shape) + " for a size of " + std::to_string(size.size()) +
-                  " extents");
+      return fail("theta of shape " + to_string(inputs[0].shape) + " does not fit a size of " +
+                  std::to_string(size.size()) + " extents");
     Shape to{size[0]};
     for (size_t d = 2; d < size.size(); ++d) to.push_back(size[d]);
     to.push_back(dimensions);

@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
     const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
     if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) ||
         image[2] == 0 || image[3] == 0)
-      return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
+      return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
     return make_plan({{rois[0], image[1], a.height, a.width}}, [a](Tensors in, Tensors out) {
       return dispatch<Floats>(in[0].dtype,
                               [&](auto tag) { return roi_align<typename decltype(tag)::type>(a, in, out); });
@@ -193,7 +193,7 @@ std::unique_ptr<Kernel> create_pool(const Node& node) {
       [pooled = node.ints("pooled_shape"), scale = node.attr("spatial_scale", 1.0f)](Tensors inputs) -> Plan {
         const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
         if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 5)
-          return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
+          return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
         return make_plan({{rois[0], image[1], pooled[0], pooled[1]}}, [=](Tensors in, Tensors out) {
           return dispatch<Floats>(in[0].dtype, [&](auto tag) {
             return max_roi_pool<typename decltype(tag)::type>(in, out, pooled[0], pooled[1], scale);
@@ -238,7 +238,7 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
       if (input.present() && !known(input)) return deferred();
     const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
     if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1])
-      return fail("boxes of shape " + to_string(boxes) + " for scores of shape " + to_string(scores));
+      return fail("boxes of shape " + to_string(boxes) + " do not fit scores of shape " + to_string(scores));
     const auto number = [&](size_t slot, double fallback) {
       const Tensor t = at(inputs, slot);
       return t.present() && t.shape.elements() > 0 ? scalar(t) : fallback;

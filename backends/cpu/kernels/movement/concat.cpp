@@ -64,7 +64,8 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
     for (const Tensor& input : inputs) {
       Shape others = input.shape;
       if (others.rank() == to.rank()) others[axis] = to[axis];
-      if (!(others == to)) return fail("shapes " + to_string(to) + " and " + to_string(input.shape) + " do not join");
+      if (!(others == to))
+        return fail("shapes " + to_string(to) + " and " + to_string(input.shape) + " cannot be concatenated");
       extents.push_back(input.shape[axis]);
       total += input.shape[axis];
     }

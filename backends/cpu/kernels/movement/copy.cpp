@@ -55,7 +55,7 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
     for (int64_t extent : wanted)
       if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
     const auto to = broadcast_shape(shapes);
-    if (!to) return fail("shape " + to_string(shapes[0]) + " does not expand to " + to_string(shapes[1]));
+    if (!to) return fail("shape " + to_string(shapes[0]) + " cannot be expanded to " + to_string(shapes[1]));
     const Broadcast<1> walk(*to, {shapes[0]});
     return plan_copy(inputs[0], *to, walk.extents, walk.strides[0]);
   });
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> repeats = integers(inputs[1]);
     if (static_cast<int>(repeats.size()) != from.rank())
-      return fail(std::to_string(repeats.size()) + " repeats for shape " + to_string(from));
+      return fail(std::to_string(repeats.size()) + " repeats do not fit shape " + to_string(from));
     const Shape dense = strides_of(from);
     Shape to;
     std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and what is repeated
@@ -75,7 +75,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
       if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent))
-        return fail("repeats cannot be " + std::to_string(repeat));
+        return fail("the repeat " + std::to_string(repeat) + " is negative or too large");
       to.push_back(extent);
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
@@ -110,7 +110,7 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
-      if (step == 0) return fail("a step is 0");
+      if (step == 0) return fail("steps must not be 0");
       // From the end where negative, then within what the direction can reach.
       const auto bounded = [&](int64_t position) {
         if (position < 0) position = position < -extent ? -1 : position + extent;

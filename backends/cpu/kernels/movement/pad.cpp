@@ -43,7 +43,7 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)], right = after[static_cast<size_t>(d)];
     if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
-      return fail("pads of 2^31 and more");
+      return fail("pads of 2^31 and more are not supported");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
   }
@@ -119,7 +119,8 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
     std::vector<int64_t> before(static_cast<size_t>(from.rank())), after(before);
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
-      if (wanted[i] < 0 || wanted[i] > INT32_MAX) return fail("an extent of " + std::to_string(wanted[i]));
+      if (wanted[i] < 0 || wanted[i] > INT32_MAX)
+        return fail("the extent " + std::to_string(wanted[i]) + " is negative or too large");
       const int64_t more = wanted[i] - from[axis];
       before[static_cast<size_t>(axis)] = more / 2;  // the odd one is added or taken at the end
       after[static_cast<size_t>(axis)] = more - more / 2;

@@ -127,7 +127,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (!known(inputs[1])) return deferred();
     const int64_t k = *inputs[1].as<int64_t>();
     if (k < 0 || k > shape[axis])
-      return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));
+      return fail("k is " + std::to_string(k) + ", but the axis has " + std::to_string(shape[axis]) + " elements");
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;

@@ -95,7 +95,7 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   b.inner = x.rank() > 2 ? x.elements(2, x.rank()) : 1;
   for (size_t i = 1; i < 5; ++i) {
     if (inputs[i].shape.elements() != b.channels) {
-      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + " for " +
+      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + ", which do not fit " +
                   std::to_string(b.channels) + " channels");
     }
   }

@@ -147,8 +147,8 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
         return fail("the image has too many windows");
     }
     if (from[2] != windows || from[1] % blocks != 0)
-      return fail("an input of shape " + to_string(from) + " for " + std::to_string(windows) + " windows of " +
-                  std::to_string(blocks));
+      return fail("an input of shape " + to_string(from) + " does not fit " + std::to_string(windows) + " windows of " +
+                  std::to_string(blocks) + " elements");
     Shape to{from[0], from[1] / blocks};
     for (int64_t extent : image) to.push_back(extent);
     return make_plan({to}, [spans, planes = to[0] * to[1]](Tensors in, Tensors out) {

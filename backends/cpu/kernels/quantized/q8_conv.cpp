@@ -436,7 +436,7 @@ class Q8MatMul final : public Kernel {
   Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &a = inputs[0].shape, &b = inputs[1].shape;
     if (a.rank() < 1 || b.rank() != 2 || a[a.rank() - 1] != b[transposed_ ? 1 : 0])
-      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit");
+      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit each other");
     const int64_t k = a[a.rank() - 1], n = b[transposed_ ? 0 : 1];
     Problem problem;
     problem.shape = a;

@@ -224,7 +224,8 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
     if (auto why = check_quantization(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1))
       return fail(*why);
     if (Tensor bias = pick(inputs, kSlots.bias); bias.present() && bias.shape.elements() != size->out_channels)
-      return fail("the bias has extents " + to_string(bias.shape));
+      return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(size->out_channels) +
+                  " channels");
     return make_plan({window->output_shape(size->batch, size->out_channels)},
                      [s = *size, win = *window](Tensors in, Tensors out) {
                        PerChannel<int32_t> x_zero(pick(in, kSlots.x_zero), 0);

@@ -77,7 +77,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
     if (wanted.shape.elements() != 1) return fail("dft_length is not a scalar");
     length = integers(wanted)[0];
   }
-  if (length < 1 || length > INT32_MAX) return fail("dft_length is " + std::to_string(length));
+  if (length < 1 || length > INT32_MAX) return fail("dft_length " + std::to_string(length) + " is out of range");
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
@@ -167,7 +167,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
       return fail("a signal of shape " + to_string(from) + " is neither real nor complex");
     if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
-      return fail("frame_step and frame_length are scalars");
+      return fail("frame_step and frame_length must be scalars");
     if (!window.present() && !wanted.present()) return fail("neither window nor frame_length is given");
     const int64_t step = integers(inputs[1])[0],
                   length = wanted.present() ? integers(wanted)[0] : window.shape.elements();
