@@ -43,7 +43,7 @@ class QuantizedFusion {
     std::optional<Activation> activation;
     Quantization result;
   };
-  // Real numbers that quantized values stand for.
+  // A dequantized value: its quantized form, with scale and zero point.
   struct QuantizedValue {
     uint32_t value;  // the quantized values
     Quantization quantization;
@@ -87,7 +87,7 @@ class QuantizedFusion {
 
   // ---- what is known of the operands
 
-  // Of the quantized values `value`, where there is one known scale and zero point.
+  // The quantization of `value`, if its scale and zero point are single known numbers.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
     const std::optional<float> scale = g_.known_scalar(scale_value);
     if (!is_byte(g_.value(value).dtype) || !scale || !std::isnormal(*scale) || *scale < 0) return std::nullopt;
@@ -143,12 +143,12 @@ class QuantizedFusion {
         result.zero = z;
       }
     }
-    // What is left fits eight bits with a sign.
+    // The weights minus their zero point fit in int8.
     if (result.zero != (w.dtype == BP_DTYPE_INT8 ? 0 : 128)) return std::nullopt;
     return result;
   }
 
-  // A known vector of real numbers, perhaps as quantized values.
+  // A known vector of real numbers, which may be stored as quantized values.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);
@@ -254,7 +254,8 @@ class QuantizedFusion {
     return true;
   }
 
-  // A convolution whose quantized values `a` only the sum reads, as the numbers `real`, computes that too.
+  // Fuses the sum into the convolution that computes its operand `a`, if the sum is the only reader of `a`
+  // (dequantized: `real`).
   bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
@@ -291,7 +292,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // What only moves elements moves quantized values as well, if they stand for the same numbers before and behind it.
+  // Operators that only move elements work on quantized values too, if input and output have the same quantization.
   bool move(const Chain& chain) {
     Call& call = g_.call(chain.head);
     const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
@@ -352,7 +353,7 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // fp32 values that nothing reads any more, for all readers take the quantized values.
+  // fp32 values without readers, because all of them use the quantized values now.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {
@@ -391,14 +392,14 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
-  // A convolution of quantized values: its node's call, the one that does it now, and what it computes.
+  // A fused convolution: the call of its node, the call that computes it now, and the parameters.
   struct Q8Conv {
     uint32_t head, call;
     Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, Q8Conv> convs_;  // by the quantized values that they make
+  std::map<uint32_t, Q8Conv> convs_;  // by their result (quantized values)
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks of quantized values with DequantizeLinear and QuantizeLinear around each operator, against the reference
-// mode, which computes on the numbers: a sum near the middle between two quantized values may fall to either side,
-// nothing more.
+// mode, which computes in fp32: only sums near the middle between two quantized values may be rounded differently.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -298,7 +297,7 @@ TEST_P(OnCodes, GivesTheCodesOfTheReference) {
     }
     float least = b[0], most = b[0];
     for (float v : b) least = std::min(least, v), most = std::max(most, v);
-    EXPECT_GT(most - least, 10 * GetParam().step);  // or it shows nothing
+    EXPECT_GT(most - least, 10 * GetParam().step);  // otherwise the comparison proves nothing
   }
 }
 

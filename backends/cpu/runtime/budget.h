@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a device may hold: weights in its own layout, arenas, what runs allocate. The caller's tensors are not
-// counted.
+// How many bytes a device may hold: packed weights, arenas, allocations of runs. The caller's tensors are not counted.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,7 @@ class Budget {
     if (used_.fetch_add(bytes, std::memory_order_relaxed) > limit_ - bytes) refuse(bytes);
   }
   void give(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // As `take`, for memory that is not counted.
+  // Throws as `take` does, without counting the bytes.
   void check(int64_t bytes) const {
     if (used() > limit_ - bytes) throw_beyond(bytes);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of the host as values, and back.
+// Converts containers of the host to values and back.
 #pragma once
 
 #include "backplane/host.h"

@@ -42,8 +42,8 @@ class DenseStep final : public Step {
 
  private:
   struct Operand {
-    std::unique_ptr<Step> step;      // null: used as it is
-    Format format = Format::kDense;  // as the inner step has it
+    std::unique_ptr<Step> step;      // null: no reorder is needed
+    Format format = Format::kDense;  // that the inner step needs
     int64_t offset = 0;
   };
   Operand reordered(const Shape& shape, Format from, Format to) {

@@ -100,7 +100,7 @@ bool Executor::written_in_place(uint32_t output) const {
   return location.place == Place::kOutput && location.index == output;
 }
 
-// Asks for the memory of outputs that steps write directly.
+// Requests memory for the outputs that steps write directly.
 void Executor::place_outputs(Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   for (uint32_t o = 0; o < graph.output_count; ++o) {
@@ -134,7 +134,7 @@ void Executor::resolve() {
   }
 }
 
-// A value that is there before or after the static steps.
+// A value that is available before or after the static steps.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
@@ -167,7 +167,7 @@ void Executor::run_static(const RunContext& context) {
 void Executor::run_deferred(Outputs& outputs, const RunContext& context) {
   values_.resize(schedule_->values.size());
   for (uint32_t v = 0; v < values_.size(); ++v) values_[v] = value_of(v);
-  // A container that is handed over is this run's alone: then it can be changed in place.
+  // Containers are moved out, so that they have one owner and can be modified in place.
   for (uint32_t i = 0; i < program_.graph().input_count; ++i) {
     if (inputs_[i].kind != BP_KIND_TENSOR) inputs_[i].elements = nullptr;
   }
@@ -188,9 +188,9 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
-  // As before the run, when values are not there yet: what can be planned so holds for all values.
+  // Plan without values first, as before the run: such a plan is valid for all values.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until the plan is made: that may be ended
+  planned.by_extents = false;  // until the plan is made, which may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);
@@ -250,7 +250,8 @@ void Executor::run_deferred_at(uint32_t index, const Call& call, Outputs& output
   }
 }
 
-// A graph output is written where the run wants it, everything else lies in memory of its own until its last use.
+// A graph output is written to the memory that the run provides; other values have memory of their own until their last
+// use.
 void Executor::place_deferred(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   Tensor& tensor = values_[value].tensor;

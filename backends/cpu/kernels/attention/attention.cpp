@@ -21,7 +21,7 @@ struct AttentionAttributes {
   int64_t observed;  // qk_matmul_output_mode
 };
 
-// Positions of a mask [batch, heads, queries, keys] that may lack leading dimensions, have extents of 1, and end early.
+// Strides of a mask that broadcasts to [batch, heads, queries, keys] and may have fewer keys.
 struct MaskView {
   std::array<int64_t, 3> strides{};
   int64_t keys = 0;
@@ -58,7 +58,7 @@ void add_mask(const MaskView& view, const Tensor& mask, int64_t offset, C* row, 
   for (int64_t j = view.keys; j < n; ++j) row[j] = kNever;
 }
 
-// [batch, heads, past + length, size] of what was and what is new, element by element as bytes.
+// Copies the past, then the new rows, into present [batch, heads, past + length, size].
 void join_cache(const Tensor& past, const Tensor& fresh, bool packed, const Tensor& present) {
   const int64_t heads = present.shape[1], total = present.shape[2];
   const int64_t before = past.present() ? past.shape[2] : 0, length = total - before;
@@ -81,7 +81,7 @@ struct Sized {
   AttentionSize size{};
   int64_t past = 0;
   bool packed = false;
-  bool plain = false;  // by the definition
+  bool plain = false;  // computed as the operator is defined, for reference mode
   MaskView mask;
 };
 
@@ -136,7 +136,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   store_result(out[0], y_store);
 }
 
-// What one of Q, K and V holds.
+// The extents of Q, K or V.
 struct Heads {
   int64_t batch, heads, length, size;
 };

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kTile = 128;  // queries whose scores are held at once
 
-// A tensor of four dimensions seen in some order; a stride of 0 repeats.
+// A view of a tensor of four dimensions in another order; a stride of 0 repeats.
 struct View {
   std::array<int64_t, 4> extents, strides;
 

@@ -53,12 +53,13 @@ struct GroupQuery {
   int64_t cache_floats() const { return product({size.batch, size.kv_heads, size.kv_length, size.head_size}); }
 };
 
-// Keys or values of all tokens, as the node gives them back and as attention reads them. Offsets are in elements.
+// Keys or values of all tokens: `present` is the output of the node, `floats` what attention reads. Offsets are in
+// elements.
 struct Cache {
   Tensor past, present;  // either may be absent
-  float* floats;         // those of `present`, where it holds such
+  float* floats;         // of `present` itself, where its type is FLOAT
 
-  // What there was of a head: `count` elements at `kept` of the past.
+  // Copies what the past has of a head: `count` elements from `kept` on.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
     if (past.dtype == BP_DTYPE_FLOAT)
@@ -68,7 +69,7 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Once the new elements [first, last) of a head are floats; those up to `capacity` are 0.
+  // Called when the new elements [first, last) of a head are in `floats`: zeroes those up to `capacity`.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;
@@ -92,7 +93,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* cosine = o.rotates ? as_compute(in[kCosine], cosine_store) : nullptr;
   const float* sine = o.rotates ? as_compute(in[kSine], sine_store) : nullptr;
 
-  // Where the new tokens of a batch begin. A first prompt begins at 0, however long each batch is.
+  // The position of the first new token of each batch. For a first prompt that is 0, whatever the length of the batch.
   const int64_t total = scalar(in[kTotal]) > 0 ? static_cast<int64_t>(scalar(in[kTotal])) : 0;
   const bool prompt = s.q_length == total;
   std::vector<int64_t> begins(static_cast<size_t>(s.batch));

@@ -17,13 +17,13 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 struct Options {
   int64_t heads;
-  float scale, masked;  // masked: added to scores of keys that the mask leaves out
+  float scale, masked;  // masked: is added to the scores of masked keys
   bool causal;
   std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
 };
 
-// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves
-// a key out.
+// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks
+// a key.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
 
@@ -46,15 +46,15 @@ struct KeyMask {
   }
 };
 
-// What both operators have in common once there are queries, keys and values.
+// What both operators do with queries, keys and values.
 struct MultiHead {
   Options options;
   AttentionSize size{};
-  int64_t past = 0;  // keys in front of the new ones
+  int64_t past = 0;  // keys before the new ones
   KeyMask mask;
-  std::array<int64_t, 2> bias_strides{};  // of batches and heads of the scores' addend
+  std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head
 
-  // The addend's extents are those of the scores, or 1 for batches and heads.
+  // attention_bias has the extents of the scores, or 1 for batch and heads.
   bool fit_bias(const Tensor& bias) {
     if (!bias.present()) return true;
     const Shape& b = bias.shape;
@@ -88,7 +88,8 @@ struct MultiHead {
   }
 };
 
-// Keys or values of all positions, [batch, heads, past + length, width]: what was, then rows of packed heads.
+// Keys or values of all positions, [batch, heads, past + length, width]: the past, then the new rows, which have the
+// heads side by side.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to) {
   const AttentionSize& s = m.size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and steps made of lambdas: what an operator remembers are its captures.
+// Kernels and steps made of lambdas: what an operator keeps is in their captures.
 //
 //   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …
@@ -28,7 +28,7 @@ template <class Run>
 class FunctionStep final : public Step {
  public:
   FunctionStep(Run run, StepTraits traits) : run_(std::move(run)), traits_(traits) {}
-  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and answers nothing or an optional failure.
+  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and returns nothing or an optional failure.
   std::optional<std::string> run(Tensors inputs, Tensors outputs, void* scratch) const override {
     auto call = [&] {
       if constexpr (std::is_invocable_v<const Run&, Tensors, Tensors>)
@@ -64,8 +64,8 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   return plan;
 }
 
-// For a step that goes through the stored elements of input 0 in any order: it reads and writes the format that
-// the input has.
+// For elementwise steps, for which the order of the elements does not matter: they read and write the format that input
+// 0 has.
 inline void keep_format(Plan& plan, Tensors inputs) {
   plan.input_formats.assign(inputs.size(), Format::kDense);
   plan.input_formats[0] = plan.output_format = inputs[0].format;

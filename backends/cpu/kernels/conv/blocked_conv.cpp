@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Single places of an image read one long row.
+// For pointwise convolutions an image is one long row.
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
@@ -44,8 +44,8 @@ std::vector<TilePlace> cut_row(const Window& w) {
   return tiles;
 }
 
-// Where the input channels of an image lie, in floats, in the order in which the groups have them, if that is not the
-// order in which they come.
+// The offsets, in floats, of the input channels of an image in the order after the channel shuffle; empty without a
+// shuffle.
 std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
   std::vector<int32_t> at;
@@ -67,11 +67,11 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
     return "its weights are not known";
   if (size.in_channels < lanes) return "it has few input channels";
   if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
-  // Channels out of order are found in a list, and only where neighbouring places are read.
+  // Shuffled channels are addressed by a list of offsets, which kernels support only for stride 1.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its channels are shuffled";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  // A tap may miss the first and the last place of a tile, no others.
+  // At most the first and the last position of a tile may read outside of the input.
   if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)

@@ -7,7 +7,7 @@
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Clang wants the instruction set in the declaration of each function with such instructions, and does without.
+// Clang requires the instruction set in the declaration of each function with such instructions; it gets plain code.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define AVX2_ASSEMBLY
 #endif
@@ -18,7 +18,8 @@ namespace {
 
 constexpr int64_t kLineFloats = 16;  // of a cache line
 
-// What a tile is for: inputs of places at 0, kStride, 2 · kStride … With kAvx2 it has 16 registers of 8 lanes.
+// The shape of a tile: its positions read inputs 0, kStride, 2 · kStride … With kAvx2 there are 16 registers of 8
+// lanes.
 template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
 struct Kind {
   static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;
@@ -27,12 +28,12 @@ struct Kind {
   using Sums = Lanes[kBlocks * kPlaces];
 };
 
-// A tile's input channels: whole blocks, any others, or those of a list.
+// How a tile reads its input channels: whole blocks, parts of blocks, or by a list of offsets.
 enum class Channels { kWhole, kSome, kListed };
 
 #ifdef AVX2_ASSEMBLY
-// The two or three instructions of one place in the order that needs one register: left to itself, GCC 12 moves loads
-// up until registers run out, and copies sums for a quarter of all instructions.
+// The two or three instructions of one position, in an order that needs one register: GCC 12 would move loads up until
+// registers run out, and spend a quarter of all instructions on copies of sums.
 template <class K>
 [[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
                                              typename K::Lanes& second) {
@@ -47,8 +48,8 @@ template <class K>
 }
 #endif
 
-// One input channel of one tap at the places [kFirst, kLast): each vector of weights is loaded once for all of them,
-// each input once for all blocks.
+// One input channel of one tap at the positions [kFirst, kLast): each vector of weights is loaded once for all
+// positions, each input once for all blocks.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
                                                const float* w) {
@@ -70,8 +71,8 @@ template <class K, int kFirst, int kLast>
   }
 }
 
-// One tap of `count` input channels of one block. A whole block is unrolled, and what is ahead is fetched once for all
-// of its channels: with short vectors the number of instructions is what limits a tile.
+// One tap of `count` input channels of one block. A whole block is unrolled, with one prefetch for all of its channels:
+// with short vectors the number of instructions limits a tile.
 template <class K, Channels kChannels, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
                                            const int32_t* channel_at, int64_t count, const float* w,
@@ -102,7 +103,7 @@ template <class K, Channels kChannels>
     return;
   }
   const int64_t step = count * K::kBlocks * K::kLanes;
-  // Taps that miss neither place, or both, lie between those that miss one.
+  // The columns between `low` and `high` read inside the input at both ends of the tile, or at neither.
   const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
   for (int64_t row = t.row_first; row < t.row_last; ++row) {
     const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
@@ -124,8 +125,9 @@ template <class K, Channels kChannels>
   }
 }
 
-// Blocks of input channels outside taps: what neighbouring taps read is read again at once. Blocks of a large image lie
-// a multiple of a page apart and share places in the nearest cache.
+// Blocks of input channels are the outer loop, taps the inner one: neighbouring taps read the same input again at once.
+// The blocks of a large image are a multiple of a page apart, so they would evict each other from the first-level
+// cache.
 template <class K, Channels kChannels>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
@@ -161,7 +163,7 @@ template <class K, Channels kChannels>
   }
 }
 
-// So many sums as registers hold next to the weights and an input: 32 of 16 lanes, 16 of 8.
+// As many sums as fit in the registers next to the weights and an input: 32 registers of 16 lanes, 16 of 8.
 template <int kLanes>
 inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
 
@@ -179,7 +181,7 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels>(t);
 }
 
-// A function for each kind of channels: in one for all, GCC copies sums from register to register between its loops.
+// A function for each way of reading channels: in a common one, GCC copies sums between registers from loop to loop.
 template <int kBlocks, int kPlaces, int kStride>
 void run_16(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;

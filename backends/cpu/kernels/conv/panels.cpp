@@ -12,13 +12,13 @@ namespace backplane::cpu {
 
 namespace {
 
-// Weights that stay in the second cache in addition to those that are fetched next and the input: 192 KB of 1 MB.
-// Virtual machines may report larger caches than there are.
+// Bytes of weights that fit in the second-level cache next to the input and the weights that are prefetched: 192 KB of
+// 1 MB. (Virtual machines may report larger caches than they have.)
 int64_t chunk_bytes() {
   return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
 }
 
-// Blocks go in pairs where two groups' channels do not make both much longer.
+// Blocks are paired unless that adds many input channels of other groups to both.
 std::vector<OutBlocks> pair_blocks(const ConvSize& size, int64_t taps) {
   const int64_t lanes = channel_block(), in_group = size.in_channels / size.groups;
   const int64_t out_group = size.out_channels / size.groups, all = blocks_of(size.out_channels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known weights as tiles (kernels/conv/conv_tile.h) read them: for each one or two blocks of output channels a panel,
-// in chunks of input channels that stay in the second cache. Within a block of input channels: [tap][input
+// in chunks of input channels that stay in the second-level cache. Within a block of input channels: [tap][input
 // channel][output channel].
 #pragma once
 
@@ -20,7 +20,7 @@ struct OutBlocks {
   int64_t weights_at;  // in floats
 };
 
-// Whole blocks that hold so many channels.
+// The number of blocks that hold so many channels.
 int64_t blocks_of(int64_t channels);
 
 class Panels {

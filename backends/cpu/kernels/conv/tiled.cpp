@@ -11,9 +11,9 @@ namespace backplane::cpu {
 
 namespace {
 
-// Places of a strip: its input stays in the nearest caches while all output blocks are computed.
+// Positions of a strip: its input stays in the caches of the core while all output blocks are computed.
 constexpr int64_t kStripPlaces = 56;
-// Microseconds at the nominal rate that are worth a task of their own.
+// The least work of a task, in microseconds at the nominal rate.
 constexpr double kTaskTime = 2.048;
 
 class TiledStep final : public Step {
@@ -69,20 +69,20 @@ class TiledStep final : public Step {
   }
 
  private:
-  // Threads take different output channels where weights are more than what they are multiplied with, else different
-  // strips of places: the other one of the two is read by all threads.
+  // Threads compute different output channels where the weights are larger than the input, else different strips of
+  // positions: the smaller of the two is read by all threads.
   void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
     if (!by_channels_)
       strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
     else if (groups % threads != 0 && groups < 8 * threads)
-      strips_ = std::min<int64_t>(tiles, 2);  // so that all have as much to do
+      strips_ = std::min<int64_t>(tiles, 2);  // so that all have the same amount of work
   }
 
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
 
-  // The first place of a tile, or the place behind the last tile.
+  // The first position of a tile; for the tile count, the end of the last tile.
   int64_t place_of(int64_t tile) const {
     const auto in_row = static_cast<int64_t>(work_.tiles.size());
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;

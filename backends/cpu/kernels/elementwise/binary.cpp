@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// One innermost row. Strides are 0 or 1 but for rare layouts. Types that models compute with get a loop for each case.
+// One innermost row. Strides are 0 or 1 but for rare layouts. The types that models use most have a loop for each case.
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
@@ -96,8 +96,8 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
-// How two operands are read where one of them is blocked and has the extents of the result; the other one has these
-// too, or one number for each channel, or one at all. Nothing where they are not like that.
+// How two operands are read where one of them is blocked and has the extents of the result, and the other one has these
+// too, or one number for each channel, or a single one. Nothing in other cases.
 struct BlockedOperands {
   std::vector<Format> input_formats;
   Broadcast<2> walk;
@@ -183,7 +183,7 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- any number of inputs: the result takes in one after the other
+// ---- any number of inputs, accumulated one after the other
 // ----------------------------------------------------
 
 // The sum of `count` inputs becomes their mean.
@@ -301,7 +301,7 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
-// ---- Pow: the base's type is the result's, the exponent's is its own
+// ---- Pow: base and result have one type, the exponent may have another
 // ---------------------------------------------------
 
 template <class T>

@@ -66,7 +66,7 @@ Plan plan_unary(Tensors inputs, const Loop& loop) {
   return plan;
 }
 
-// A formula is either a value (a lambda without captures) or a class that reads its attributes from the node.
+// A formula is a lambda without captures, or a class that reads its attributes from the node.
 template <class Formula, class Types, class Result>
 std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
   const Loop loop = dispatch<Types>(node.input_type(0).dtype, [&](auto tag) -> Loop {
@@ -98,7 +98,7 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 
 // ---- formulas with attributes --------------------------------------------------------------------------------------
 
-// e^x - 1; of floats below 0 through the tangent, in loops that become vectors.
+// e^x - 1; of floats below 0 by tanh, so that loops vectorize.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
     const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays
@@ -244,14 +244,14 @@ constexpr auto kAbsolute = []<class T>(T x) -> T {
   else
     return x < 0 ? kNegate(x) : x;
 };
-constexpr auto kLogistic = [](auto x) {  // exp of a negative number alone: no overflow
+constexpr auto kLogistic = [](auto x) {  // exp of negative numbers only: no overflow
   const auto e = std::exp(-std::fabs(x));
   return (x < 0 ? e : decltype(e)(1)) / (1 + e);
 };
 constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
-// The row with a loop over floats that the compiler could turn into vectors (kernels/simd/vector_math.h).
+// The row with a vectorized loop over floats (kernels/simd/vector_math.h).
 template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
   std::shared_ptr<const Kernel> definition = kPlain.create(node);

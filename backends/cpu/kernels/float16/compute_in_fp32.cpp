@@ -40,7 +40,7 @@ FloatBlock floats_of(const Tensor& fp16) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-// Known weights as floats, kept with the node: always at one address, by which kernels find what they made of them.
+// Known weights as floats, kept with the node. Their address never changes: kernels look up their packed copies by it.
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& fp16) {
@@ -103,7 +103,8 @@ class Fp32Kernel final : public Kernel {
  private:
   bool keeps(size_t input) const { return input < 32 && (weights_ >> input & 1) != 0; }
 
-  // Null where operands are broadcast otherwise than one element, or are small enough to be taken whole.
+  // Null where an operand is broadcast and has more than one element, or where all are small enough to be converted as
+  // a whole.
   std::unique_ptr<Step> piecewise(const PlanContext& context, std::span<const Tensor> inputs,
                                   std::span<const Tensor> floats, const std::vector<Operand>& operands,
                                   const Shape& shape) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of 16-bit floats, computed by the kernel for FLOAT: what comes in is converted, what goes out is rounded
-// once. Known weights are converted once.
+// Operators of 16-bit floats, computed by the kernel for FLOAT: inputs are converted, results are rounded once. Known
+// weights are converted once.
 #pragma once
 
 #include "runtime/row.h"

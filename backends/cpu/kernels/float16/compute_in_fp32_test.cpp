@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of 16-bit floats against the same ones of FLOAT with the same numbers, by their definition, rounded once.
+// Operators of 16-bit floats against those of FLOAT in reference mode on the same numbers, rounded once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ float rounded(bp_dtype_t dtype, float x) {
   return dtype == BP_DTYPE_FLOAT16 ? float{Half(x)} : dtype == BP_DTYPE_BFLOAT16 ? float{BFloat16(x)} : x;
 }
 
-// Numbers between -1 and 1 that both types have.
+// Numbers between -1 and 1 that both 16-bit types represent exactly.
 Floats noise(const Extents& extents, uint32_t seed) {
   int64_t count = 1;
   for (int64_t extent : extents) count *= extent;
@@ -168,7 +168,7 @@ HostTensor run(const Case& test, bp_dtype_t dtype, const char* reference, const 
   Compiled program(plugin, network.graph());
   const HostTensor x = tensor(dtype, test.input, noise(test.input, 99));
   program.run({x});
-  const Outcome outcome = program.run({x});  // again, with what the first run has kept
+  const Outcome outcome = program.run({x});  // again, with the weights that the first run converted
   EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
   return outcome.outputs.at(0);
 }
@@ -191,7 +191,7 @@ TEST_P(ComputeInFp32, RoundsOnce) {
 INSTANTIATE_TEST_SUITE_P(Operators, ComputeInFp32, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
-// Vectors of conversions, and what is left behind the last whole one.
+// Vectorized conversions, and the elements after the last whole vector.
 TEST(Float16Arrays, AreCastLikeSingleElements) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   constexpr int64_t kCount = 65536 - 3;

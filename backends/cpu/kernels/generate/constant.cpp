@@ -14,7 +14,7 @@ namespace {
 // ---- Constant, ConstantOfShape
 // ---------------------------------------------------------------------------------------------
 
-// A tensor that came as an attribute: a copy, so that nothing of the graph is needed later.
+// A copy of a tensor attribute, so that the graph is not needed later.
 struct Value {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   Shape shape;
@@ -70,7 +70,7 @@ std::optional<Value> fill_value(const Node& node) {
   const auto* attribute = node.find("value");
   auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &kZero) : tensor_attribute(node, attribute);
   if (!value || value->shape.elements() != 1) return std::nullopt;
-  if (kPackedTypes >> value->dtype & 1) {  // one byte full of it, to be repeated as it is
+  if (kPackedTypes >> value->dtype & 1) {  // a byte filled with the element, to be repeated
     const uint8_t element = load_bits(value->bytes.data(), bits_of(value->dtype), 0);
     const std::vector<uint8_t> repeated(8, element);
     pack(value->dtype, repeated.data(), value->bytes.data(), 8 / bits_of(value->dtype));

@@ -22,7 +22,7 @@ struct Align {
   double spatial_scale;
 };
 
-// Four neighbours of a position and their weights, already limited to the image.
+// The four neighbours of a position, clamped to the image, and their weights.
 struct Bilinear {
   int64_t at[4] = {0, 0, 0, 0};
   double weight[4] = {0, 0, 0, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize. Each axis is resampled by itself: a result position is a weighted sum of a few input positions (its taps),
-// and the taps of an axis are found once while planning. Nearest has one tap of weight 1 and moves elements of any
+// Resize. Each axis is resampled separately: a result position is a weighted sum of a few input positions (its taps),
+// and the taps of an axis are computed once, while planning. Nearest has one tap of weight 1 and moves elements of any
 // type.
 #include <cmath>
 #include <cstring>
@@ -90,7 +90,8 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
     case Coordinates::kHalfPixel:
       return half_pixel;
     case Coordinates::kHalfPixelSymmetric:
-      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that places on a pixel are exactly there.
+      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that coordinates that coincide with a pixel are
+      // exact.
       return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
     case Coordinates::kPytorchHalfPixel:
       return axis.to > 1 ? half_pixel : 0;
@@ -136,7 +137,8 @@ double cubic_weight(double distance, double a) {
 Taps taps_of(const Axis& axis, const Attributes& a) {
   Taps taps;
   const double reach = a.filter == Filter::kCubic ? 2 : 1;
-  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // a filter wider than the step between results
+  const double stretch =
+      a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // antialiasing widens the filter when shrinking
   const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
   require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
@@ -202,7 +204,7 @@ CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights,
   }
 }
 
-// A row whose every result has two taps; one of weight 0 is not looked at.
+// A row where each result has two taps. A second tap of weight 0 is ignored, even if its input is NaN.
 CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const int32_t* second,
                                   const float* first_weight, const float* second_weight, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -211,7 +213,7 @@ CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const in
   }
 }
 
-// Floats: whole rows where the axis is not the innermost, else pairs of taps side by side.
+// Floats: weighted sums of whole rows where the axis is not the innermost, else of pairs of elements in a row.
 void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
                      int64_t inner) {
   const auto count = static_cast<int64_t>(taps.count);
@@ -322,7 +324,7 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
 // ---- planning
 // ------------------------------------------------------------------------------------------------------------
 
-// Reads scales or sizes and the region into one Axis for each dimension; an error text where they cannot be.
+// Reads scales or sizes and the region into one Axis for each dimension; an error text where they are invalid.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
   const Shape& shape = inputs[0].shape;
   std::vector<int64_t> axes = a.axes;

@@ -20,9 +20,9 @@ namespace backplane::cpu {
 namespace {
 
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
-constexpr int64_t kPlacesTogether = 32;  // of a convolution of each channel by itself
+constexpr int64_t kPlacesTogether = 32;  // of a depthwise convolution
 
-// A convolution over 8-bit integers with their channels last.
+// A convolution of 8-bit integers in channels-last layout.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
@@ -33,8 +33,8 @@ struct ConvIntegerWork {
   int64_t out_group() const { return size.out_channels / size.groups; }
   int64_t taps() const { return window.kernel_size(); }
 
-  // Calls tap(t, at) for each tap of a place that lies within the image, `at` being its place there, and miss(t) for
-  // the others.
+  // Calls tap(t, at) for each tap of an output position that reads position `at` of the image, and miss(t) for taps in
+  // the padding.
   template <class Tap, class Miss>
   void each_tap(int64_t place, const Tap& tap, const Miss& miss) const {
     const Window& w = window;
@@ -58,7 +58,8 @@ struct ConvIntegerWork {
     }
   }
 
-  // What is done to the sums of some places, [places, n] from channel `first` on, and where they go: y is one image.
+  // Scales the sums of some positions, [positions, n] for the channels from `first` on, and stores them in y, which is
+  // one image.
   void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
@@ -67,7 +68,7 @@ struct ConvIntegerWork {
         scale_sums(sums + i * n + columns.first, count, scale.as<float>(), true);
       finish_part(post_ops, reinterpret_cast<float*>(sums), places, columns, n, nullptr);
     }
-    constexpr int64_t kTogether = 16;  // columns, so that a line of the caches is read once
+    constexpr int64_t kTogether = 16;  // columns at a time, so that each cache line is read once
     const int64_t out = window.out_size();
     const auto* words = reinterpret_cast<const uint32_t*>(sums);
     for (int64_t c = columns.first; c < columns.last; c += kTogether) {
@@ -79,7 +80,7 @@ struct ConvIntegerWork {
   }
 };
 
-// ---- each channel by itself
+// ---- depthwise
 
 template <class T>
 [[gnu::always_inline]] inline void add_products(const T* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
@@ -96,7 +97,7 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   const int64_t n = conv.size.out_channels, places = conv.window.out_size();
   const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
   const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
-  auto* weights = static_cast<int32_t*>(scratch);  // for each tap those of all channels
+  auto* weights = static_cast<int32_t*>(scratch);  // [tap][channel]
   for (int64_t c = 0; c < n; ++c) {
     const int32_t zero = w_zero.values()[w_zero.values().size() == 1 ? 0 : static_cast<size_t>(c)];
     for (int64_t t = 0; t < conv.taps(); ++t)
@@ -130,7 +131,7 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   });
 }
 
-// ---- all others: each place is a row of values
+// ---- all others, as a product: each output position is a row
 
 void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tensors in, const Tensor& y, void* scratch,
                   int64_t sums_bytes) {
@@ -220,7 +221,7 @@ class ConvInteger final : public Kernel {
     }
     const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
     IntegerGemm products(context.threads, size);
-    // For each tap and input channel those of all output channels of a group.
+    // [tap][input channel][output channel of the group]
     std::vector<uint8_t> transposed(static_cast<size_t>(size.k * size.n));
     products.pack(packed_, w, groups_, [&](int64_t group) {
       const auto* from = w.as<uint8_t>() + group * size.k * size.n;

@@ -14,14 +14,14 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTogether = 4;              // tiles of rows whose sums are finished while the caches hold them
+constexpr int64_t kTogether = 4;  // tiles of rows at a time, so that their sums are finished while in the cache
 constexpr int64_t kGrain = int64_t{1} << 19;  // products of 8-bit integers
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// What is added to values so that they are stored with a sign (A) or without one (B), where they are stored as bytes.
+// Added to values that are stored as bytes, to make those of A signed and those of B unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -31,7 +31,7 @@ int32_t b_offset(bool bytes, bool is_signed) {
 
 constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
 
-// ---- B: groups of `lanes` columns, and the sums of these
+// ---- packing B: groups of `lanes` columns, and the sums of columns
 
 CLONED void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
   for (int64_t l = 0; l < lanes; ++l) {
@@ -51,7 +51,7 @@ void pack_pairs(const T* b, int64_t row, int64_t lanes, uint32_t* to, uint32_t* 
   }
 }
 
-// ---- A: the groups of a row, those of the other rows of its tile between them
+// ---- packing A: the groups of the rows of a tile, interleaved
 
 CLONED uint32_t sum_of_signed(const int8_t* a, int64_t k) {
   int32_t sum = 0;
@@ -72,7 +72,7 @@ void spread_bytes(const void* a, int64_t k, uint32_t flip, uint32_t* to, int64_t
     to[g * step] = word ^ flip;
   }
   if (k % 4 == 0) return;
-  word = flip;  // what is stored for missing ones is zero
+  word = flip;  // padding is the stored form of 0
   std::memcpy(&word, from + k / 4 * 4, static_cast<size_t>(k % 4));
   to[k / 4 * step] = word ^ flip;
 }
@@ -112,7 +112,7 @@ struct IntegerGemm::Product {
   bool a_signed;
   const uint32_t* matrix;
   std::span<const int32_t> a_zeros;
-  int64_t a_row;  // of its first row among all
+  int64_t a_row;  // its first row, counted over the whole batch
   Places places;
   int32_t* sums;
 };

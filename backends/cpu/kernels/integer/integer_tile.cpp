@@ -5,8 +5,8 @@
 
 #include "runtime/processor.h"
 
-// One instruction does the work, for which the compiler's vectors have no operator: it is written as assembly.
-// Analyzers look at a function without the instructions that its callers may use, and then refuse the registers.
+// The compiler's vectors have no operator for the multiplying instruction, so it is written as inline assembly.
+// Analyzers, which do not know the instruction set of the callers, reject its registers.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang_analyzer__)
 #define WIDE_TILES

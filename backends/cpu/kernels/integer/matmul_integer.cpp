@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3, kScale = 4;
 
-// The floats take the memory of the sums: each is read before it is written.
+// The floats overwrite the sums in place.
 CLONED void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scale;
 }
@@ -24,7 +24,8 @@ CLONED void scale_each(const int32_t* sums, float* y, int64_t count, const float
 
 class MatMulInteger final : public Kernel {
  public:
-  // `definition`: the kernel for reference mode; null where passes make this one, which do not run then.
+  // `definition`: the kernel for reference mode; null where a pass creates the kernel: passes do not run in reference
+  // mode.
   MatMulInteger(bool scaled, std::unique_ptr<Kernel> definition)
       : scaled_(scaled), definition_(std::move(definition)) {}
 

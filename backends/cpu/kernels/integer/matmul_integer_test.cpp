@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit integers against sums taken here, one by one; and what dynamic quantization puts behind them.
+// Products of 8-bit integers against sums computed here; and with the operators that follow them in dynamically
+// quantized models.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -207,11 +208,11 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
     ASSERT_NEAR(seen[i], expected[i], 4e-6f * (1 + expected[i])) << "[" << i << "]";
 }
 
-// A dense layer as dynamic quantization writes it, with what is joined to it: bias, residual, GELU.
+// A dense layer as dynamic quantization writes it, with what is fused into it: bias, residual, GELU.
 struct Layer {
   const char* name;
   bool scale_each;
-  bool unknown_columns;  // the scale's extents are not declared: nothing is joined
+  bool unknown_columns;  // the scale's extents are not declared: nothing is fused
 };
 void PrintTo(const Layer& layer, std::ostream* to) {
   *to << layer.name;

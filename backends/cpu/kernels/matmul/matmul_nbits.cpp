@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights become
-// numbers in registers where their blocks are in order and hold whole vectors, else a few columns at a time.
+// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights are
+// unpacked in registers if their blocks are in order and consist of whole vectors, otherwise a few columns at a time
+// into memory.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
@@ -55,7 +56,7 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* packed, const float*
   }
 }
 
-// The product where weights become numbers in registers.
+// The product with weights unpacked in registers.
 void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* packed, const float* scales,
               const Tensor& zeros, const float* float_zeros, float* y) {
   const NbitsColumns all{w.bits, w.block, w.blocks(), packed, scales, float_zeros};

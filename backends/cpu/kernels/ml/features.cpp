@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: which columns a row has.
+// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: operators that change the columns of rows.
 #include <algorithm>
 #include <unordered_map>
 

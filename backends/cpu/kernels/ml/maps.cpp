@@ -24,7 +24,7 @@ std::vector<std::string> int_keys(const std::vector<int64_t>& numbers) {
   return keys;
 }
 
-// ---- ZipMap: a map of each row, from a column's label to its number
+// ---- ZipMap: a map for each row, from the label of a column to its value
 
 std::unique_ptr<Kernel> create_zip(const Node& node) {
   std::vector<std::string> keys = node.texts("classlabels_strings");
@@ -70,7 +70,7 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map has it not
+// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map lacks it
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
@@ -140,7 +140,7 @@ std::optional<T> parse(std::string_view text) {
                                                                                            : std::nullopt;
 }
 
-// One value as the type wanted. False: the text is no number.
+// Converts one value to the wanted type. False if a string is not a number.
 template <class T>
 bool convert(const Tensor& from, T& to) {
   if (from.dtype == BP_DTYPE_FLOAT) {

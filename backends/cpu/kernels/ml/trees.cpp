@@ -36,7 +36,8 @@ bool passes(const Forest& forest, const Branch& branch, double x) {
   throw sdk::Error(BP_INVALID_MODEL, what);
 }
 
-// Lists of attributes that describe the same things must be equally long; those that may be left out have a default.
+// Attribute lists with an entry for each node, or for each leaf, must have equal lengths. Optional lists may be empty:
+// each entry is then `fallback`.
 template <class T>
 T entry(const std::vector<T>& list, size_t i, T fallback) {
   return i < list.size() ? list[i] : fallback;
@@ -134,7 +135,7 @@ Forest read_forest(const Node& node) {
     if (id < 0) mismatch("a node of a tree leads to node " + std::to_string(id));
     return is_leaf != 0 ? ~id : id;
   };
-  // Sets stand one after another, each ended by a NaN, in the order of their nodes.
+  // The sets are in one list in the order of their nodes, each followed by a NaN.
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
     if (modes[i] < 0 || modes[i] > 6) mismatch("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");

@@ -8,7 +8,8 @@
 namespace backplane::cpu {
 namespace {
 
-// How the whole tensor falls into parts: `outer` rows of `row` bytes; part i takes `bytes[i]` from `offsets[i]` on.
+// How the whole tensor is divided into parts: `outer` rows of `row` bytes; part i takes `bytes[i]` from `offsets[i]`
+// on.
 struct Parts {
   int64_t outer = 1, row = 0;
   std::vector<int64_t> offsets, bytes;
@@ -42,7 +43,7 @@ Verdict supports_concat(const Node& node) {
   return accepts_variadic(node, kByteTypes);
 }
 
-// Whether channels can be joined without taking blocks apart.
+// Whether channels can be concatenated without splitting blocks.
 bool stays_blocked(Tensors inputs) {
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -71,7 +72,7 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
     }
     to[axis] = total;
     Shape stored = to;
-    if (blocked) {  // whole blocks of channels move like single ones
+    if (blocked) {  // blocks of channels are copied as a whole
       auto whole_blocks = [](int64_t c) { return (c + channel_block() - 1) / channel_block() * channel_block(); };
       stored[axis] = whole_blocks(total);
       extents.back() = whole_blocks(extents.back());

@@ -70,7 +70,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       return fail(std::to_string(repeats.size()) + " repeats do not fit shape " + to_string(from));
     const Shape dense = strides_of(from);
     Shape to;
-    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and what is repeated
+    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and the dimension itself
     for (int i = 0; i < from.rank(); ++i) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
@@ -111,12 +111,13 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
       if (step == 0) return fail("steps must not be 0");
-      // From the end where negative, then within what the direction can reach.
+      // Negative values count from the end; then clamped to the range for the direction of the step.
       const auto bounded = [&](int64_t position) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      // A start before the front is the front in both directions (in NumPy nothing lies before it).
+      // A start before the first element means the first element in both directions. (In NumPy the result would be
+      // empty.)
       const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);
       to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);

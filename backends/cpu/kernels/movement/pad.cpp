@@ -16,7 +16,8 @@ int64_t wrapped(int64_t i, int64_t n) {
   return (i % n + n) % n;
 }
 
-// Where position `i`, counted from the input's first element, comes from in an axis of extent n > 0.
+// The input position that output position `i`, relative to the first input element, is read from, on an axis of extent
+// n > 0.
 int64_t source_of(int64_t i, int64_t n, Mode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -35,7 +36,7 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
   return -1;
 }
 
-// `before` and `after` say for each axis what is added, or taken away where negative.
+// `before` and `after`: the elements added on each axis, or removed if negative.
 Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
               size_t fill_slot) {
   const Shape from = data.shape;
@@ -47,7 +48,7 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
   }
-  // Too large or empty: the answer needs no maps.
+  // Too large, which is an error, or empty: the maps are not needed.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterElements, ScatterND, TensorScatter: a copy of the data in which updates go where indices say. Updates are
-// taken in order, so that equal indices give the same result every time.
+// ScatterElements, ScatterND, TensorScatter: a copy of the data, with updates written at indices. Updates are applied
+// in order, so that results are deterministic for equal indices.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"

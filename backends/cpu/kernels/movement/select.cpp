@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonZero, Compress and Unique: how much comes out depends on the values, so that the selection itself is part of the
-// plan.
+// NonZero, Compress and Unique: the extents of the result depend on values, so the selection is computed while
+// planning.
 #include <cstring>
 #include <numeric>
 
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: slices of an axis (or all elements) are compared as wholes
+// ---- Unique: compares whole slices of an axis, or single elements
 // ----------------------------------------------------
 
 Verdict supports_unique(const Node& node) {

@@ -300,7 +300,7 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
-// A row divided by its norm, of 1 or 2; zeros stay zeros.
+// A row divided by its norm, of 1 or 2; rows of zeros stay zero.
 template <int kBytes>
 CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
   using Lanes = FloatLanes<kBytes>;

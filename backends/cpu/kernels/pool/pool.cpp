@@ -21,14 +21,14 @@ namespace {
 
 using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 
-// The part of a window that lies inside the input, and how many of its places lie inside the padded input.
+// The part of a window inside the input, and the number of its positions inside the padded input.
 struct Cell {
-  Spatial start;  // the first place, in the input
-  Spatial count;  // places along each dimension
+  Spatial start;  // the first position, in the input
+  Spatial count;  // positions along each dimension
   int64_t padded_places = 1;
 };
 
-// Runs f(output element, its cell) for all of a plane. What the places along a dimension reach is found once.
+// Calls f(output element, cell) for all elements of a plane. Ranges along each dimension are computed once.
 template <class F>
 void each_cell(const Window& w, const F& f) {
   const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
@@ -138,7 +138,7 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-// A pool of one set of extents, while its implementation is chosen.
+// A pool for one set of extents, as its implementations see it.
 struct PoolProblem {
   int64_t parameter;  // storage_order, count_include_pad or p
   bool has_indices;
@@ -221,7 +221,7 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
       if (!made) return fail(error);
       w = *made;
       shape = w.output_shape(x[0], x[1]);
-    } else {  // the window is everything, however many dimensions there are
+    } else {  // global: the window is the whole plane, in any number of dimensions
       w.in[2] = w.kernel[2] = x.elements(2, x.rank());
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over dense tensors of floats: rows of the input become one, whose neighbours then become the output's row.
+// Pools over dense tensors of floats: input rows are first combined into one row, then neighbours along that row.
 #pragma once
 
 #include "kernels/pool/blocked_pool.h"

@@ -112,7 +112,7 @@ void affine(const float* x, float* y, int64_t count, int64_t lanes, const float*
 
 ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias) {
   const auto count = static_cast<size_t>(channels);
-  std::vector<double> scale, shift;  // rounded once, when all are joined
+  std::vector<double> scale, shift;  // rounded once, when all are combined
   for (const PostOp& op : post_ops) {
     if (op.kind != PostOp::kAffine) continue;
     if (scale.empty()) {

@@ -60,7 +60,7 @@ Verdict supports_fused(const Node& node) {
 std::unique_ptr<Kernel> create_fused(const Node& node) {
   const Fused f{node.attr("alpha", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
   return make_kernel([f](Tensors in) -> Plan {
-    // The extents as they are after transposition; a row or column alone stays as it is.
+    // The extents after transposition; one-dimensional operands stay as they are.
     Fused own = f;
     const auto transposed_back = [](Shape shape, bool& transposed) {
       transposed = transposed && shape.rank() > 1;
@@ -116,7 +116,7 @@ struct Factor {
   int32_t zero;
 };
 
-// The product of quantized values, in one of two ways, and what makes numbers of its sums.
+// The product of quantized values, on tiles or as defined, and the scaling of its sums.
 class IntegerProducts {
  public:
   IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
@@ -126,7 +126,7 @@ class IntegerProducts {
     tiles_->pack(packed, b);
   }
   bool is_packed() const { return tiles_ && tiles_->is_packed(); }
-  // The sums, then what tiles need.
+  // Room for the sums, then scratch memory of the tiles.
   int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
   const MatMulSize& size() const { return size_; }
 
@@ -160,7 +160,7 @@ class IntegerProducts {
  private:
   int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
 
-  // By the definition.
+  // As defined, for reference mode.
   void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
     const MatMulSize& s = size_;
     const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;

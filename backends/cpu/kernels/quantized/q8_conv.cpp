@@ -24,7 +24,7 @@ namespace {
 using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
-// Multiply-adds that are worth a task of their own; of channels by themselves, which take so much longer.
+// The least multiply-adds of a task; fewer for depthwise convolutions, which take longer.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
 constexpr int64_t kChannelBlock = 64;
@@ -37,11 +37,11 @@ struct Problem {
   bool transposed = false;  // weight i of channel o lies at i · out_channels + o, else at o · row + i
 };
 
-// Scales and shifts for each output channel, in steps of the result; the shifts also in steps of the sums, where they
-// often are whole numbers.
+// Scales and shifts for each output channel, in quantization steps of the result; the shifts also in steps of the sums
+// (`bias`), in which they often are integers.
 struct Steps {
   std::vector<float> scale, shift, bias;
-  bool divides = true;  // a shift by a scale
+  bool divides = true;  // bias = shift / scale is possible for all channels
   std::optional<Activation> activation;
 
   Steps(const Q8Product& p, int64_t channels) : activation(p.activation) {
@@ -63,8 +63,8 @@ struct Steps {
   }
 };
 
-// Some rows of an image's result, or some of its channels. Rows are the first spatial dimension; a convolution of
-// single places has as many rows as places.
+// Some rows of an image's result, or some of its channels. Rows are along the first spatial dimension; for pointwise
+// convolutions each position is a row.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;           // bytes from the image's first
@@ -146,8 +146,8 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // As many parts as threads, of rows where they share out well, else of channels, whose results are then copied next
-  // to those of the others.
+  // As many parts as threads: of rows if these can be divided evenly, else of channels, whose results are then copied
+  // to their place between those of other parts.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -271,7 +271,7 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// Of a whole number of steps.
+// `steps` is an integer.
 uint8_t quantized_of(float steps, const Quantization& to) {
   const float quantized = steps + static_cast<float>(to.zero);
   return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);
@@ -285,7 +285,7 @@ uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
   return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
-// By the definition, on dense tensors.
+// As defined, on dense tensors, for reference mode.
 Plan plan_definition(const Problem& problem, const Q8Product& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
                                                                                                           Tensors out) {
@@ -312,10 +312,10 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
   });
 }
 
-// A convolution or product of one set of extents, while its implementation is chosen.
+// A convolution or product for one set of extents, as its implementations see it.
 struct Q8Problem {
   const Problem& problem;
-  const Problem& definition;  // the same with places counted before channels
+  const Problem& definition;  // the same with the layout [channels, positions]
   const Q8Product& product;
   Tensors inputs;
   PackedWeights& packed;
@@ -380,7 +380,7 @@ constexpr std::array kQ8 = {
     Implementation<Q8Problem>{"direct", nullptr, plan_direct},
 };
 
-// Of the problem as fast implementations and as the definition see it.
+// `problem` is in the layout of the fast implementations, `definition` in that of the reference.
 Plan plan_q8(const PlanContext& context, const Problem& problem, const Problem& definition, const Q8Product& product,
              Tensors inputs, PackedWeights& packed) {
   Q8Problem p{problem, definition, product, inputs, packed, Steps(product, problem.size.out_channels), {}, nullptr};
@@ -426,7 +426,7 @@ class Q8Conv final : public Kernel {
   mutable PackedWeights packed_;
 };
 
-// Rows times a matrix: a convolution of single places, of which each row is one.
+// Rows times a matrix, as a pointwise convolution: each row is a position.
 class Q8MatMul final : public Kernel {
  public:
   Q8MatMul(Q8Product product, bool transposed) : product_(std::move(product)), transposed_(transposed) {}
@@ -447,7 +447,7 @@ class Q8MatMul final : public Kernel {
     problem.size = {1, 1, k, n};
     problem.window.dims = 2;
     problem.window.in[2] = problem.window.out[2] = rows;
-    // The definition counts places before channels: each row is an image of one place.
+    // The reference has channels before positions, so each row is an image of one position.
     Problem definition = problem;
     definition.size.batch = rows;
     definition.window.in[2] = definition.window.out[2] = 1;

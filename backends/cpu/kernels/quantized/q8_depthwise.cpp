@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Multiply-adds that are worth a task of their own.
+// The least multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 18;
 constexpr int64_t kTaps = 3, kQuad = 4;
 constexpr int64_t kMaxWidth = 64;
@@ -34,18 +34,19 @@ class DepthwiseStep final : public Step {
     const Window& w = conv_.window;
     chunks_ = (channels_ + width_ - 1) / width_;
     bands_ = w.out[1] / places_;
-    // The last two chunks may have channels in common: no part has one of them alone.
+    // The last two chunks may overlap, so they always belong to the same section.
     const int64_t wanted = 8 * threads, bands = conv_.size.batch * bands_;
     sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
     pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
     padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
     low_ = conv_.low();
     high_ = conv_.high();
-    // Tiles whose columns all lie within the image.
+    // The range of tiles whose columns are all within the image.
     const int64_t reach = kTaps + places_ - 1;
     const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
     first_inside_ = std::min((w.begin[2] + step - 1) / step, tiles);
-    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // of the last such tile, counted from the padding's begin
+    const int64_t last_start =
+        w.in[2] + w.begin[2] - reach;  // start column of the last such tile, relative to the padding
     last_inside_ = last_start < 0 ? first_inside_ : std::clamp(last_start / step + 1, first_inside_, tiles);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
@@ -60,7 +61,7 @@ class DepthwiseStep final : public Step {
         const auto* x = in[0].as<uint8_t>() + image * w.in_size() * channels_;
         auto* y = out[0].as<uint8_t>() + image * w.out_size() * channels_;
         run_rows(x, band * places_, y, section);
-        // A row too many for whole bands is computed with the one above it, once more.
+        // For an odd row count, the last row is computed together with the one above it, again.
         if (band == bands_ - 1 && bands_ * places_ != w.out[1]) run_rows(x, w.out[1] - places_, y, section);
       }
     });
@@ -131,8 +132,8 @@ class DepthwiseStep final : public Step {
     }
   }
 
-  // One tile that reads columns of the padding, from a copy of what it reads; or the last place of an odd number, with
-  // the one before it, once more.
+  // One tile at the edge: it reads columns of the padding, from a copy of its input; or it computes the last position
+  // of an odd number together with the one before it, again.
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;

@@ -13,13 +13,12 @@ namespace backplane::cpu {
 
 namespace {
 
-// Some of a window's places, of each of which the channels lie together. Steps are in elements.
+// Some positions of a window, in channels-last layout. Steps are in elements.
 struct Taps {
   int64_t counts[kSpatial], steps[kSpatial];
 };
 
-// The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
-// holds.
+// For each of `n` channels, the maximum of `taps` and the present value; a vector of channels at a time.
 template <class T, int kLanes>
 CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
@@ -65,8 +64,8 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
   }
 }
 
-// Calls f(place) for the input places that an output place reads, and returns how many places the window has there,
-// with those in the padding.
+// Calls f(position) for the input positions that an output position reads, and returns the number of window positions,
+// including those in the padding.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -87,7 +86,7 @@ int64_t each_tap(const Window& w, int64_t o, const F& f) {
   return padded;
 }
 
-// Of the places that an output place reads: how many, how far apart, and where the first lies in the image.
+// The input positions that an output position reads: their number, their distance, and the first one in the image.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   Taps taps{};
@@ -105,7 +104,7 @@ Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   return taps;
 }
 
-// The window of a pool, and its result's extents; a global pool's window is everything.
+// The window of a pool, and its result's extents; the window of a global pool is the whole image.
 struct Pooled {
   Window window;
   Shape shape;
@@ -135,7 +134,7 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
   return WindowAttributes(pool);
 }
 
-// Runs f(source image, output place, result of all channels there) for each place.
+// Calls f(source image, output position, result of all channels there) for each position.
 template <class F>
 Plan plan_places(const Pooled& p, const F& f) {
   const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();

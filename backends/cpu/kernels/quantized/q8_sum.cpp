@@ -39,7 +39,7 @@ template <bool kMultiplies, class A, class B, class Y>
 }
 
 #ifdef Q8_LANES
-// The same for 64 quantized values at a time.
+// The same, 64 quantized values at a time.
 template <bool multiplies>
 struct Wide {
   static constexpr int kWidth = 64;

@@ -34,7 +34,7 @@ Q8Pack::Q8Pack(std::byte* chunk, int64_t width)
 void Q8Pack::set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const {
   const auto c = static_cast<size_t>(channel);
   const int32_t source_zero =
-      work.source.zero + (work.source.is_signed() ? 128 : 0);  // of quantized values as unsigned ones
+      work.source.zero + (work.source.is_signed() ? 128 : 0);  // of the values, handled as unsigned
   const float whole = std::nearbyint(work.bias[c]);
   starts[lane] = static_cast<int32_t>(whole) - source_zero * weight_sum;
   scale[lane] = work.scale[c];

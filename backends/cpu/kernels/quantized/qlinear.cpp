@@ -18,7 +18,7 @@ constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
 constexpr const char* kMicrosoft = "com.microsoft";
 
-// Numbers for the 256 quantized values of a tensor, and back.
+// Converts between the quantized values of a tensor and numbers.
 class Scale {
  public:
   Scale(bp_dtype_t dtype, const Tensor& scale, const Tensor& zero)
@@ -45,7 +45,7 @@ Scale scale_at(Tensors in, const Tensor& of, size_t slot) {
   return {of.dtype, in[slot], at(in, slot + 1)};
 }
 
-// A text where the scale at a slot or the zero point behind it is not one number.
+// An error text if the scale at a slot, or the zero point after it, is not a single number.
 std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> slots) {
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})

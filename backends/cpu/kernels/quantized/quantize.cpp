@@ -27,7 +27,7 @@ constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8)
                                       just(BP_DTYPE_INT2) | just(BP_DTYPE_UINT2) | kSmallFloats;
 constexpr bp_dtype_set_t kScales = set_of(Scales{}) | just(BP_DTYPE_FLOAT8E8M0);
 
-// Which scale belongs to an element of a tensor that is [outer, axis, inner].
+// The scale of each element of a tensor [outer, axis, inner].
 struct Grid {
   int64_t outer = 1, axis = 1, inner = 1;
   int64_t block = 0;   // elements of the axis that share a scale; 0: all, of all rows
@@ -119,7 +119,7 @@ double load(const Tensor& tensor, int64_t i) {
   }
 }
 
-// All scales as numbers: there are few of them.
+// All scales as floats: there are few of them.
 std::vector<double> scales_of(const Tensor& tensor) {
   std::vector<double> scales(static_cast<size_t>(tensor.shape.elements()));
   if (tensor.dtype == BP_DTYPE_FLOAT8E8M0) {
@@ -133,7 +133,7 @@ std::vector<double> scales_of(const Tensor& tensor) {
   return scales;
 }
 
-// Calls f(first, last) for pieces of a few whole bytes, whatever the elements' size.
+// Calls f(first, last) for pieces that end at whole bytes, for any element size.
 template <class F>
 void each_piece(int64_t count, const F& f) {
   constexpr int64_t kPiece = 256;
@@ -156,7 +156,7 @@ double divide(double x, double scale, bp_dtype_t precision) {
   }
 }
 
-// Rows of bytes with one scale and zero point: what run_quantize and run_dequantize do, in loops that become vectors.
+// Rows of bytes with one scale and zero point: as run_quantize and run_dequantize, in vectorized loops.
 CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scale;
@@ -181,7 +181,7 @@ CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
   }
 }
 
-// What is least and most of a row and what there was before.
+// The range of the values seen so far.
 struct Bounds {
   float low = 0, high = 0;
 };
@@ -346,7 +346,8 @@ std::unique_ptr<Kernel> make_grid_kernel(const Node& node, Run run) {
 }
 
 std::unique_ptr<Kernel> create_quantize(const Node& node) {
-  // Where nothing else is said, the division has the scale's type, and float's where that is none.
+  // Without the attribute `precision`, the type of the division is that of the scale, or FLOAT where the scale is no
+  // float.
   auto precision = static_cast<bp_dtype_t>(node.attr("precision", int64_t{BP_DTYPE_UNDEFINED}));
   if (precision == BP_DTYPE_UNDEFINED) {
     const bp_dtype_t x = node.input_type(0).dtype;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit numbers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them
-// back. Products of 8-bit floats are summed in float.
+// Products of 8-bit numbers: MatMulInteger and ConvInteger have 32-bit results, QLinearMatMul and QLinearConv
+// requantize them. Products of 8-bit floats are summed in float.
 #include <cmath>
 
 #include "kernels/common/direct_conv.h"
@@ -52,7 +52,7 @@ class PerChannel {
   std::vector<T> values_;
 };
 
-// Which slots of the node hold what; -1 where the operator has no such input.
+// The slots of the operands; -1 where the operator has no such input.
 struct Slots {
   int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 };
@@ -63,12 +63,12 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-// Which of the scales and zero points of each tensor belong to an element.
+// The scales and zero points of an element.
 struct Place {
   int64_t x, w, y;
 };
 
-// Puts a sum into the result: as it is, or scaled.
+// Stores a sum in the result: unchanged, or requantized.
 class Output {
  public:
   Output(const Slots& slots, Tensors in, const Tensor& y)
@@ -109,8 +109,8 @@ std::vector<float> as_floats(const Tensor& tensor) {
   return values;
 }
 
-// Calls f with both operands as pointers to their types, or to float where one of them is no integer, and with a zero
-// of the type to sum in.
+// Calls f with both operands as typed pointers, to float if one of them is no integer, and with a zero of the type of
+// sums.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
   if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
@@ -125,7 +125,7 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// A text where a zero point or scale does not fit.
+// An error text if a zero point or scale does not fit.
 std::optional<std::string> check_quantization(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
                                               int64_t batches = 1) {
   for (int slot : slots) {
@@ -134,7 +134,7 @@ std::optional<std::string> check_quantization(Tensors inputs, std::initializer_l
   return std::nullopt;
 }
 
-// Sums of quantized values by tiles, then each put into the result.
+// Sums of quantized values on tiles, each then stored in the result.
 template <const Slots& kSlots>
 Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   IntegerGemm products(context.threads, size);
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          // Rows and columns are counted over all matrices.
+          // Rows and columns count over the whole batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
           const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// A vector, and the same where it may lie anywhere in memory.
+// A vector, and the same type for unaligned memory.
 template <int kLanes>
 struct DoublesOf {
   typedef double type __attribute__((vector_size(kLanes * sizeof(double))));
@@ -108,7 +108,7 @@ template <int kRadix, class Number>
   }
 }
 
-// Places [q, q + kLanes) of one m. `kTurns`: the results are multiplied by roots.
+// Columns [q, q + kLanes) of one m. `kTurns`: the results are multiplied by roots.
 template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;

@@ -7,7 +7,8 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kNearBytes = int64_t{256} << 10;  // of the buffers of a group, which stay in a core's own cache
+constexpr int64_t kNearBytes = int64_t{256}
+                               << 10;  // of the buffers of a group, so that they stay in the core's own cache
 
 }  // namespace
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 8-bit quantized values and of the numbers that they become, for functions FOR_AVX512: instructions for
-// which the compiler's vectors have no operator. They keep 16 bytes together, so that packing undoes unpacking.
+// Vectors of 8-bit quantized values and the wider types that they are converted to, for functions marked FOR_AVX512.
+// The functions are instructions that the compiler's vectors have no operator for. They work within 16-byte lanes, so
+// packing reverses unpacking.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/simd/lanes.h"
 
-// Clang wants the instruction set in the declaration of each function with such instructions; GCC looks where it is
-// inlined.
+// Clang requires the instruction set in the declaration of each function with such instructions; for GCC that of the
+// function into which it is inlined counts.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define Q8_LANES
 #endif
@@ -16,7 +17,7 @@
 #ifdef Q8_LANES
 namespace backplane::cpu::q8_lanes {
 
-constexpr uint8_t kSign = 0x80;  // changed, it moves signed quantized values up by 128
+constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values
 
 #define INSTRUCTION(name)                                         \
   template <class V>                                              \
@@ -29,9 +30,9 @@ INSTRUCTION(punpcklbw)  // the lower halves of each 16 bytes of both, byte by by
 INSTRUCTION(punpckhbw)  // the upper halves
 INSTRUCTION(punpcklwd)  // the same of 16-bit numbers
 INSTRUCTION(punpckhwd)
-INSTRUCTION(packssdw)  // 32-bit numbers as 16-bit ones, at their limits where they are beyond
-INSTRUCTION(packuswb)  // 16-bit numbers as unsigned bytes, likewise
-INSTRUCTION(paddsw)    // adds 16-bit numbers, likewise
+INSTRUCTION(packssdw)  // 32-bit to 16-bit integers, saturated
+INSTRUCTION(packuswb)  // 16-bit integers to unsigned bytes, saturated
+INSTRUCTION(paddsw)    // adds 16-bit integers, saturated
 INSTRUCTION(minps)
 INSTRUCTION(maxps)
 #undef INSTRUCTION
@@ -44,7 +45,7 @@ struct Vectors {
   typedef float Floats __attribute__((vector_size(kWidth)));
 };
 
-// A vector as it lies in memory.
+// A vector in memory, at any address.
 template <class V>
 struct Unaligned {
   typedef V type __attribute__((aligned(1), may_alias));
@@ -71,8 +72,8 @@ template <class V>
   return result;
 }
 
-// What the quantized values of a vector become: numbers of 32 bits, in four vectors, the first of which has the first
-// four of each 16 quantized values. Not an array: GCC keeps one in memory throughout a loop.
+// The bytes of a vector as 32-bit numbers in four vectors: `a` has the first four of each 16 bytes, and so on. Not an
+// array, which GCC would keep in memory throughout a loop.
 template <class V>
 struct Four {
   V a, b, c, d;
@@ -121,7 +122,7 @@ template <class Int32s, class Floats>
   return words;
 }
 
-// Unsigned quantized values as numbers.
+// Unsigned bytes as floats.
 template <int kWidth>
 [[gnu::always_inline]] inline Four<typename Vectors<kWidth>::Floats> floats_of(
     const typename Vectors<kWidth>::Bytes& bytes) {
@@ -135,7 +136,7 @@ template <int kWidth>
           __builtin_convertvector(reinterpret_cast<Int32s>(punpckhwd(high, none)), Floats)};
 }
 
-// How whole numbers become quantized values.
+// Converts 32-bit integers to quantized values.
 template <int kWidth>
 struct Requantization {
   using Bytes = typename Vectors<kWidth>::Bytes;
@@ -144,9 +145,9 @@ struct Requantization {
   Bytes low, high, moved;
   Int16s zero;
 
-  // Quantized values are `zero` more than the numbers, between low and high.
+  // Adds `zero`, then clamps to [low, high].
   [[gnu::always_inline]] static inline Requantization of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
-    const int32_t moved = is_signed ? 128 : 0;  // they are unsigned until the end
+    const int32_t moved = is_signed ? 128 : 0;  // bytes are handled as unsigned until the end
     return {all_bytes<Bytes>(low + moved), all_bytes<Bytes>(high + moved), all_bytes<Bytes>(moved),
             all_int16s<Int16s>(zero + moved)};
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single operators whose fast loops are not their definition, at extents that leave every kind of remainder, against
-// the reference mode.
+// Single operators with vectorized loops against reference mode, at extents with every kind of remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,7 +60,7 @@ Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
             b.node("TopK", 11, {"x", "k"}, {"v", "i"}, BP_DTYPE_FLOAT, {{"largest", largest}});
             b.type("i", BP_DTYPE_INT64, {-1, -1});
             b.node("Cast", 19, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}});
-            b.node("Add", 14, {"v", "f"}, {"y"});  // equal places and equal values
+            b.node("Add", 14, {"v", "f"}, {"y"});  // equal positions and equal values
           }};
 }
 
@@ -202,7 +201,7 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   Floats x;
   for (float value : {kNaN, kInfinity, -kInfinity, 0.0f, 0.5f, -0.5f, 3.0f, -3.0f, 40.0f, -40.0f, 1e-6f, -1e-6f})
-    x.insert(x.end(), 3, value);  // 36: vectors and a rest
+    x.insert(x.end(), 3, value);  // 36: whole vectors and a remainder
   for (const Activation& activation : activations) {
     for (const char* reference : {"0", "1"}) {
       setenv("BACKPLANE_CPU_REFERENCE", reference, 1);

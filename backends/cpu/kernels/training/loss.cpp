@@ -17,7 +17,7 @@ enum class Reduction { kNone, kSum, kMean };
 struct Loss {
   bool softmax;
   Reduction reduction;
-  std::optional<int64_t> ignored;  // a label that does not count
+  std::optional<int64_t> ignored;  // the label that is ignored
 };
 
 // scores are [batch, classes, pixels], labels [batch, pixels].
