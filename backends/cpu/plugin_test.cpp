@@ -212,7 +212,7 @@ TEST_F(Engine, RefusesBadBindings) {
   view.strides = strides;
   EXPECT_EQ(bind(0, view, &error), BP_UNSUPPORTED);
 
-  // A small output is found out when the run knows what it needs, and other extents fit without rebinding.
+  // A buffer that is too small is noticed when the run knows the extents, and smaller results fit without rebinding.
   HostTensor small = floats({2, 1}, {0, 0});
   ASSERT_EQ(bind(0, good.view(), &error), BP_OK);
   ASSERT_EQ(bind(BP_SLOT_OUTPUT, small.view(), &error), BP_OK);
@@ -348,7 +348,7 @@ TEST(Negotiation, RefusesWithAReason) {
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
 }
 
-// A process runs one set of instructions; the first backend decides, unless the environment did.
+// A process uses one instruction set, which the first backend decides, unless the environment variable did.
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");

@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Throws sdk::Error where the sum is beyond what an address can count.
+  // Throws sdk::Error if the total overflows.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // Thrown where folding takes longer than it may.
 struct TooLong {};
 
-// Ends the folding of a node when the allowance of time is used up, and with the watch that compiling is under.
+// Ends the folding of a node when the time allowance is used up, or when the watch of the compilation does.
 class FoldWatch final : public Watch {
  public:
   explicit FoldWatch(std::chrono::nanoseconds time) : outer_(thread_state().watch), end_(Clock::now() + time) {}
@@ -35,8 +35,7 @@ class FoldWatch final : public Watch {
   Clock::time_point end_;
 };
 
-// Does body(), which returns whether it did, within what is left of the allowance's time; false where that is too
-// short.
+// Returns body(), or false if the time left in the allowance is too short for it.
 template <class Body>
 bool within(FoldAllowance& allowance, const Body& body) {
   const auto begin = Clock::now();
@@ -136,7 +135,7 @@ void Planner::walk() {
   }
 }
 
-// False: the call has to wait for a value.
+// False: the call needs a value that is not known yet.
 bool Planner::plan(uint32_t index) {
   const Call& call = calls_[index];
   return at_node(*call.node, [&] { return plan_at(index, call); });
@@ -152,7 +151,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   std::vector<Tensor> inputs = gather(call.inputs, values);
   Plan plan;
   if (call.costly_to_plan) return false;
-  // With all values known planning may be most of the work, as it is for Unique: it is a part of folding then.
+  // With all values known, planning may be most of the work, as for Unique: it then counts as folding.
   if (!inputs_known || !call.may_fold) {
     plan = ask(call, inputs);
   } else if (!within(allowance_, [&] {
@@ -195,7 +194,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   return true;
 }
 
-// The kernel's plan. Known inputs are aligned for it, but for those that it packs or reads as bytes.
+// The kernel's plan. Known inputs are aligned, except those that it packs or reads as bytes.
 Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
@@ -223,7 +222,7 @@ void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<cons
   operands.insert(operands.end(), outputs.begin(), outputs.end());
 }
 
-// The value in a format: itself, or a copy that a step before `call` makes once.
+// The value in a format: itself, or a copy that a reorder step before `call` makes, once for all readers.
 uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   if (values[value].format == format) return value;
   twins_.resize(values.size(), BP_NONE);
@@ -262,7 +261,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
   }
 }
 
-// The blocks of what is not folded in the end are released.
+// The blocks are released if the call is not folded after all.
 bool Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Call& call = calls_[index];
   const bool alias = step.alias() >= 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an island's nodes that turns kernels into steps. It keeps what is known of each value: its extents, and
-// its data where they are weights or could be computed ahead of the run (constant folding).
+// Walks over the nodes of an island and turns kernels into steps. Keeps what is known of each value: its extents, and
+// its data if it is a weight or was computed before the run (constant folding).
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,7 @@
 
 namespace backplane::cpu {
 
-// What folding may still cost: the time that it takes, and the bytes of the results that are kept. What would cost more
-// is left to the run.
+// What is left of the time for folding, and of the bytes for its results. What exceeds it is computed in the run.
 struct FoldAllowance {
   std::chrono::nanoseconds time;
   int64_t bytes;
@@ -21,7 +20,7 @@ struct FoldAllowance {
 
 class Planner {
  public:
-  // Starts from what the program knows of every value. `allowance` outlives the planner.
+  // Starts with what the program knows of every value. `allowance` outlives the planner.
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known, FoldAllowance& allowance);
 
@@ -46,7 +45,7 @@ class Planner {
   // Called for values whose data no kernel will read again.
   std::function<void(uint32_t value)> on_packed;
 
-  // By value. Those beyond the graph's are copies of others in another format.
+  // By value. Values after those of the graph are copies of others in another format.
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: its extents are known
   std::vector<bool> known;     // by value: its data are known
@@ -57,7 +56,7 @@ class Planner {
   std::vector<uint32_t> costly_to_plan;  // calls that, all inputs being known, take too long to be planned
   std::vector<uint32_t> deferred;        // calls to be planned during the run, in order
   std::vector<Block> blocks;             // memory of the values that became known
-  bool transient = false;                // what becomes known does not last as long as the program
+  bool transient = false;                // values that become known do not live as long as the program
   int64_t block_bytes = 0;
 
  private:
@@ -75,7 +74,7 @@ class Planner {
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };
 
-// Whether the data do not lie where a type of this size may lie.
+// Whether the data are not aligned for their type.
 bool misaligned(const Tensor& tensor);
 
 // The node's inputs or outputs as tensors, absent ones included.

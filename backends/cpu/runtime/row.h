@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Why a node is refused, or that it is not.
+// The acceptance of a node, or the reason for its refusal.
 struct Verdict {
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
@@ -28,7 +28,7 @@ inline Verdict no(uint32_t reason, std::string detail) {
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
-// Facts that the runtime acts on.
+// Properties that the runtime uses.
 inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the extents of the inputs are
 inline constexpr uint32_t kFoldsLate =
     2;  // known results are computed only after the passes that look for this operator
@@ -56,7 +56,7 @@ struct Row {
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: bits of the inputs of which the kernel may keep its own copy
   uint32_t facts = 0;    // kReadsExtentsOnly, …
-  // Operations for each element of output 0, a multiply-add being two; null: one.
+  // Operations for each element of output 0, where a multiply-add counts as two; null: one.
   double (*operations)(const Node& node) = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {

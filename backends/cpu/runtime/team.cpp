@@ -31,12 +31,12 @@ constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4
 constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
 
-// Parts of a piece under a watch take about this long.
+// The duration of the parts that a piece is cut into if there is a watch.
 constexpr std::chrono::milliseconds kPart{1};
 
 thread_local int own_thread_index = -1;
 
-// About a quarter of a microsecond in which the other hardware thread of this core, if any, can work.
+// Pauses for about a quarter of a microsecond, to let the other hardware thread of this core work.
 void relax() {
   for (int i = 0; i < 16; ++i) {
 #if defined(__x86_64__)
@@ -47,7 +47,8 @@ void relax() {
   }
 }
 
-// That its first thread may use. A caller's own may be fewer: some are pinned to a core, and helpers inherit that.
+// The cores that the first thread of the process may use. The calling thread may be pinned to fewer, which helpers
+// would inherit.
 cpu_set_t cores_of_process() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -96,7 +97,7 @@ Team::Team(int threads)
       shares_(std::make_unique<Share[]>(static_cast<size_t>(max_helpers_) + 1)) {}
 
 Team::~Team() {
-  if (getpid() != process_) {  // forked off: the threads are the parent's
+  if (getpid() != process_) {  // in a forked child: the threads are the parent's
     for (int index = 0; index < started_; ++index) helpers_[index].thread.detach();
     return;
   }
@@ -115,7 +116,8 @@ int Team::helper_thread_index() {
 
 void Team::start() {
   is_started_ = true;
-  // The application's handlers run on its own threads, but for those of what a thread itself did and of profilers.
+  // Blocks signals, so that the application's handlers run on its own threads. Exceptions are those that a thread
+  // itself causes, and SIGPROF for profilers.
   sigset_t others, before;
   sigfillset(&others);
   for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
@@ -123,7 +125,7 @@ void Team::start() {
   try {
     for (; started_ < max_helpers_; ++started_)
       helpers_[started_].thread = std::thread([this, index = started_] { helper_main(index); });
-  } catch (const std::system_error&) {  // no more threads: those that there are do it
+  } catch (const std::system_error&) {  // the system has no more threads: continue with fewer
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   for (int index = 0; index < started_; ++index)
@@ -172,7 +174,7 @@ void Team::distribute(int64_t pieces, int threads) {
   }
 }
 
-// First the thread's own share, then what is left of the others'.
+// Runs the pieces of the thread's own share, then what is left of other shares.
 void Team::work(int share) {
   try {
     for (int i = 0; i < share_count_; ++i) {
@@ -252,7 +254,7 @@ void Team::park(Helper& me, uint64_t round) {
 
 void Team::leave_callers_core(Helper& me) {
   const bool was_on_callers_core = me.on_callers_core.exchange(false);
-  cpu_set_t others = cores_of_process();  // of now: who limits it does not expect us to widen it again
+  cpu_set_t others = cores_of_process();  // read again: the limits of the process may have changed
   if (const int core = core_.load(std::memory_order_relaxed); core >= 0) CPU_CLR(core, &others);
   if (CPU_COUNT(&others) != 0) pthread_setaffinity_np(pthread_self(), sizeof others, &others);
   if (was_on_callers_core) back_off(me);

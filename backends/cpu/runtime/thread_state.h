@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calling thread works with and for.
+// The device, run and limits that the calling thread works for.
 #pragma once
 
 #include <utility>
