@@ -29,7 +29,7 @@ void listen(int voice, std::string& said) {
   for (ssize_t got; said.size() < kMaxSaid && (got = ::read(voice, piece, sizeof piece)) > 0;) said.append(piece, got);
 }
 
-// Until the child ended; false when the limit passed before.
+// Waits for the end of the child; false if the limit passes first.
 bool await(int process, int voice, std::chrono::milliseconds limit, std::string& said) {
   const Clock::time_point deadline = Clock::now() + limit;
   bool listening = true;
@@ -51,7 +51,7 @@ bool await(int process, int voice, std::chrono::milliseconds limit, std::string&
   }
 }
 
-// Patterns of names; '*' at the end stands for anything.
+// Names of variables; '*' at the end matches anything.
 constexpr std::string_view kPassed[] = {
     "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
     // of the usual drivers and compute libraries
@@ -79,7 +79,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
     const Descriptor input_read(input[0]);
     {
       const Descriptor input_write(input[1]);
-      // It fits into the pipe.
+      // Does not block: the input fits into the pipe.
       if (::write(input_write.get(), setup.input.data(), setup.input.size()) !=
           static_cast<ssize_t>(setup.input.size()))
         return cannot("no input", errno);
@@ -101,7 +101,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
     return result;
   }
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.said);
-  // The group while its leader is not reaped: its number belongs to no other group until then.
+  // Kills the group before the leader is reaped: until then its number cannot be reused.
   ::kill(-child, SIGKILL);
   siginfo_t end{};
   int reaped;

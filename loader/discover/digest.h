@@ -10,8 +10,8 @@
 
 namespace backplane {
 
-// BLAKE2b-256 and SHA-256 of all of a file's bytes, as 64 hexadecimal digits. None where it cannot be read to its end
-// or changed meanwhile.
+// BLAKE2b-256 and SHA-256 of all of a file's bytes, as 64 hexadecimal digits. None if it cannot be read completely or
+// changed meanwhile.
 std::optional<std::string> blake2b_of(const File& file);
 std::optional<std::string> sha256_of(const File& file);
 

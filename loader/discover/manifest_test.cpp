@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests: each mistake is refused with file and key.
+// Each mistake in a manifest is refused with an error that names file and key.
 #include "discover/manifest.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST_P(BadManifest, IsRefusedWithFileAndKey) {
   expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
 }
 
-// The start of a manifest that lacks what is behind it.
+// A manifest that is cut off.
 std::string begun(const std::string& rest) {
   return R"({"format_version": "1.0", "id": "com.acme.fake")" + rest;
 }

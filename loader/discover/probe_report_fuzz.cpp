@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: what a plugin could write to the probe's descriptor, after reports that are authentic. The first byte says
-// how many of those come first.
+// libFuzzer: what a plugin could write to the probe's descriptor after authentic reports. The first byte is the number
+// of these.
 #include <cstdlib>
 
 #include "discover/probe_report.h"

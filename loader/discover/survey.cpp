@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-// More than any plugin means. What lies beyond is a size that was not set.
+// More than any plugin needs: a larger value is an uninitialized size.
 constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;

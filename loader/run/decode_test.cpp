@@ -27,8 +27,8 @@ Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   return tensor;
 }
 
-// With caches it takes one token at a position, which caches hold the `position` tokens before; without, all tokens.
-// Weights are the same for both.
+// With caches the model has one token and its position as inputs, and the caches have the tokens before it; without,
+// all tokens. Both have the same weights.
 Model gpt2(bool cached) {
   Graph graph;
   uint64_t seed = 1;
@@ -122,7 +122,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
-#else  // products are oneDNN's there, and oneDNN allocates in each
+#else  // products are computed by oneDNN there, which allocates in each call
   std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a RunGraph in the order of its plan, at once where that allows it.
+// Runs the tasks of a RunGraph in the order of its plan, concurrently where the plan allows it.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class Runner {
   // Where the last run failed: the island, or BP_NONE, and the device, or null.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
-  // Whether a device did not return: graph, state and plan must then be kept forever, and never used again.
+  // Whether a call into a device did not return: graph, state and plan must then be kept forever, and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:

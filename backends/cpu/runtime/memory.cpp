@@ -35,10 +35,10 @@ class Charge {
  public:
   explicit Charge(int64_t bytes) : budget_(thread_state().budget), bytes_(bytes) {
     if (bytes < 0 || bytes > kMaxBytes) throw_no_memory(bytes);
-    if (budget_ != nullptr) budget_->take(bytes);
+    if (budget_ != nullptr) budget_->reserve(bytes);
   }
   ~Charge() {
-    if (budget_ != nullptr) budget_->give(bytes_);
+    if (budget_ != nullptr) budget_->release(bytes_);
   }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
@@ -66,7 +66,7 @@ void BlockDelete::operator()(std::byte* memory) const {
     std::free(memory);
   else
     munmap(memory, mapped);
-  if (budget != nullptr) budget->give(bytes);
+  if (budget != nullptr) budget->release(bytes);
 }
 
 Block allocate(int64_t bytes) {
