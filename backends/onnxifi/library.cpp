@@ -56,7 +56,7 @@ Library::Library(const std::filesystem::path& path) : path_(path) {
   find("onnxRunGraph", functions_.run_graph);
   find("onnxReleaseGraph", functions_.release_graph);
   if (!missing.empty()) throw Error(BP_INCOMPATIBLE, path.string() + " lacks " + missing);
-  // One that the program uses itself would find this backend again.
+  // A library that the program itself uses would find this backend again.
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(functions_.get_backend_ids), &info) != 0 && info.dli_fname != nullptr &&
       std::filesystem::path(info.dli_fname).filename().native().rfind("libonnxifi.so", 0) == 0)
@@ -81,7 +81,7 @@ onnxExtensionFunctionPointer Library::extension(onnxBackendID id, const std::str
 
 std::vector<onnxBackendID> Library::backend_ids() const {
   const std::unique_lock<std::mutex> lock = guard();
-  // No call to learn the count alone: not every library allows it.
+  // Without a first call for the count only, which not every library allows.
   std::vector<onnxBackendID> ids(kMaxBackends);
   size_t count = ids.size();
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);

@@ -76,10 +76,10 @@ class Search {
     }
   }
   void named(const std::string& path) {
-    struct stat facts {};
+    struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
-    if (stat(path.c_str(), &facts) != 0) return refuse(path, "does not exist");
-    if (S_ISDIR(facts.st_mode)) return folder(path);
+    if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
+    if (S_ISDIR(info.st_mode)) return folder(path);
     if (!is_library_name(fs::path(path).filename().native())) return refuse(path, "is not named libonnxifi-*.so");
     add(path);
   }
@@ -87,9 +87,9 @@ class Search {
 
  private:
   void add(const std::string& path) {
-    struct stat facts {};
-    if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return refuse(path, "is not a file");
-    if (seen_.emplace(facts.st_dev, facts.st_ino).second) found_.push_back({path, {}});
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
+    if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
   }
   void refuse(const std::string& path, const char* why) { found_.push_back({path, path + " " + why}); }
 

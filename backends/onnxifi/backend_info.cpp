@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "facts.h"
+#include "backend_info.h"
 
 #include <algorithm>
 #include <charconv>
@@ -42,10 +42,10 @@ class Asker {
   }
 
  private:
-  // The size passed to the library is less than the buffer has: some libraries write beyond it.
+  // The size passed to the library is less than that of the buffer, as some libraries write beyond it.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
-  // The bytes that it wrote, 0 where it has no answer.
+  // The number of bytes that it wrote, 0 if it did not respond.
   size_t ask(onnxBackendInfo type, size_t stated) {
     std::fill_n(buffer_.begin(), kStated, 0);
     size_t size = stated;
@@ -72,7 +72,7 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-// 0 where it is no version.
+// 0 if it is no version.
 uint32_t version_of(std::string_view text) {
   uint32_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
@@ -112,31 +112,31 @@ std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& te
   return newest;
 }
 
-Facts facts_of(const Library& library, onnxBackendID id) {
+BackendInfo info_of(const Library& library, onnxBackendID id) {
   Asker asker(library, id);
   const auto number = [&](onnxBackendInfo type) { return asker.number(type).value_or(0); };
-  Facts facts;
-  facts.name = asker.text(ONNXIFI_BACKEND_NAME);
-  facts.vendor = asker.text(ONNXIFI_BACKEND_VENDOR);
-  facts.version = asker.text(ONNXIFI_BACKEND_VERSION);
-  facts.device = asker.text(ONNXIFI_BACKEND_DEVICE);
-  facts.extensions = asker.text(ONNXIFI_BACKEND_EXTENSIONS);
-  facts.ir_versions = asker.text(ONNXIFI_BACKEND_ONNX_IR_VERSION);
-  facts.opset_versions = asker.text(ONNXIFI_BACKEND_OPSET_VERSION);
-  facts.device_type = number(ONNXIFI_BACKEND_DEVICE_TYPE);
-  facts.capabilities = number(ONNXIFI_BACKEND_CAPABILITIES);
-  facts.memory_bytes = number(ONNXIFI_BACKEND_MEMORY_SIZE);
-  facts.macs_fp32 = number(ONNXIFI_BACKEND_MACS_FP32);
-  facts.macs_fp16 = number(ONNXIFI_BACKEND_MACS_FP16);
-  facts.memory_bandwidth = number(ONNXIFI_BACKEND_MEMORY_BANDWIDTH);
-  facts.read_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH);
-  facts.write_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH);
-  facts.pci = pci_of(asker);
-  facts.ir_version = newest_ir_version(facts.ir_versions);
-  if (facts.ir_version == 0) facts.ir_version = kDefaultIrVersion;
-  facts.opsets = newest_opsets(facts.opset_versions);
-  facts.opsets.emplace("", kDefaultOpset);
-  return facts;
+  BackendInfo reported;
+  reported.name = asker.text(ONNXIFI_BACKEND_NAME);
+  reported.vendor = asker.text(ONNXIFI_BACKEND_VENDOR);
+  reported.version = asker.text(ONNXIFI_BACKEND_VERSION);
+  reported.device = asker.text(ONNXIFI_BACKEND_DEVICE);
+  reported.extensions = asker.text(ONNXIFI_BACKEND_EXTENSIONS);
+  reported.ir_versions = asker.text(ONNXIFI_BACKEND_ONNX_IR_VERSION);
+  reported.opset_versions = asker.text(ONNXIFI_BACKEND_OPSET_VERSION);
+  reported.device_type = number(ONNXIFI_BACKEND_DEVICE_TYPE);
+  reported.capabilities = number(ONNXIFI_BACKEND_CAPABILITIES);
+  reported.memory_bytes = number(ONNXIFI_BACKEND_MEMORY_SIZE);
+  reported.macs_fp32 = number(ONNXIFI_BACKEND_MACS_FP32);
+  reported.macs_fp16 = number(ONNXIFI_BACKEND_MACS_FP16);
+  reported.memory_bandwidth = number(ONNXIFI_BACKEND_MEMORY_BANDWIDTH);
+  reported.read_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH);
+  reported.write_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH);
+  reported.pci = pci_of(asker);
+  reported.ir_version = newest_ir_version(reported.ir_versions);
+  if (reported.ir_version == 0) reported.ir_version = kDefaultIrVersion;
+  reported.opsets = newest_opsets(reported.opset_versions);
+  reported.opsets.emplace("", kDefaultOpset);
+  return reported;
 }
 
 }  // namespace onnxifi_backend
