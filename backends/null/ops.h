@@ -8,7 +8,7 @@
 
 namespace null_backend {
 
-// What is run for a node. It keeps what it needs of the node's attributes.
+// The code for a node, with the attributes that it needs.
 using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
 
 // The newest operator set of each domain that the rows were written for.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format: PKWARE's APPNOTE. Members one after the other, then the directory that names them, then its end record.
+// The format: PKWARE's APPNOTE. The members, then the directory that names them, then its end record.
 #include "npz.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using onnx::Malformed;
 constexpr uint32_t kLocal = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
 constexpr size_t kMaxMembers = 10000;
-constexpr uint32_t kLarge = 0xffffffff;  // the number is in the field of zip64
+constexpr uint32_t kLarge = 0xffffffff;  // the value is in the zip64 field
 
 template <class T>
 T number(std::string_view bytes, size_t at) {
@@ -40,7 +40,7 @@ struct Member {
   uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive, of the array's file, of its local record
 };
 
-// Numbers that do not fit their 32 bits are in this field, in order.
+// Values that do not fit in 32 bits are in this field, in order.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);
@@ -88,7 +88,7 @@ std::vector<Member> read_directory(std::string_view bytes) {
   return members;
 }
 
-// The file of a member. No more memory is taken than `size` says, and that only as data comes.
+// Decompresses a member. Allocates at most `size` bytes, and only as data arrive.
 std::string inflate_member(std::string_view stored, uint64_t size) {
   std::string bytes;
   z_stream stream{};

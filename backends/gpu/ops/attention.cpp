@@ -12,7 +12,7 @@ namespace {
 
 enum Slot : uint32_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
 
-// A tensor as [batch, heads, length, size]: so it is, or [batch, length, heads * size].
+// A tensor viewed as [batch, heads, length, size]; it may have this shape, or [batch, length, heads * size].
 struct Heads {
   Tensor tensor;
   int64_t batch, heads, length, size;
@@ -30,7 +30,7 @@ Heads heads_of(const Tensor& x, int64_t heads) {
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// What was and what is new, one after the other; into output `slot` where it is wanted.
+// Concatenates the past and the new elements; in output `slot` if the node has it.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);

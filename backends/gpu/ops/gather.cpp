@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen, placed and ordered by indices: Gather*, Scatter*, OneHot, TopK.
+// Elements read, written or sorted by index: Gather*, Scatter*, OneHot, TopK.
 #include <algorithm>
 
 #include "ops/rows.h"
@@ -151,7 +151,7 @@ std::string join_of(const Node& node) {
   return {};
 }
 
-// Output 0 with the input's elements, to be changed.
+// Output 0 with a copy of the input's elements, to be updated.
 Tensor copy_of_input(Emit& e) {
   const Tensor x = e.input(0), y = e.output(0, x.shape);
   e.move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from extents and a few numbers: Shape, Size, ConstantOfShape, Range, EyeLike, Trilu, Dropout; and moves
-// that are views: Tile, DepthToSpace, SpaceToDepth, BitCast.
+// Operators whose results depend on extents and a few numbers: Shape, Size, ConstantOfShape, Range, EyeLike, Trilu,
+// Dropout; and moves that are views: Tile, DepthToSpace, SpaceToDepth, BitCast.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace backplane::gpu {
 namespace {
 
-// One element everywhere.
+// Fills the output with one element.
 View everywhere(const Tensor& scalar, const Shape& shape) {
   return {scalar, std::vector<int64_t>(shape.size()), 0};
 }
@@ -137,7 +137,7 @@ Verdict supports_trilu(const Node& node) {
   return expect(node).rank(0, 2).input_dtype(1, one(BP_DTYPE_INT64));
 }
 
-// As in inference: nothing is dropped.
+// As in inference: no element is dropped.
 void emit_dropout(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   if (e.has_output(1)) {

@@ -54,7 +54,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
     case 1:
       status = onnxInitEvent(pick(), &made);
       break;
-    case 2:  // at times of a model that lacks its last byte
+    case 2:  // sometimes of a model that lacks its last byte
       status = onnxInitGraph(pick(), nullptr, model_.size() - next() % 2, model_.data(), 0, nullptr, &made);
       break;
     case 3:
