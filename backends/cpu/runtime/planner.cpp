@@ -74,7 +74,7 @@ std::string describe(const bp_node_t& node) {
 
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes) {
   for (int64_t extent : shape) {
-    if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output extent is " + std::to_string(extent));
+    if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output has the negative extent " + std::to_string(extent));
   }
   const int64_t bytes = countable(shape) ? bytes_of(dtype, shape.elements()) : INT64_MAX;
   if (bytes > max_bytes) {

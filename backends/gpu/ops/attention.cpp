@@ -182,7 +182,8 @@ Verdict supports_attention(const Node& node) {
   if (static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)))
     return sdk::no(BP_REASON_OTHER, "past_key and past_value come together or not at all");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode));
+  if (mode < 0 || mode > 3)
+    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
   return accept();
 }
 

@@ -285,7 +285,9 @@ void emit_top_k(Emit& e, std::string_view) {
 Verdict supports_top_k(const Node& node) {
   if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
   const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
-  if (axis < -rank || axis >= rank) return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis));
+  if (axis < -rank || axis >= rank)
+    return sdk::no(BP_REASON_ATTRIBUTE,
+                   "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
   if (n < 0 || n > kMaxCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +

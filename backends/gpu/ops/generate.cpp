@@ -49,7 +49,7 @@ void emit_constant_of_shape(Emit& e, std::string_view) {
   if (const bp_weight_t* value = value_of(e.node); value != nullptr && value->bytes == bytes.size())
     std::copy_n(static_cast<const std::byte*>(value->data), bytes.size(), bytes.begin());
   if (std::ranges::any_of(shape, [](int64_t n) { return n < 0; }))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "the shape is " + to_string(shape));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the shape " + to_string(shape) + " has a negative extent");
   e.moved(0, shape, everywhere(e.table(dtype, {}, bytes), shape));
 }
 
@@ -177,7 +177,8 @@ void emit_tile(Emit& e, std::string_view) {
   Shape shape, split;
   std::vector<int64_t> strides;
   for (size_t i = 0; i < x.rank(); ++i) {
-    if (repeats.at(i) < 0) throw sdk::Error(BP_INVALID_ARGUMENT, "repeats are " + to_string(repeats));
+    if (repeats.at(i) < 0)
+      throw sdk::Error(BP_INVALID_ARGUMENT, "repeats " + to_string(repeats) + " must not be negative");
     shape.push_back(x.shape[i] * repeats[i]);
     split.insert(split.end(), {repeats[i], x.shape[i]});
     strides.insert(strides.end(), {0, dense[i]});

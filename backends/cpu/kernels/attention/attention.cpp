@@ -203,7 +203,8 @@ Verdict supports(const Node& node) {
     if (Verdict v = same_type(node, kV, kPastValue); !v) return v;
   }
   const int64_t mode = node.attr("qk_matmul_output_mode", int64_t{0});
-  if (mode < 0 || mode > 3) return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode));
+  if (mode < 0 || mode > 3)
+    return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
   return yes();
 }
 

@@ -53,7 +53,7 @@ std::optional<float> seed_of(const Node& node) {
 
 Verdict check_dtype(int64_t dtype, bp_dtype_set_t types) {
   if (dtype >= 0 && dtype < 64 && (types >> dtype & 1) != 0) return yes();
-  return no(BP_REASON_DTYPE, "dtype is " + std::to_string(dtype));
+  return no(BP_REASON_DTYPE, "dtype " + std::to_string(dtype) + " is not supported");
 }
 
 struct Distribution {

@@ -106,9 +106,9 @@ Verdict supports_align(const Node& node) {
     return v;
   for (const char* name : {"output_height", "output_width"})
     if (const int64_t v = node.attr(name, int64_t{1}); v < 1 || v > 1 << 16)
-      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v));
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v) + ", it must be 1 to 65536");
   if (const int64_t v = node.attr("sampling_ratio", int64_t{0}); v < 0 || v > 1024)
-    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v));
+    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v) + ", it must be 0 to 1024");
   if (Verdict v = accepts(node, 3, {kFloatTypes, kFloatTypes, just(BP_DTYPE_INT64)}); !v) return v;
   return same_type(node, 0, 1);
 }

@@ -346,11 +346,12 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
     const auto n = static_cast<double>(one.from);
     if (by_size) {
       one.to = sizes.as<int64_t>()[k];
-      if (one.to < 0 || one.to > INT32_MAX) return "a size is " + std::to_string(one.to);
+      if (one.to < 0 || one.to > INT32_MAX) return "size " + std::to_string(one.to) + " is negative or too large";
       one.scale = one.from == 0 ? 1 : static_cast<double>(one.to) / n;
     } else {
       one.scale = scales.as<float>()[k];
-      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX)) return "a scale is " + std::to_string(one.scale);
+      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX))
+        return "scale " + std::to_string(one.scale) + " is not positive or too large";
       one.to = static_cast<int64_t>(std::floor(n * one.scale));
     }
     if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot grow";

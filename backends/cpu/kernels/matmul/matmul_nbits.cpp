@@ -152,9 +152,11 @@ Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 3, {kReals, kCodes, kReals, kReals | kCodes, just(BP_DTYPE_INT32), kReals}); !v)
     return v;
   const Weights w = weights_of(node);
-  if (w.bits != 2 && w.bits != 4 && w.bits != 8) return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits));
+  if (w.bits != 2 && w.bits != 4 && w.bits != 8)
+    return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits) + ", it must be 2, 4 or 8");
   if (w.block < 16 || w.block > INT32_MAX || (w.block & (w.block - 1)) != 0)
-    return no(BP_REASON_ATTRIBUTE, "block_size is " + std::to_string(w.block));
+    return no(BP_REASON_ATTRIBUTE,
+              "block_size is " + std::to_string(w.block) + ", it must be a power of two from 16 on");
   if (w.k < 1 || w.n < 1 || w.k > INT32_MAX || w.n > INT32_MAX)
     return no(BP_REASON_ATTRIBUTE, "K is " + std::to_string(w.k) + ", N is " + std::to_string(w.n));
   if (node.attr("weight_prepacked", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "weight_prepacked is set");

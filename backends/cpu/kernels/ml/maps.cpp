@@ -122,7 +122,7 @@ Verdict supports_cast(const Node& node) {
     return no(BP_REASON_DTYPE, "input 0 is no map from int64 to float or to text");
   int64_t columns = node.attr("max_map", int64_t{1});
   if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
-    return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns));
+    return no(BP_REASON_ATTRIBUTE, "max_map " + std::to_string(columns) + " is not positive or too large");
   if (Verdict verdict = attribute_in(node, "map_form", "DENSE", {"DENSE", "SPARSE"}); !verdict) return verdict;
   return attribute_in(node, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_STRING", "TO_INT64"});
 }

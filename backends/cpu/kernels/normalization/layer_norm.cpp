@@ -251,7 +251,8 @@ Verdict supports_one(const Node& node) {
 
 Verdict supports_lp(const Node& node) {
   const int64_t p = node.attr("p", int64_t{2});
-  return p == 1 || p == 2 ? supports_one(node) : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p));
+  return p == 1 || p == 2 ? supports_one(node)
+                          : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", it must be 1 or 2");
 }
 
 // Calls normalise(x, y, group): the elements of a group lie at its offsets.

@@ -113,7 +113,7 @@ Plan plan(const Lrn& lrn, Tensors inputs) {
 
 Verdict supports(const Node& node) {
   if (int64_t size = node.attr("size", int64_t{0}); size < 1)
-    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
+    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size) + ", it must be positive");
   return accepts(node, 1, {kFloatTypes});
 }
 

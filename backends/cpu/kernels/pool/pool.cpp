@@ -235,7 +235,7 @@ template <Pool kPool>
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 1, {kPool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
   if (kPool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
-    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
+    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})) + ", it must be positive");
   if (std::string_view(node.op_type()).starts_with("Global")) return yes();
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return check_window(node);

@@ -373,7 +373,7 @@ Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales,
 Verdict supports_quantize(const Node& node) {
   const int64_t precision = node.attr("precision", int64_t{0});
   if (precision != 0 && (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0))
-    return no(BP_REASON_ATTRIBUTE, "precision is " + std::to_string(precision));
+    return no(BP_REASON_ATTRIBUTE, "precision " + std::to_string(precision) + " is not the number of a float type");
   constexpr bp_dtype_set_t kReals = set_of(Reals{});
   return supports_grid(node, kReals, kReals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
 }
