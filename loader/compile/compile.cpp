@@ -167,7 +167,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   return {};
 }
 
-// Stores a compiled program. A failure only costs time at the next start.
+// Stores a compiled program. After a failure the next start only takes longer.
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;
