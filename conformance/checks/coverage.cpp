@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is claimed must be accepted, compiled and run.
+// Claimed nodes must be accepted, compiled and run.
 #include <set>
 
 #include "checks/remote.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices and programs report in addition to runs: health, operator sets, types, progress, extents.
+// Reports of devices and programs other than runs: health, operator sets, types, progress, extents.
 #include <algorithm>
 #include <tuple>
 
