@@ -24,7 +24,7 @@ class Asker {
 
   // Up to a zero, without what does not belong into a line of text.
   std::string text(onnxBackendInfo type) {
-    const size_t size = ask(type, kStated);
+    const size_t size = query(type, kStated);
     std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
     for (char& c : text) {
       if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
@@ -35,7 +35,7 @@ class Asker {
   // Numbers of 32 bits are taken too.
   std::optional<uint64_t> number(onnxBackendInfo type) {
     uint64_t value = 0;
-    const size_t size = ask(type, sizeof value);
+    const size_t size = query(type, sizeof value);
     if (size != sizeof value && size != sizeof(uint32_t)) return std::nullopt;
     std::memcpy(&value, buffer_.data(), size);
     return value;
@@ -46,7 +46,7 @@ class Asker {
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
   // The number of bytes that it wrote, 0 if it did not respond.
-  size_t ask(onnxBackendInfo type, size_t stated) {
+  size_t query(onnxBackendInfo type, size_t stated) {
     std::fill_n(buffer_.begin(), kStated, 0);
     size_t size = stated;
     const std::unique_lock<std::mutex> lock = library_.guard();

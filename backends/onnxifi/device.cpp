@@ -15,7 +15,7 @@ using namespace backplane::sdk;
 
 // Weights up to this size are in the model of a node, as a library may need the values of a shape or an axis.
 constexpr uint64_t kSmallBytes = 64 * 1024;
-constexpr size_t kMaxAnswers = 100'000, kMaxHashed = size_t{1} << 20;
+constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 
 // 128 bits: FNV-1a from two starts.
 std::string hash_of(std::string_view bytes) {
@@ -117,12 +117,12 @@ Device::Refusal Device::refusal_of(const Node& node) const {
   return {};
 }
 
-onnxStatus Device::ask(const std::string& model) {
-  const bool is_remembered = model.size() <= kMaxHashed;
-  const std::string key = is_remembered ? hash_of(model) : std::string();
-  if (is_remembered) {
+onnxStatus Device::query(const std::string& model) {
+  const bool is_cached = model.size() <= kMaxCached;
+  const std::string key = is_cached ? hash_of(model) : std::string();
+  if (is_cached) {
     const std::lock_guard lock(mutex_);
-    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
+    if (const auto known = statuses_.find(key); known != statuses_.end()) return known->second;
   }
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   {
@@ -130,16 +130,16 @@ onnxStatus Device::ask(const std::string& model) {
     status = library_.functions().get_backend_compatibility(id_, model.size(), model.data());
   }
   if (status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE) check(status, "onnxGetBackendCompatibility");
-  if (is_remembered && reason_of(status) != BP_REASON_MEMORY) {
+  if (is_cached && reason_of(status) != BP_REASON_MEMORY) {
     const std::lock_guard lock(mutex_);
-    if (answers_.size() < kMaxAnswers) answers_.emplace(key, status);
+    if (statuses_.size() < kMaxStatuses) statuses_.emplace(key, status);
   }
   return status;
 }
 
 // First with weights in the model, then with all of them outside: only the response shows which of the two a library
 // supports.
-Device::Refusal Device::ask(OnnxModel& onnx_model) {
+Device::Refusal Device::query(OnnxModel& onnx_model) {
   if (backend_ == nullptr) return {BP_REASON_OTHER, "onnxInitBackend of the library succeeded and returned no backend"};
   const uint32_t opset = versions_.opsets.at("");
   if (opset < kOldestOpset)
@@ -155,7 +155,7 @@ Device::Refusal Device::ask(OnnxModel& onnx_model) {
   if (weights_ == Weights::kDescriptors || (weights_ == Weights::kAuto && any)) forms.push_back(OnnxModel::kNone);
   std::optional<onnxStatus> first;
   for (const uint64_t inside : forms) {
-    const onnxStatus status = ask(onnx_model.bytes(versions_, inside));
+    const onnxStatus status = query(onnx_model.bytes(versions_, inside));
     if (accepted(status)) return {};
     if (!first) first = status;
   }
@@ -170,7 +170,7 @@ void Device::cover(Coverage& coverage) {
     Refusal refusal = refusal_of(node);
     if (!refusal) {
       OnnxModel onnx_model(node);
-      refusal = ask(onnx_model);
+      refusal = query(onnx_model);
     }
     coverage.answer(node, refusal ? no(refusal.reason, std::move(refusal.text)) : yes());
   }
@@ -180,7 +180,7 @@ void Device::review(const Compile& what, bp_review_t& out, std::string& why) {
   what.options().allow({});
   out.answer = BP_REVIEW_ACCEPT;
   OnnxModel onnx_model(what.graph());
-  Refusal refusal = ask(onnx_model);
+  Refusal refusal = query(onnx_model);
   if (!refusal) return;
   out.answer = BP_REVIEW_REJECT;
   out.reason = refusal.reason;

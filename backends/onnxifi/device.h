@@ -47,8 +47,8 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
     explicit operator bool() const { return reason != BP_REASON_NONE; }
   };
   Refusal refusal_of(const backplane::sdk::Node& node) const;
-  Refusal ask(OnnxModel& onnx_model);
-  onnxStatus ask(const std::string& model);
+  Refusal query(OnnxModel& onnx_model);
+  onnxStatus query(const std::string& model);
 
   const Library& library_;
   const onnxBackendID id_;
@@ -59,7 +59,7 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   mutable std::atomic<bool> is_lost_{false};
 
   std::mutex mutex_;
-  std::unordered_map<std::string, onnxStatus> answers_;  // by a hash of the model
+  std::unordered_map<std::string, onnxStatus> statuses_;  // by a hash of the model
 };
 
 // Whether ONNXIFI has the data type.

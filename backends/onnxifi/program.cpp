@@ -34,7 +34,7 @@ onnxMemoryFenceV1 fence_of(onnxEvent event) {
 
 }  // namespace
 
-// An event of the program's, signalled before the run: the host's order is behind it.
+// An input event that is signalled already, as the host orders runs itself.
 class IslandProgram::Event {
  public:
   explicit Event(const IslandProgram& program) : program_(program) {

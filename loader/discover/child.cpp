@@ -22,30 +22,31 @@ namespace {
 using isolate::Descriptor;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxSaid = 4096;
+constexpr size_t kMaxOutput = 4096;
 
-void listen(int voice, std::string& said) {
+void listen(int report, std::string& output) {
   char piece[256];
-  for (ssize_t got; said.size() < kMaxSaid && (got = ::read(voice, piece, sizeof piece)) > 0;) said.append(piece, got);
+  for (ssize_t got; output.size() < kMaxOutput && (got = ::read(report, piece, sizeof piece)) > 0;)
+    output.append(piece, got);
 }
 
 // Waits for the end of the child; false if the limit passes first.
-bool await(int process, int voice, std::chrono::milliseconds limit, std::string& said) {
+bool await(int process, int report, std::chrono::milliseconds limit, std::string& output) {
   const Clock::time_point deadline = Clock::now() + limit;
   bool listening = true;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd watched[] = {{process, POLLIN, 0}, {listening ? voice : -1, POLLIN, 0}};
+    pollfd watched[] = {{process, POLLIN, 0}, {listening ? report : -1, POLLIN, 0}};
     const int ready = ::poll(watched, 2, static_cast<int>(left.count()));
     if (ready < 0 && errno != EINTR) return false;
     if (ready <= 0) continue;
     if (watched[1].revents) {
-      listen(voice, said);
-      listening = (watched[1].revents & POLLIN) && said.size() < kMaxSaid;
+      listen(report, output);
+      listening = (watched[1].revents & POLLIN) && output.size() < kMaxOutput;
     }
     if (watched[0].revents) {
-      listen(voice, said);
+      listen(report, output);
       return true;
     }
   }
@@ -97,10 +98,10 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
       ::waitpid(child, nullptr, 0);
       return cannot("no descriptor of a child process", error);
     }
-    listen(read_end.get(), result.said);
+    listen(read_end.get(), result.output);
     return result;
   }
-  result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.said);
+  result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
   // Kills the group before the leader is reaped: until then its number cannot be reused.
   ::kill(-child, SIGKILL);
   siginfo_t end{};

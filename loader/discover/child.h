@@ -13,8 +13,8 @@
 namespace backplane {
 
 // The descriptors of the program: its input is standard input.
-inline constexpr int kChildVoice = 3;  // its report
-inline constexpr int kChildFile = 4;   // an open file, if there is one
+inline constexpr int kChildReport = 3;  // for its report
+inline constexpr int kChildFile = 4;    // an open file, if there is one
 
 struct ChildSetup {
   std::filesystem::path program;
@@ -26,7 +26,7 @@ struct ChildSetup {
 };
 
 struct ChildResult {
-  std::string said;
+  std::string output;      // what was written to kChildReport
   bool timed_out = false;  // it was killed
   int signal = 0;          // that killed it, or 0
   int exit_code = -1;  // -1 where the system does not report it (the framework ignores SIGCHLD or reaps all children)

@@ -132,7 +132,7 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
 }
 
-TEST(Manifest, MissingLibraryIsTheCandidatesAnswer) {
+TEST(Manifest, MissingLibraryIsTheRefusalOfTheCandidate) {
   const Sandbox sandbox;
   const fs::path file = sandbox.write("a/gone.json", manifest("gone", "gone.so"));
   auto env = Request().only_given().file(file).create();

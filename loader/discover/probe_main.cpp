@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     return write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
   }
   set_limits();
-  ProbeReporter reporter(STDIN_FILENO, kChildVoice);
+  ProbeReporter reporter(STDIN_FILENO, kChildReport);
   File file;
   if (file.open(own_descriptor(kChildFile))) return 1;
   close(kChildFile);

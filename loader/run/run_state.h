@@ -23,7 +23,7 @@ class RunState {
   // The bytes of a replica.
   struct Buffer {
     bp_buffer_t buffer{};     // `bytes` is its capacity
-    uint64_t generation = 0;  // of the allocation behind it
+    uint64_t generation = 0;  // of the underlying allocation
     bool user = false;        // the framework's
     bool imported = false;    // an import of the replica in host memory
     Block block;  // where the buffer is neither the framework's nor part of an arena; an import where imported

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors without elements cost nothing, whatever their other extents: every operator of the table is run on such, and
-// answers with a result or an error at once.
+// returns a result or an error at once.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

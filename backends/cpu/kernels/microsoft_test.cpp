@@ -71,7 +71,7 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
 }
 
-// Batches of different lengths in a cache with room behind them, in each type: new tokens are written where each batch
+// Batches of different lengths in a cache with room after them, in each type: new tokens are written where each batch
 // ends, everything after them is 0, and attention has the same results as for FLOAT with the same numbers.
 TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;

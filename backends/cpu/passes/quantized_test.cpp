@@ -48,7 +48,7 @@ struct Quantized : GraphBuilder {
     type(name + ".q", quantized_type, extents);
     return *this;
   }
-  // The scale and zero point of `name`, and both nodes behind it.
+  // The scale and zero point of `name`, and the two nodes that follow.
   Quantized& quantize(const std::string& name, float scale, int zero) {
     weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
     weight_bytes(name + ".z", quantized_type, {}, std::string(1, static_cast<char>(zero)));
@@ -121,7 +121,7 @@ Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// Single places, perhaps with a sum behind them whose other quantized values are the input's.
+// Pointwise, optionally followed by a sum with the input.
 Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input, int64_t channels, int64_t stride,
                bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {

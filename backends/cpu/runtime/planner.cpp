@@ -153,9 +153,9 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   if (call.costly_to_plan) return false;
   // With all values known, planning may be most of the work, as for Unique: it then counts as folding.
   if (!inputs_known || !call.may_fold) {
-    plan = ask(call, inputs);
+    plan = plan_kernel(call, inputs);
   } else if (!within(allowance_, [&] {
-               plan = ask(call, inputs);
+               plan = plan_kernel(call, inputs);
                return true;
              })) {
     costly_to_plan.push_back(index);
@@ -195,7 +195,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
 }
 
 // The kernel's plan. Known inputs are aligned, except those that it packs or reads as bytes.
-Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
+Plan Planner::plan_kernel(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
     for (size_t i = 0; i < inputs.size(); ++i) {

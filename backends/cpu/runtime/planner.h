@@ -62,7 +62,7 @@ class Planner {
  private:
   bool plan(uint32_t index);
   bool plan_at(uint32_t index, const Call& call);
-  Plan ask(const Call& call, std::vector<Tensor>& inputs);
+  Plan plan_kernel(const Call& call, std::vector<Tensor>& inputs);
   void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
                 std::span<const uint32_t> outputs);
   uint32_t in_format(uint32_t value, Format format, uint32_t call);

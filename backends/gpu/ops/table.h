@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operators. One table answers coverage and gates the compiler.
+// All operators. Coverage and compilation use the same table.
 #pragma once
 
 #include "ops/row.h"

@@ -207,7 +207,7 @@ class ConvInteger final : public Kernel {
   }
 
   Plan plan_products(const PlanContext& context, const ConvIntegerWork& conv, const Tensor& w) const {
-    // Too large or empty: the answer needs no offsets.
+    // Too large, which is an error, or empty: the offsets are not needed.
     if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
         !plain.step || plain.shapes[0].elements() == 0)
       return plain;
