@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What onnxGetBackendInfo reports of one backend. Libraries omit some of it, and sizes may be wrong: what is missing or
-// cannot be read has a neutral value.
+// The properties of a backend by onnxGetBackendInfo. Libraries omit some of it, and sizes may be wrong: what is missing
+// or cannot be read has a neutral value.
 #pragma once
 
 #include <cstdint>

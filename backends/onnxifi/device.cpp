@@ -73,7 +73,7 @@ void Device::check(onnxStatus status, std::string_view call) const {
 
 // ---- coverage ------------------------------------------------------------------------------------------------------
 
-// What ONNXIFI cannot express.
+// Why ONNXIFI cannot express a value or node; empty if it can.
 Device::Refusal Device::refusal_of(const Node& node) const {
   for (uint32_t i = 0; i < node.raw().attribute_count; ++i) {
     const bp_attribute_t& attribute = *bp_graph_attribute(node.graph(), node.raw().first_attribute + i);

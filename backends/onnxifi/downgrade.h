@@ -22,8 +22,8 @@ std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 class Rewrite;
 
-// What changed when an operator got the form of version `since`: how a node in that form is rewritten in the previous
-// one. The function returns why this is impossible, or nothing. A form without a step only added types.
+// The change of an operator in version `since`: how a node in that form is rewritten in the previous one. The function
+// returns why this is impossible, or nothing. A form without a step only added types.
 struct Step {
   std::string_view op;
   uint32_t since;

@@ -72,7 +72,7 @@ std::string ignore(Rewrite& r) {
 }
 
 std::string positive_axes(Rewrite& r) {
-  // What the axes count: for these the output's dimensions.
+  // The rank that axes refer to: for these operators that of the output.
   const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
   const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
   const int64_t rank = value.rank();

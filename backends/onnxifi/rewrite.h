@@ -34,7 +34,7 @@ class Rewrite {
 std::string unchanged(Rewrite&);
 // Removes the attribute of the step, which must have its neutral value.
 std::string drop(Rewrite&);
-// An attribute that means nothing where the node is run is left out.
+// Removes an attribute that has no effect in inference.
 std::string ignore(Rewrite&);
 // `axis` and `axes` count from the front.
 std::string positive_axes(Rewrite&);

@@ -39,7 +39,7 @@ uint64_t hash(std::string_view text);
 std::vector<Case> find_cases(const std::filesystem::path& data);
 // The name of the case in `folder`: its path below `data`, or the last part of `data` for `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
-// Those whose name, or its last part, matches the glob.
+// The cases whose name, or its last part, matches the glob.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
 
 // One part of a run that is spread over several machines; cases are dealt by a hash of their names.

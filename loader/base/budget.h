@@ -11,7 +11,7 @@
 
 namespace backplane {
 
-// What the framework allows. 0: no limit; nothing: a default by the size of the file.
+// The limits of the framework. 0: no limit; nothing: a default that depends on the size of the file.
 struct ImportLimits {
   std::optional<uint64_t> bytes;
   std::optional<double> seconds;

@@ -64,7 +64,7 @@ struct Request {
     what.options = options.data();
     what.option_count = static_cast<uint32_t>(options.size());
     what.option_stride = sizeof(bp_option_t);
-    // Where a backend cannot replace weights, its programs will be compiled again.
+    // Programs of backends that cannot replace weights are compiled again instead.
     if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = how.cancel;
   }

@@ -37,8 +37,7 @@ struct ChildResult {
 // started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
-// Those of this process's environment variables that a plugin may need to find its libraries, its files and its
-// devices.
+// The environment variables of this process that a plugin may need to find its libraries, its files and its devices.
 std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

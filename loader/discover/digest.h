@@ -18,7 +18,7 @@ std::optional<std::string> sha256_of(const File& file);
 // BLAKE2b-256 of a text.
 std::string blake2b_of(std::string_view text);
 
-// What sets this build of the loader apart from any other: the linker's build id, otherwise the release.
+// Identifies this build of the loader: the linker's build id, otherwise the release.
 std::string own_build_id();
 
 }  // namespace backplane

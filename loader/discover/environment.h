@@ -110,7 +110,7 @@ struct Candidate {
   bool isolated = false;  // it has a process of its own
 };
 
-// Where compiled programs are stored. Without a folder they are not.
+// The folder of compiled programs; if it is empty, they are not stored.
 struct CacheSettings {
   std::filesystem::path folder;
   uint64_t bytes = uint64_t{1} << 30;  // limit for all of them; the least recently used are removed

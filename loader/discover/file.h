@@ -22,7 +22,7 @@ struct FileFacts {
   std::string text() const;
 };
 
-// Those of the file at a path now; all zero if there is none.
+// The state of the file at a path; all zero if there is none.
 FileFacts facts_of(const std::filesystem::path& path);
 
 class File {

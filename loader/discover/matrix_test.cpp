@@ -96,7 +96,7 @@ struct Cell {
   char text[300] = {};  // of the refusal, otherwise of opening the device
 };
 
-// What a host sees of a plugin, and whether everything else still works.
+// The status of a plugin as a host sees it, and whether everything else still works.
 Cell look(const Fault& fault, const char* policy, const char* isolate) {
   Cell cell;
   sigset_t before, after;
@@ -153,7 +153,7 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
-// Where the fault shows when the backend has a process of its own.
+// Where a fault is noticed if the backend runs in its own process.
 uint32_t isolated(const Fault& fault) {
   if (fault.in_process != kFatal) return fault.in_process;
   const std::string_view name = fault.name;

@@ -21,7 +21,7 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
           fmt::format("{} {} when it was tried in a process of its own: {}", library.string(), how, way_out)};
 }
 
-// What the plugin was doing after its last report.
+// Describes what the plugin was doing after its last report.
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:

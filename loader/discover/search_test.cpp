@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where backends are looked for, and in which order.
+// The search for backends, and its order.
 #include "discover/search.h"
 
 #include <gmock/gmock.h>

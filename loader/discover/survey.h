@@ -18,7 +18,7 @@ namespace backplane {
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 
-// What is invalid in a description; empty: nothing.
+// Checks a description; returns an error text, or an empty one.
 std::string wrong_size(const bp_device_info_t& info);
 
 // The plugin's descriptions of its devices. Texts and arrays are owned by the plugin; their sizes were checked.

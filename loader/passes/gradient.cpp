@@ -85,7 +85,7 @@ class Differentiation {
   }
 
  private:
-  // What a Gradient names. `xs` and `zs` are in one list, as its inputs are.
+  // The values that a Gradient names. `xs` and `zs` are in one list, as its inputs are.
   struct Named {
     uint64_t node;
     std::vector<ValueId> values;

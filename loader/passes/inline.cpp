@@ -44,7 +44,7 @@ class Inliner {
   // Values of a function's body → values of the graph into which it is inlined.
   using ValueMap = std::vector<ValueId>;
 
-  // What one call passes to the body.
+  // The arguments that a call passes to the body.
   struct Expansion {
     const Function& function;
     const Node& node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exec needs of a model that was placed on devices and compiled. Session implements it.
+// A model that was placed on devices and compiled, as an exec sees it. Session implements it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// What went wrong in a run.
+// The failure of a run.
 struct Fault {
   Status status;
   Device* device = nullptr;  // where; null: not known

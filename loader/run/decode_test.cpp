@@ -79,7 +79,7 @@ Model gpt2(bool cached) {
   return graph.finish(outputs);
 }
 
-// Where the caches lie, and what they were to cost.
+// Decodes with caches in the memory of a device (0: host memory). With `counters`, checks that no cache is copied.
 void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();

@@ -41,7 +41,7 @@ class Exec {
   Status output_container(uint32_t index, bp_container_t*& out);
 
  private:
-  // What the framework bound to a slot.
+  // The binding of a slot by the framework.
   struct Binding {
     bool bound = false;
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;

@@ -296,7 +296,7 @@ void RunPlan::order_buffers() {
   }
 }
 
-// Where the framework bound an output to the memory of an input, one island updates it in place after all others read
+// If the framework bound an output to the memory of an input, one island updates it in place after all others have read
 // it.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;

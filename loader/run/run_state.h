@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes from run to run of a RunGraph: extents, buffers, the instances of programs and what is bound to their
-// slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework binds, RunPlan
-// what follows from the extents, Runner what a run computes.
+// The state of a RunGraph that changes from run to run: extents, buffers, the instances of programs and what is bound
+// to their slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework
+// binds, RunPlan what follows from the extents, Runner what a run computes.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ std::string sourced_text(const Json& seconds, const Json& source) {
   return text;
 }
 
-// Where the cost of a node comes from.
+// The source of the cost of a node.
 Json source_of(const Json& node) {
   for (const Json& verdict : node.at("verdicts"))
     if (verdict.at("device") == node.at("device") && verdict.contains("source")) return verdict.at("source");

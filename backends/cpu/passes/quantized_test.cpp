@@ -60,7 +60,7 @@ struct Quantized : GraphBuilder {
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
     return *this;
   }
-  // Known quantized values of bytes; a scale for each element of `axis`.
+  // Adds random quantized weights and their DequantizeLinear, with a scale for each element of `axis`.
   Quantized& weights(const std::string& name, bp_dtype_t dtype, const Extents& extents, int64_t axis) {
     const int64_t count = extents[static_cast<size_t>(axis)];
     const bool is_signed = dtype == BP_DTYPE_INT8;

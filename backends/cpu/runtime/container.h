@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// What a host's container of a type of `graph` holds; tensors are borrowed from it. Throws sdk::Error where its
-// elements are not of that type.
+// Converts a host's container, of a type of `graph`; tensors are borrowed from it. Throws sdk::Error where its elements
+// are not of that type.
 Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
                      const bp_container_t* container);
 // Replaces what a host's container holds. Throws sdk::Error.

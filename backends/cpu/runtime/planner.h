@@ -12,7 +12,8 @@
 
 namespace backplane::cpu {
 
-// What is left of the time for folding, and of the bytes for its results. What exceeds it is computed in the run.
+// The remaining time for folding, and the remaining bytes for its results. Nodes that need more are computed in the
+// run.
 struct FoldAllowance {
   std::chrono::nanoseconds time;
   int64_t bytes;

@@ -24,7 +24,7 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return {reason, std::move(detail)};
 }
 
-// What a row accepts other than tensors of numbers.
+// The kinds of operands that a row accepts in addition to tensors of numbers.
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 

@@ -69,7 +69,7 @@ class Texts {
 Value make_texts(const Shape& shape, std::span<const std::string_view> texts);
 Value make_texts(const Shape& shape, std::span<const std::string> texts);
 
-// What is wrong with the offsets of a string tensor that lies in `capacity` bytes, or an empty text.
+// Checks the offsets of a string tensor of `capacity` bytes; returns an error text, or an empty one.
 std::string check_texts(const Tensor& tensor, uint64_t capacity);
 
 // Copies `count` elements of a type from position `from` of one tensor to position `to` of another. Not for texts.

@@ -40,7 +40,7 @@ std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
 
 namespace {
 
-// What the first of them failed with, by the id of its run.
+// The first failure among them, with the id of its run.
 std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
   std::optional<sdk::Error> first;
   for (const auto& flight : flights) {

@@ -28,7 +28,7 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// What a run of the small model returns on the CPU backend.
+// The results of the small model on the CPU backend.
 std::vector<float> expected(const Environment& env, int64_t rows, int seed) {
   SessionOptions how;
   how.devices = {"cpu"};

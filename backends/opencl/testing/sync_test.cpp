@@ -397,7 +397,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   clSetUserEventStatus(gate, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);
   clReleaseEvent(gate);
-  // What cannot be a stream is refused.
+  // Handles that cannot be streams are refused.
   const cl_command_queue out_of_order =
       clCreateCommandQueue(context(), id, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status);
   ASSERT_EQ(status, CL_SUCCESS);

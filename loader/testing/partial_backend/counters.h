@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a partial device did, counted. Tests reach the counters of all devices (an array, by the plugin's own index)
+// Counts the actions of a partial device. Tests reach the counters of all devices (an array, by the plugin's own index)
 // with bp_env_get_extension("partial/counters", 1).
 #pragma once
 

@@ -22,7 +22,7 @@ struct Options {
   std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
 };
 
-// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks
+// The form of an INT32 mask of keys: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks
 // a key.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
@@ -46,7 +46,7 @@ struct KeyMask {
   }
 };
 
-// What both operators do with queries, keys and values.
+// The common part of both operators: attention on given queries, keys and values.
 struct MultiHead {
   Options options;
   AttentionSize size{};

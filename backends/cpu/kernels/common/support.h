@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most operators ask about a node before they accept it, and about small integer inputs (axes, shapes, pads)
-// afterwards.
+// Checks that most operators make before they accept a node, and access to small integer inputs (axes, shapes, pads).
 #pragma once
 
 #include <initializer_list>

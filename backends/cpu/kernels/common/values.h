@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on texts, containers and graphs ask about a node before they accept it, and small values.
+// Checks of nodes with strings, containers or graphs, and access to small values.
 #pragma once
 
 #include "kernels/common/support.h"

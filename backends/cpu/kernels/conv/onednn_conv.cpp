@@ -43,7 +43,7 @@ struct Share {
   int64_t weights_at = 0, result_bytes = 0;
 };
 
-// What is common to all shares of a convolution.
+// The parameters common to all shares of a convolution.
 struct Geometry {
   ConvSize size;
   Window window;

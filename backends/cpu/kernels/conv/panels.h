@@ -29,7 +29,7 @@ class Panels {
 
   const std::vector<OutBlocks>& blocks() const { return blocks_; }
   int64_t count() const;  // of floats
-  // Where the chunk that begins with this channel ends.
+  // The end of the chunk that begins with this channel.
   int64_t chunk_end(const OutBlocks& b, int64_t first) const;
 
   // Weights in memory, at any address: [output channel][input channel of its group][tap], or [input channel][output

@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Where a tile is in its row, and which of its taps are within the input (see ConvTile).
+// The position of a tile in its row, and the taps that are within the input (see ConvTile).
 struct TilePlace {
   int64_t y_at,
       x_at;  // positions from the start of the row; x_at: of the input that the first tap of its first position reads

@@ -19,7 +19,7 @@ namespace {
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
-// What an operator does to one innermost row.
+// The loop of an operator over one innermost row.
 struct Loop {
   using Row = void (*)(const AnyFormula& formula, const void* a, int64_t stride_a, const void* b, int64_t stride_b,
                        void* r, int64_t n);

@@ -16,7 +16,7 @@
 namespace backplane::cpu {
 namespace {
 
-// What an operator does to a row of elements.
+// The loop of an operator over a row of elements.
 struct Loop {
   void (*row)(const AnyFormula& formula, const void* x, void* y, int64_t n);
   AnyFormula formula;

@@ -219,7 +219,7 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
                          const T* x = in[0].as<T>();
                          T* y = out[0].as<T>();
                          const auto line = [&](int64_t i) {
-                           // What stays: [first, last).
+                           // The columns [first, last) that are kept.
                            const int64_t diagonal = i % rows + k,
                                          first = upper ? std::clamp<int64_t>(diagonal, 0, columns) : 0,
                                          last = upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);

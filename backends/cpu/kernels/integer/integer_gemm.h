@@ -93,7 +93,7 @@ class IntegerGemm {
     void (*finish)(const void* f, const SumsPart& part);
     const void* finish_function;
   };
-  // Where things lie in scratch memory.
+  // The parts of scratch memory.
   struct Places {
     uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
     uint8_t* buffers;  // one for each thread

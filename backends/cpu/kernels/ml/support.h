@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of ai.onnx.ml share: inputs as rows of numbers, tensors in attributes, class labels, and the
+// Common to the operators of ai.onnx.ml: inputs as rows of numbers, tensors in attributes, class labels, and the
 // transforms of scores.
 #pragma once
 

@@ -30,8 +30,8 @@ struct Forest {
   std::vector<int64_t> roots;  // branches, or ~leaves
   int64_t features = 0;        // how many numbers a row needs
 
-  // What is wrong, or an empty text: children or targets out of range, and cycles, in which a row would loop forever.
-  // Sets `features`.
+  // Returns an error text, empty if the forest is valid. Errors are children or targets out of range, and cycles, in
+  // which a row would loop forever. Sets `features`.
   std::string check(int64_t targets);
   const std::vector<LeafWeight>& leaf(int64_t root, std::span<const double> row) const;
 };

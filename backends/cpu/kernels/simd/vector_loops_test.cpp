@@ -174,7 +174,7 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
-// Where a formula bounds its argument, NaN must stay NaN.
+// Formulas that clamp their argument must preserve NaN.
 TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   struct Activation {
     const char* op;
