@@ -203,12 +203,12 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
     how.options["loader.costs"] = costs;
     return env.compile(alternating(4), how).report();
   };
-  const std::string measured = R"("source":"measured")", said = R"("seconds":1e-09,"source":"backend")";
+  const std::string measured = R"("source":"measured")", reported = R"("seconds":1e-09,"source":"backend")";
   EXPECT_THAT(report("reported"), Not(HasSubstr(measured)));
-  EXPECT_THAT(report("known"), HasSubstr(said));  // no node has been measured yet
-  EXPECT_THAT(report("measure"), Not(HasSubstr(said)));
-  EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(said))));
-  EXPECT_THAT(report("reported"), AllOf(HasSubstr(said), Not(HasSubstr(measured))));
+  EXPECT_THAT(report("known"), HasSubstr(reported));  // no node has been measured yet
+  EXPECT_THAT(report("measure"), Not(HasSubstr(reported)));
+  EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(reported))));
+  EXPECT_THAT(report("reported"), AllOf(HasSubstr(reported), Not(HasSubstr(measured))));
   const Error error = failure([&] { report("guessed"); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be reported, known or measure"));

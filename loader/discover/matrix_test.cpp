@@ -53,8 +53,8 @@ constexpr Fault kFaults[] = {
     {"exit_in_create", BP_REFUSED_CRASHED, kFatal, "exit code 0) while it was created"},
     {"hang_in_create", BP_REFUSED_CRASHED, kFatal, "in time while it was created"},
     {"throw_in_create", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "thrown by a plugin"},
-    {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "the moon"},
-    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "made nothing"},
+    {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "refuses to start"},
+    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "without a backend"},
     {"eats_stack", BP_REFUSED_CRASHED, kFatal, "crashed (SIGSEGV) while it was created"},
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     {"eats_memory", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was created"},

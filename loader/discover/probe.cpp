@@ -91,7 +91,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                                 .limit = settings.limit});
   if (!child.ok()) return untried(child.status().text());
   // Only authentic reports count, not the exit code: a plugin may call exit(0), and the framework may reap the child.
-  const ProbeProgress progress = read_probe_report(key, child->said);
+  const ProbeProgress progress = read_probe_report(key, child->output);
   if (!child->timed_out && !progress.disturbed && progress.last == ProbeStep::kDone) {
     remember_verdict(content, {true, {}});
     return {};

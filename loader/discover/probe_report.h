@@ -29,7 +29,7 @@ struct ProbeProgress {
 };
 
 // Reads reports until the first that is not authentic or not in order.
-ProbeProgress read_probe_report(const ProbeKey& key, std::string_view said);
+ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report);
 
 // Used by the probe.
 class ProbeReporter {

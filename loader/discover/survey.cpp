@@ -64,7 +64,7 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
             std::string(error.status(code, fmt::format("{}: create failed", backend.library)).text())};
   }
   if (!backend.handle)
-    return {BP_REFUSED_CREATE, fmt::format("{}: create said BP_OK and made nothing", backend.library)};
+    return {BP_REFUSED_CREATE, fmt::format("{}: create returned BP_OK without a backend", backend.library)};
   return {};
 }
 

@@ -99,26 +99,26 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
     exec.bind_memory(BP_SLOT_OUTPUT + 1 + i, caches[i].tensor(BP_DTYPE_FLOAT, extents));
   }
 
-  std::vector<int64_t> said = {7};
+  std::vector<int64_t> tokens = {7};
   std::vector<std::vector<float>> scores;
   struct {
     uint64_t news, binds, shapes, allocations, copied;
   } before{};
   const auto* values = static_cast<const float*>(logits.data());
   scores.reserve(kCapacity);
-  said.reserve(kCapacity + 1);
+  tokens.reserve(kCapacity + 1);
   uint64_t allocations_in_runs = 0;
   for (int64_t step = 0; step < kCapacity; ++step) {
     if (step == 1 && counters)
       before = {0, counters->binds, counters->shape_queries, counters->allocations, counters->copied_bytes};
-    static_cast<int64_t*>(token.data())[0] = said.back();
+    static_cast<int64_t*>(token.data())[0] = tokens.back();
     static_cast<int64_t*>(place.data())[0] = step;
     static_cast<int64_t*>(length.data())[0] = step + 1;
     const uint64_t start = allocation_count();
     ASSERT_EQ(api().exec_run(exec.get(), nullptr, nullptr), BP_OK) << "step " << step;
     if (step) allocations_in_runs += allocation_count() - start;
     scores.emplace_back(values, values + kWords);
-    said.push_back(std::max_element(values, values + kWords) - values);
+    tokens.push_back(std::max_element(values, values + kWords) - values);
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
@@ -138,8 +138,8 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   Exec whole = env.compile(gpt2(false)).exec();
   std::vector<int64_t> places(kCapacity);
   for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;
-  said.resize(kCapacity);
-  whole.bind("tokens", Tensor::of<int64_t>({1, kCapacity}, said));
+  tokens.resize(kCapacity);
+  whole.bind("tokens", Tensor::of<int64_t>({1, kCapacity}, tokens));
   whole.bind("places", Tensor::of<int64_t>({kCapacity}, places));
   whole.run();
   const std::vector<float> expected = whole.output(0u).values<float>();
