@@ -34,10 +34,10 @@ def call(*command, **more):
 def peaks(model):
     """Measured anew: with a cache of its own the backend knows no rates."""
     with tempfile.TemporaryDirectory() as cache:
-        told = call("explain", model, "--device", "opencl", env=os.environ | {"BACKPLANE_CACHE_DIR": cache, "BACKPLANE_LOG": "info"}).stderr
-    found = MEASURED.search(told)
+        output = call("explain", model, "--device", "opencl", env=os.environ | {"BACKPLANE_CACHE_DIR": cache, "BACKPLANE_LOG": "info"}).stderr
+    found = MEASURED.search(output)
     if not found:
-        raise SystemExit(f"bench_opencl: the backend measured nothing: {told.strip()[-300:]}")
+        raise SystemExit(f"bench_opencl: the backend measured nothing: {output.strip()[-300:]}")
     return float(found["gflops"]), float(found["gbs"]), float(found["launch"])
 
 

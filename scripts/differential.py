@@ -303,17 +303,17 @@ def run_batch(arguments, numbers, report, folder):
             doubtful[number] = (reference, op, reason)
     if not doubtful:
         return
-    settled = set()
+    decided = set()
     for other in REFERENCES:
-        left = [n for n, (first, _, _) in doubtful.items() if first != other and n not in settled]
+        left = [n for n, (first, _, _) in doubtful.items() if first != other and n not in decided]
         (folder / other).mkdir()
         made = make_cases(arguments.seed, left, folder / other, [other])
         if not any(reference for reference, _, _ in made.values()):
             continue
         answers = run_device(arguments, folder / other)
-        settled |= {n for n, (_, op, _) in made.items() if answers.get(case_name(n, op), ("", ""))[0] == "pass"}
+        decided |= {n for n, (_, op, _) in made.items() if answers.get(case_name(n, op), ("", ""))[0] == "pass"}
     for number, (reference, op, reason) in doubtful.items():
-        report.add(op, "references differ" if number in settled else "differ", f"case {number}: {reference}: {reason}")
+        report.add(op, "references differ" if number in decided else "differ", f"case {number}: {reference}: {reason}")
 
 
 def main():

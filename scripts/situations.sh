@@ -13,7 +13,7 @@ Builds the preset dev and runs its tests, without the gates, in these situations
   sse41     oneDNN and tiles limited to SSE4.1
   opencl    PoCL with one thread and work-groups of at most 64
   one_core  one core
-  busy      beside a busy process for each core
+  busy      next to a busy process for each core
   memory    4 GB of data for each process
   home      a home and caches that cannot be written
   plain     LC_ALL=C

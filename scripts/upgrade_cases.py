@@ -253,7 +253,7 @@ def pictures():
     yield Case("NonMaxSuppression", (10,), [boxes, scores, ints(3), np.array(0.5, np.float32)], [ints([[0, 0, 0], [0, 0, 2]])])
 
 
-# ---- recurrent operators told whether Y is wanted
+# ---- recurrent operators with an attribute that says whether Y is wanted
 
 
 def recurrent():

@@ -144,7 +144,7 @@ class Subject {
   std::vector<float> x{-3, -2, -1, 1, 2, 3}, y = std::vector<float>(6);
   std::vector<int64_t> extents;
   const bp_option_t unknown_option{text("no_such_option"), text("1")};
-  const bp_chain_t required{sizeof required, 1, text("org.example.nobody"), 1, 0, nullptr};
+  const bp_chain_t required{sizeof required, 1, text("org.example.unknown"), 1, 0, nullptr};
 
   bp_device_info_t info;
   bp_host_t host;  // of another backend

@@ -212,7 +212,7 @@ TEST_F(Engine, RefusesBadBindings) {
   view.strides = strides;
   EXPECT_EQ(bind(0, view, &error), BP_UNSUPPORTED);
 
-  // A small output is found out when the run knows what it needs, and other extents fit without rebinding.
+  // A buffer that is too small is noticed when the run knows the extents, and smaller results fit without rebinding.
   HostTensor small = floats({2, 1}, {0, 0});
   ASSERT_EQ(bind(0, good.view(), &error), BP_OK);
   ASSERT_EQ(bind(BP_SLOT_OUTPUT, small.view(), &error), BP_OK);
@@ -278,18 +278,18 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
       .node("Neg", 13, {"s"}, {"c"}, BP_DTYPE_STRING);
   b.node("Neg", 13, {"x"}, {"d"}).node("LRN", 13, {"x"}, {"e"}, BP_DTYPE_FLOAT, {{"size", int64_t{0}}}).output("d");
   b.type("d", BP_DTYPE_FLOAT, {1});
-  struct Answers {
+  struct Verdicts {
     std::map<uint32_t, uint32_t> reasons;
     double seconds = 0;
-  } answers;
-  bp_coverage_sink_t sink{sizeof(sink), 0, &answers,
+  } received;
+  bp_coverage_sink_t sink{sizeof(sink), 0, &received,
                           [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t) {
-                            auto& answers = *static_cast<Answers*>(self);
+                            auto& received = *static_cast<Verdicts*>(self);
                             for (uint32_t i = 0; i < count; ++i) {
-                              answers.reasons[verdicts[i].node] =
+                              received.reasons[verdicts[i].node] =
                                   verdicts[i].answer == BP_ANSWER_YES ? BP_REASON_NONE : verdicts[i].reason;
                               EXPECT_EQ(verdicts[i].answer == BP_ANSWER_YES, verdicts[i].detail.size == 0);
-                              answers.seconds += verdicts[i].seconds;
+                              received.seconds += verdicts[i].seconds;
                             }
                           },
                           nullptr};
@@ -297,12 +297,12 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
   query.size = sizeof(query);
   query.graph = b.graph();
   ASSERT_EQ(plugin.api->coverage->query(plugin.device, &query, &sink, nullptr), BP_OK);
-  EXPECT_EQ(answers.reasons[0], BP_REASON_OPERATOR);
-  EXPECT_EQ(answers.reasons[1], BP_REASON_OPSET);
-  EXPECT_EQ(answers.reasons[2], BP_REASON_DTYPE);
-  EXPECT_EQ(answers.reasons[3], BP_REASON_NONE);
-  EXPECT_EQ(answers.reasons[4], BP_REASON_ATTRIBUTE);
-  EXPECT_GT(answers.seconds, 0);
+  EXPECT_EQ(received.reasons[0], BP_REASON_OPERATOR);
+  EXPECT_EQ(received.reasons[1], BP_REASON_OPSET);
+  EXPECT_EQ(received.reasons[2], BP_REASON_DTYPE);
+  EXPECT_EQ(received.reasons[3], BP_REASON_NONE);
+  EXPECT_EQ(received.reasons[4], BP_REASON_ATTRIBUTE);
+  EXPECT_GT(received.seconds, 0);
 
   Compiled program(plugin, b.graph());
   EXPECT_EQ(program.status, BP_UNSUPPORTED);
@@ -348,7 +348,7 @@ TEST(Negotiation, RefusesWithAReason) {
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
 }
 
-// A process runs one set of instructions; the first backend decides, unless the environment did.
+// A process uses one instruction set, which the first backend decides, unless the environment variable did.
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");

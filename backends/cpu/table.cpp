@@ -2,7 +2,7 @@
 #include "table.h"
 
 #include "kernels/conv/conv.h"
-#include "kernels/float16/in_float.h"
+#include "kernels/float16/compute_in_fp32.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn/reorder.h"
@@ -19,7 +19,7 @@ namespace {
 
 Operators::Parts all_parts() {
   Operators::Parts parts{.rows = {},
-                         .create_in_fp32 = create_in_float,
+                         .create_in_fp32 = create_in_fp32,
                          .make_reorder = make_reorder,
                          .early_passes = {fuse_quantized},
                          .late_passes = {fuse},

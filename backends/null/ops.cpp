@@ -6,7 +6,7 @@ namespace {
 
 using namespace backplane::sdk;
 
-// Guessed on the slow side: what one thread moves with a plain loop, and what a call costs.
+// Conservative guesses: the bandwidth of a plain loop on one thread, and the cost of a call.
 constexpr double kBytesPerSecond = 5e9, kSecondsPerCall = 1e-6;
 
 // All operands are float tensors of one static shape: that is all that the loops below can do.

@@ -8,13 +8,13 @@
 
 namespace null_backend {
 
-// What is run for a node. It keeps what it needs of the node's attributes.
+// The code for a node, with the attributes that it needs.
 using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
 
 // The newest operator set of each domain that the rows were written for.
 inline constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
 
-// Every row answers coverage and makes the kernel.
+// Coverage and compilation use the same rows.
 extern const backplane::sdk::OpTable<Kernel> kOps;
 
 }  // namespace null_backend

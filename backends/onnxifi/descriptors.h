@@ -29,7 +29,7 @@ struct ForkDescriptor {
 static_assert(sizeof(ForkDescriptor) == 96 && offsetof(ForkDescriptor, buffer) == 88);
 static_assert(sizeof(onnxTensorDescriptorV1) == 56 && offsetof(onnxTensorDescriptorV1, buffer) == 48);
 
-// What is described: a name, a type, extents. Tensors are dense, in the host's memory.
+// A tensor to be described: its name, type and extents. Tensors are dense, in the host's memory.
 struct Described {
   std::string name;
   bp_dtype_t dtype = 0;

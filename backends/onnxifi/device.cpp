@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "older.h"
+#include "downgrade.h"
 #include "program.h"
 #include "status.h"
 
@@ -13,9 +13,9 @@ namespace {
 
 using namespace backplane::sdk;
 
-// Weights up to this size are in the model of a node: a library may want to know a shape or an axis.
+// Weights up to this size are in the model of a node, as a library may need the values of a shape or an axis.
 constexpr uint64_t kSmallBytes = 64 * 1024;
-constexpr size_t kMostAnswers = 100'000, kMostHashed = size_t{1} << 20;
+constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 
 // 128 bits: FNV-1a from two starts.
 std::string hash_of(std::string_view bytes) {
@@ -33,14 +33,15 @@ bool is_expressible(bp_dtype_t dtype) {
   return dtype >= BP_DTYPE_FLOAT && dtype <= BP_DTYPE_BFLOAT16 && dtype != BP_DTYPE_STRING && dtype != BP_DTYPE_BOOL;
 }
 
-Device::Device(const Backend& backend, const Library& library, onnxBackendID id, const Facts& facts, Weights weights)
+Device::Device(const Backend& backend, const Library& library, onnxBackendID id, const BackendInfo& reported,
+               Weights weights)
     : backplane::sdk::Device(backend), library_(library), id_(id), weights_(weights) {
-  versions_.ir_version = facts.ir_version;
-  versions_.opsets = facts.opsets;
+  versions_.ir_version = reported.ir_version;
+  versions_.opsets = reported.opsets;
   uint32_t& own = versions_.opsets[""];
   own = std::min(own, kNewestOpset);
   for (const auto& [domain, version] : versions_.opsets)
-    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // forms of ai.onnx: older.h
+    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // forms of ai.onnx: downgrade.h
   const std::unique_lock<std::mutex> lock = library.guard();
   const onnxStatus status = library.functions().init_backend(id, nullptr, &backend_);
   if (!accepted(status)) throw error_of(status, "onnxInitBackend");
@@ -72,7 +73,7 @@ void Device::check(onnxStatus status, std::string_view call) const {
 
 // ---- coverage ------------------------------------------------------------------------------------------------------
 
-// What ONNXIFI cannot express, whatever the library.
+// Why ONNXIFI cannot express a value or node; empty if it can.
 Device::Refusal Device::refusal_of(const Node& node) const {
   for (uint32_t i = 0; i < node.raw().attribute_count; ++i) {
     const bp_attribute_t& attribute = *bp_graph_attribute(node.graph(), node.raw().first_attribute + i);
@@ -116,12 +117,12 @@ Device::Refusal Device::refusal_of(const Node& node) const {
   return {};
 }
 
-onnxStatus Device::ask(const std::string& model) {
-  const bool is_remembered = model.size() <= kMostHashed;
-  const std::string key = is_remembered ? hash_of(model) : std::string();
-  if (is_remembered) {
+onnxStatus Device::query(const std::string& model) {
+  const bool is_cached = model.size() <= kMaxCached;
+  const std::string key = is_cached ? hash_of(model) : std::string();
+  if (is_cached) {
     const std::lock_guard lock(mutex_);
-    if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
+    if (const auto known = statuses_.find(key); known != statuses_.end()) return known->second;
   }
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   {
@@ -129,31 +130,32 @@ onnxStatus Device::ask(const std::string& model) {
     status = library_.functions().get_backend_compatibility(id_, model.size(), model.data());
   }
   if (status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE) check(status, "onnxGetBackendCompatibility");
-  if (is_remembered && reason_of(status) != BP_REASON_MEMORY) {
+  if (is_cached && reason_of(status) != BP_REASON_MEMORY) {
     const std::lock_guard lock(mutex_);
-    if (answers_.size() < kMostAnswers) answers_.emplace(key, status);
+    if (statuses_.size() < kMaxStatuses) statuses_.emplace(key, status);
   }
   return status;
 }
 
-// Weights are in the model, then all outside: which of the two a library wants is only known from its answer.
-Device::Refusal Device::ask(Draft& draft) {
+// First with weights in the model, then with all of them outside: only the response shows which of the two a library
+// supports.
+Device::Refusal Device::query(OnnxModel& onnx_model) {
   if (backend_ == nullptr) return {BP_REASON_OTHER, "onnxInitBackend of the library succeeded and returned no backend"};
   const uint32_t opset = versions_.opsets.at("");
   if (opset < kOldestOpset)
     return {BP_REASON_OPSET, "the library reads operator set " + std::to_string(opset) + "; models are written in " +
                                  std::to_string(kOldestOpset) + " or newer"};
-  if (std::string why = make_older(draft, opset); !why.empty()) return {BP_REASON_OPSET, std::move(why)};
+  if (std::string why = downgrade(onnx_model, opset); !why.empty()) return {BP_REASON_OPSET, std::move(why)};
   std::vector<uint64_t> forms;
   uint64_t largest = 0;
-  for (const Value& weight : draft.weights()) largest = std::max(largest, weight.weight()->bytes);
-  const bool any = !draft.weights().empty() || !draft.constants().empty();
+  for (const Value& weight : onnx_model.weights()) largest = std::max(largest, weight.weight()->bytes);
+  const bool any = !onnx_model.weights().empty() || !onnx_model.constants().empty();
   if (weights_ != Weights::kDescriptors) forms.push_back(kSmallBytes);
-  if (weights_ != Weights::kDescriptors && largest > kSmallBytes) forms.push_back(Draft::kAll);
-  if (weights_ == Weights::kDescriptors || (weights_ == Weights::kAuto && any)) forms.push_back(Draft::kNone);
+  if (weights_ != Weights::kDescriptors && largest > kSmallBytes) forms.push_back(OnnxModel::kAll);
+  if (weights_ == Weights::kDescriptors || (weights_ == Weights::kAuto && any)) forms.push_back(OnnxModel::kNone);
   std::optional<onnxStatus> first;
   for (const uint64_t inside : forms) {
-    const onnxStatus status = ask(draft.bytes(versions_, inside));
+    const onnxStatus status = query(onnx_model.bytes(versions_, inside));
     if (accepted(status)) return {};
     if (!first) first = status;
   }
@@ -167,8 +169,8 @@ void Device::cover(Coverage& coverage) {
     const Node node = coverage.node(i);
     Refusal refusal = refusal_of(node);
     if (!refusal) {
-      Draft draft(node);
-      refusal = ask(draft);
+      OnnxModel onnx_model(node);
+      refusal = query(onnx_model);
     }
     coverage.answer(node, refusal ? no(refusal.reason, std::move(refusal.text)) : yes());
   }
@@ -177,8 +179,8 @@ void Device::cover(Coverage& coverage) {
 void Device::review(const Compile& what, bp_review_t& out, std::string& why) {
   what.options().allow({});
   out.answer = BP_REVIEW_ACCEPT;
-  Draft draft(what.graph());
-  Refusal refusal = ask(draft);
+  OnnxModel onnx_model(what.graph());
+  Refusal refusal = query(onnx_model);
   if (!refusal) return;
   out.answer = BP_REVIEW_REJECT;
   out.reason = refusal.reason;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend id of a library as a device of Backplane: what it supports is what onnxGetBackendCompatibility says of a
-// model of one node, and of the island.
+// A backend id of a library as a device of Backplane: onnxGetBackendCompatibility decides what it supports, for models
+// of one node and of the whole island.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "backend_info.h"
 #include "backplane/sdk.hpp"
-#include "draft.h"
-#include "facts.h"
 #include "library.h"
+#include "onnx_model.h"
 
 namespace onnxifi_backend {
 
@@ -20,8 +20,8 @@ enum class Weights { kAuto, kModel, kDescriptors };
 
 class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {
  public:
-  // The library, the id and the facts outlive the device.
-  Device(const backplane::sdk::Backend& backend, const Library& library, onnxBackendID id, const Facts& facts,
+  // `library` and `id` outlive the device.
+  Device(const backplane::sdk::Backend& backend, const Library& library, onnxBackendID id, const BackendInfo& reported,
          Weights weights);
   ~Device() override;
 
@@ -35,31 +35,31 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   onnxBackend backend() const { return backend_; }
   onnxBackendID backend_id() const { return id_; }
   Weights weights() const { return weights_; }
-  const Draft::Versions& versions() const { return versions_; }
-  // Throws Error, and remembers where the backend is lost.
+  const OnnxModel::Versions& versions() const { return versions_; }
+  // Throws Error, and marks the device as lost if the backend is.
   void check(onnxStatus status, std::string_view call) const;
 
  private:
-  // Why a model is not run, or an empty one.
+  // Why a model is not supported; empty if it is.
   struct Refusal {
     uint32_t reason = BP_REASON_NONE;
     std::string text;
     explicit operator bool() const { return reason != BP_REASON_NONE; }
   };
   Refusal refusal_of(const backplane::sdk::Node& node) const;
-  Refusal ask(Draft& draft);
-  onnxStatus ask(const std::string& model);
+  Refusal query(OnnxModel& onnx_model);
+  onnxStatus query(const std::string& model);
 
   const Library& library_;
   const onnxBackendID id_;
   const Weights weights_;
-  Draft::Versions versions_;
+  OnnxModel::Versions versions_;
   std::vector<bp_opset_t> opsets_;
   onnxBackend backend_ = nullptr;
   mutable std::atomic<bool> is_lost_{false};
 
   std::mutex mutex_;
-  std::unordered_map<std::string, onnxStatus> answers_;  // by a hash of the model
+  std::unordered_map<std::string, onnxStatus> statuses_;  // by a hash of the model
 };
 
 // Whether ONNXIFI has the data type.

@@ -12,7 +12,7 @@ namespace {
 
 using backplane::sdk::Error;
 
-constexpr size_t kMostBackends = 256;
+constexpr size_t kMaxBackends = 256;
 
 // The library's own symbols come before those of the program, which may have another protobuf. The sanitizers' runtime
 // does not allow that.
@@ -56,7 +56,7 @@ Library::Library(const std::filesystem::path& path) : path_(path) {
   find("onnxRunGraph", functions_.run_graph);
   find("onnxReleaseGraph", functions_.release_graph);
   if (!missing.empty()) throw Error(BP_INCOMPATIBLE, path.string() + " lacks " + missing);
-  // One that the program uses itself would find this backend again.
+  // A library that the program itself uses would find this backend again.
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(functions_.get_backend_ids), &info) != 0 && info.dli_fname != nullptr &&
       std::filesystem::path(info.dli_fname).filename().native().rfind("libonnxifi.so", 0) == 0)
@@ -81,13 +81,13 @@ onnxExtensionFunctionPointer Library::extension(onnxBackendID id, const std::str
 
 std::vector<onnxBackendID> Library::backend_ids() const {
   const std::unique_lock<std::mutex> lock = guard();
-  // No call to learn the count alone: not every library allows it.
-  std::vector<onnxBackendID> ids(kMostBackends);
+  // Without a first call for the count only, which not every library allows.
+  std::vector<onnxBackendID> ids(kMaxBackends);
   size_t count = ids.size();
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);
   if (accepted(status) && count > ids.size())
     throw Error(BP_INTERNAL, path_.string() + " reports " + std::to_string(count) + " backends; at most " +
-                                 std::to_string(kMostBackends) + " are used");
+                                 std::to_string(kMaxBackends) + " are used");
   if (status != ONNXIFI_STATUS_SUCCESS) throw error_of(status, "onnxGetBackendIDs");
   ids.resize(count);
   for (size_t i = 0; i < ids.size(); ++i) {

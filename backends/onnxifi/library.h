@@ -54,10 +54,10 @@ class Library {
   // backend's id, with none, or among the exported functions.
   onnxExtensionFunctionPointer extension(onnxBackendID id, const std::string& name) const;
 
-  // The ids of its backends, to be released each. Throws sdk::Error where it reports none that can be used.
+  // The ids of its backends; each must be released. Throws sdk::Error if none is usable.
   std::vector<onnxBackendID> backend_ids() const;
 
-  // Held during a call into a library that does not say that it is thread-safe; otherwise it holds nothing.
+  // Held during calls into a library that does not report that it is thread-safe; empty for others.
   std::unique_lock<std::mutex> guard() const;
   void set_thread_safe(bool thread_safe) { is_thread_safe_ = thread_safe; }
 

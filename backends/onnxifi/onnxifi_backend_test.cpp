@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries with the quirks of vendors, wrong ones and our own, through the loader.
+// Libraries with quirks of vendors, faulty libraries and our own, through the loader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs no library: the search, versions as texts, the table of older forms against the schemas.
+// The parts that need no library: the search, parsing of versions, and the table of older forms, compared with the
+// schemas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "facts.h"
-#include "older.h"
+#include "backend_info.h"
+#include "downgrade.h"
 #include "search.h"
 
 namespace onnxifi_backend {

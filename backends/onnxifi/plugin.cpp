@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "device.h"
-#include "older.h"
+#include "downgrade.h"
 #include "program.h"
 #include "search.h"
 #include "status.h"
@@ -33,7 +33,7 @@ uint32_t kind_of(onnxEnum type) {
 struct Entry {
   const Library* library;
   onnxBackendID id;
-  Facts facts;
+  BackendInfo reported;
   std::string name, arch;
   std::vector<std::pair<std::string, std::string>> property_texts;
   std::vector<bp_option_t> properties;
@@ -79,21 +79,21 @@ class Backend : public backplane::sdk::Backend {
 
   bp_device_info_t device_info(uint32_t index) override {
     const Entry& entry = entries_.at(index);
-    const Facts& facts = entry.facts;
+    const BackendInfo& reported = entry.reported;
     bp_device_info_t info{};
-    info.kind = kind_of(facts.device_type);
+    info.kind = kind_of(reported.device_type);
     info.flags = BP_DEVICE_UNIFIED_MEMORY;
     info.name = text(entry.name);
-    info.vendor = text(facts.vendor);
-    info.driver = text(facts.version);
+    info.vendor = text(reported.vendor);
+    info.driver = text(reported.version);
     info.arch = text(entry.arch);
-    info.pci = text(facts.pci);
-    info.memory_bytes = facts.memory_bytes;
-    info.memory_bandwidth = facts.memory_bandwidth;
-    info.link_bandwidth = std::min(facts.read_bandwidth, facts.write_bandwidth);
+    info.pci = text(reported.pci);
+    info.memory_bytes = reported.memory_bytes;
+    info.memory_bandwidth = reported.memory_bandwidth;
+    info.link_bandwidth = std::min(reported.read_bandwidth, reported.write_bandwidth);
     info.launch_ns = 20'000;  // two events and a turn of the thread of a stream
-    info.flops_fp32 = 2.0 * static_cast<double>(facts.macs_fp32);
-    info.flops_fp16 = 2.0 * static_cast<double>(facts.macs_fp16);
+    info.flops_fp32 = 2.0 * static_cast<double>(reported.macs_fp32);
+    info.flops_fp16 = 2.0 * static_cast<double>(reported.macs_fp16);
     for (bp_dtype_t dtype = 0; dtype <= BP_DTYPE_BFLOAT16; ++dtype) {
       if (is_expressible(dtype)) info.dtypes |= one(dtype);
     }
@@ -108,7 +108,7 @@ class Backend : public backplane::sdk::Backend {
     options.allow({});
     if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "ONNXIFI backends take no context of others");
     const Entry& entry = entries_.at(index);
-    return std::make_unique<Device>(*this, *entry.library, entry.id, entry.facts, weights_);
+    return std::make_unique<Device>(*this, *entry.library, entry.id, entry.reported, weights_);
   }
 
  private:
@@ -143,19 +143,19 @@ class Backend : public backplane::sdk::Backend {
     const std::vector<onnxBackendID> ids = library->backend_ids();
     bool is_thread_safe = !ids.empty();
     for (onnxBackendID const id : ids) {
-      Entry& entry = entries_.emplace_back(Entry{library, id, facts_of(*library, id), {}, {}, {}, {}});
-      const Facts& facts = entry.facts;
-      is_thread_safe = is_thread_safe && (facts.capabilities & ONNXIFI_CAPABILITY_THREAD_SAFE) != 0;
+      Entry& entry = entries_.emplace_back(Entry{library, id, info_of(*library, id), {}, {}, {}, {}});
+      const BackendInfo& reported = entry.reported;
+      is_thread_safe = is_thread_safe && (reported.capabilities & ONNXIFI_CAPABILITY_THREAD_SAFE) != 0;
       const std::string file = path.filename().native();
-      entry.name = !facts.device.empty() && facts.device != facts.name
-                       ? (facts.name.empty() ? facts.device : facts.name + ": " + facts.device)
-                   : !facts.name.empty() ? facts.name
-                                         : file;
-      entry.arch = file + " " + facts.version;
+      entry.name = !reported.device.empty() && reported.device != reported.name
+                       ? (reported.name.empty() ? reported.device : reported.name + ": " + reported.device)
+                   : !reported.name.empty() ? reported.name
+                                            : file;
+      entry.arch = file + " " + reported.version;
       entry.property_texts = {{"onnxifi.library", path.native()},
-                              {"onnxifi.ir_versions", facts.ir_versions},
-                              {"onnxifi.opsets", facts.opset_versions},
-                              {"onnxifi.extensions", facts.extensions}};
+                              {"onnxifi.ir_versions", reported.ir_versions},
+                              {"onnxifi.opsets", reported.opset_versions},
+                              {"onnxifi.extensions", reported.extensions}};
       if (library->is_fork()) entry.property_texts.emplace_back("onnxifi.descriptors", "96 bytes");
       for (const auto& [name, value] : entry.property_texts) entry.properties.push_back({text(name), text(value)});
     }

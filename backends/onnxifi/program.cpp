@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "older.h"
+#include "downgrade.h"
 #include "status.h"
 
 namespace onnxifi_backend {
@@ -11,16 +11,16 @@ namespace {
 
 using namespace backplane::sdk;
 
-constexpr uint64_t kMostModelBytes = (uint64_t{1} << 31) - 1;  // of one protobuf message
+constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;  // of one protobuf message
 
-Described describe(const Draft& draft, const Value& value) {
+Described describe(const OnnxModel& onnx_model, const Value& value) {
   const Shape extents = value.extents();
-  return {draft.name(value), value.dtype(), {extents.begin(), extents.end()}};
+  return {onnx_model.name(value), value.dtype(), {extents.begin(), extents.end()}};
 }
 
-std::vector<Described> describe(const Draft& draft, const std::vector<Value>& values) {
+std::vector<Described> describe(const OnnxModel& onnx_model, const std::vector<Value>& values) {
   std::vector<Described> result;
-  for (const Value& value : values) result.push_back(describe(draft, value));
+  for (const Value& value : values) result.push_back(describe(onnx_model, value));
   return result;
 }
 
@@ -34,7 +34,7 @@ onnxMemoryFenceV1 fence_of(onnxEvent event) {
 
 }  // namespace
 
-// An event of the program's, signalled before the run: the host's order is behind it.
+// An input event that is signalled already, as the host orders runs itself.
 class IslandProgram::Event {
  public:
   explicit Event(const IslandProgram& program) : program_(program) {
@@ -61,8 +61,8 @@ IslandProgram::IslandProgram(const Device& device, const Compile& what)
     : StreamedProgram(device, what),
       device_(device),
       functions_(device.library().functions()),
-      inputs_(describe(Draft(what.graph()), what.graph().inputs())),
-      outputs_(describe(Draft(what.graph()), what.graph().outputs())),
+      inputs_(describe(OnnxModel(what.graph()), what.graph().inputs())),
+      outputs_(describe(OnnxModel(what.graph()), what.graph().outputs())),
       set_io_and_run_(reinterpret_cast<SetIoAndRun>(
           reinterpret_cast<void (*)()>(device.library().extension(device.backend_id(), "onnxSetIOAndRunGraph")))),
       locations_{Locations{Descriptors(device.library().is_fork(), inputs_),
@@ -70,17 +70,17 @@ IslandProgram::IslandProgram(const Device& device, const Compile& what)
                  Locations{Descriptors(device.library().is_fork(), inputs_),
                            Descriptors(device.library().is_fork(), outputs_)}} {
   if (device.backend() == nullptr) throw Error(BP_UNSUPPORTED, "the ONNXIFI library returned no backend");
-  Draft draft(what.graph());
-  if (std::string why = make_older(draft, device.versions().opsets.at("")); !why.empty())
+  OnnxModel onnx_model(what.graph());
+  if (std::string why = downgrade(onnx_model, device.versions().opsets.at("")); !why.empty())
     throw Error(BP_UNSUPPORTED, std::move(why));
   what.check_cancelled();
   onnxStatus status = ONNXIFI_STATUS_INVALID_MODEL;
-  if (device.weights() != Weights::kDescriptors) status = init_with_weights_inside(draft);
-  const bool has_weights = !draft.weights().empty() || !draft.constants().empty();
+  if (device.weights() != Weights::kDescriptors) status = init_with_weights_inside(onnx_model);
+  const bool has_weights = !onnx_model.weights().empty() || !onnx_model.constants().empty();
   const bool may_retry = reason_of(status) != BP_REASON_MEMORY && status != ONNXIFI_STATUS_BACKEND_UNAVAILABLE;
   if (!accepted(status) && may_retry && (has_weights || device.weights() == Weights::kDescriptors) &&
       device.weights() != Weights::kModel) {
-    const onnxStatus again = init_with_descriptors(draft, what);
+    const onnxStatus again = init_with_descriptors(onnx_model, what);
     if (accepted(again) || device.weights() == Weights::kDescriptors) status = again;
   }
   if (!accepted(status)) device.check(status, "onnxInitGraph");
@@ -93,12 +93,12 @@ IslandProgram::~IslandProgram() {
   if (graph_ != nullptr) functions_.release_graph(graph_);
 }
 
-onnxStatus IslandProgram::init_with_weights_inside(Draft& draft) {
+onnxStatus IslandProgram::init_with_weights_inside(OnnxModel& onnx_model) {
   uint64_t bytes = 0;
-  const std::vector<Value> weights = draft.weights();
+  const std::vector<Value> weights = onnx_model.weights();
   for (const Value& weight : weights) bytes += weight.weight()->bytes;
-  if (bytes > kMostModelBytes) return ONNXIFI_STATUS_INVALID_SIZE;
-  const std::string model = draft.bytes(device_.versions(), Draft::kAll);
+  if (bytes > kMaxModelBytes) return ONNXIFI_STATUS_INVALID_SIZE;
+  const std::string model = onnx_model.bytes(device_.versions(), OnnxModel::kAll);
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   {
     const std::unique_lock<std::mutex> lock = device_.library().guard();
@@ -112,26 +112,26 @@ onnxStatus IslandProgram::init_with_weights_inside(Draft& draft) {
   return status;
 }
 
-onnxStatus IslandProgram::init_with_descriptors(Draft& draft, const Compile& what) {
+onnxStatus IslandProgram::init_with_descriptors(OnnxModel& onnx_model, const Compile& what) {
   constexpr uintptr_t kAlignment = 16;
   std::vector<Described> described;
   std::vector<const void*> data;
-  for (const Value& weight : draft.weights()) {
+  for (const Value& weight : onnx_model.weights()) {
     if (!is_expressible(weight.dtype()) || weight.weight()->bytes == 0) return ONNXIFI_STATUS_INVALID_DATATYPE;
-    described.push_back(describe(draft, weight));
+    described.push_back(describe(onnx_model, weight));
     const char* bytes = static_cast<const char*>(what.weight(weight.raw().weight));
     if (reinterpret_cast<uintptr_t>(bytes) % kAlignment != 0)
       bytes = weights_.emplace_back(bytes, bytes + weight.weight()->bytes).data();
     data.push_back(bytes);
   }
-  for (const std::unique_ptr<Constant>& constant : draft.constants()) {
+  for (const std::unique_ptr<Constant>& constant : onnx_model.constants()) {
     if (constant->bytes.empty()) return ONNXIFI_STATUS_INVALID_SHAPE;
     described.push_back({constant->name, constant->dtype, {constant->extents.begin(), constant->extents.end()}});
     data.push_back(weights_.emplace_back(constant->bytes.begin(), constant->bytes.end()).data());
   }
   Descriptors descriptors(device_.library().is_fork(), described);
   for (size_t i = 0; i < data.size(); ++i) descriptors.set_buffer(i, data[i]);
-  const std::string model = draft.bytes(device_.versions(), Draft::kNone);
+  const std::string model = onnx_model.bytes(device_.versions(), OnnxModel::kNone);
   const std::unique_lock<std::mutex> lock = device_.library().guard();
   return functions_.init_graph(device_.backend(), nullptr, model.size(), model.data(), descriptors.count(),
                                descriptors.data(), &graph_, 0, nullptr);
@@ -153,7 +153,7 @@ onnxEvent IslandProgram::start(const std::vector<const void*>& inputs, const std
       device_.check(set_io_and_run_(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
                                     next.outputs.data(), &after, nullptr),
                     "onnxSetIOAndRunGraph");
-      // A library that has the two in one need not remember the locations for onnxRunGraph.
+      // A library with onnxSetIOAndRunGraph need not keep the locations for onnxRunGraph.
       if (!device_.library().is_fork()) bound_ = std::move(wanted);
       return after.event;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island as an ONNXIFI graph. The library keeps one set of locations for a graph, so its runs follow each other,
-// whichever instance they belong to.
+// An island as an ONNXIFI graph. The library keeps one set of locations for a graph, so the runs of all instances are
+// serialized.
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@ class IslandProgram : public backplane::sdk::StreamedProgram {
               const backplane::sdk::RunSync& order) const override;
 
  private:
-  // What onnxSetGraphIO was given: a library may read it until the next call.
+  // The arguments of onnxSetGraphIO, which a library may read until the next call.
   struct Locations {
     Descriptors inputs, outputs;
   };
   class Event;
 
-  onnxStatus init_with_weights_inside(Draft& draft);
-  onnxStatus init_with_descriptors(Draft& draft, const backplane::sdk::Compile& what);
+  onnxStatus init_with_weights_inside(OnnxModel& onnx_model);
+  onnxStatus init_with_descriptors(OnnxModel& onnx_model, const backplane::sdk::Compile& what);
   // Starts a run of what is bound to these addresses; NULL where it has ended already.
   onnxEvent start(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) const;
   void wait(onnxEvent event) const;

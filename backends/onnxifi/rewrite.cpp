@@ -72,7 +72,7 @@ std::string ignore(Rewrite& r) {
 }
 
 std::string positive_axes(Rewrite& r) {
-  // What the axes count: for these the output's dimensions.
+  // The rank that axes refer to: for these operators that of the output.
   const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
   const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
   const int64_t rank = value.rank();
@@ -154,7 +154,8 @@ std::string dropout_10(Rewrite& r) {
 std::string gemm_11(Rewrite& r) {
   if (r.node.input(2)) return {};
   const bp_dtype_t dtype = r.node.inputs[0].value.dtype();
-  const Constant& zero = r.draft.add_constant(dtype, {1}, std::string(backplane::view::dtype_bits(dtype) / 8, '\0'));
+  const Constant& zero =
+      r.onnx_model.add_constant(dtype, {1}, std::string(backplane::view::dtype_bits(dtype) / 8, '\0'));
   r.node.inputs.resize(2);
   r.node.inputs.push_back({{}, &zero});
   return {};
@@ -216,8 +217,8 @@ std::string pad_18(Rewrite& r) {
     }
     std::string bytes(all.size() * sizeof(int64_t), '\0');
     std::memcpy(bytes.data(), all.data(), bytes.size());
-    r.node.inputs[1] = {{},
-                        &r.draft.add_constant(BP_DTYPE_INT64, {static_cast<int64_t>(all.size())}, std::move(bytes))};
+    r.node.inputs[1] = {
+        {}, &r.onnx_model.add_constant(BP_DTYPE_INT64, {static_cast<int64_t>(all.size())}, std::move(bytes))};
   } else if (r.node.input(3)) {
     return r.refuse(kNeedsConstant);
   }
@@ -321,7 +322,7 @@ std::string resize_18(Rewrite& r) {
 std::string resize_13(Rewrite& r) {
   r.node.inputs.resize(r.node.input(3) ? 4 : 3);
   for (const size_t slot : {size_t{1}, size_t{2}}) {
-    if (!r.node.inputs[slot]) r.node.inputs[slot] = {{}, &r.draft.add_constant(BP_DTYPE_FLOAT, {0}, {})};
+    if (!r.node.inputs[slot]) r.node.inputs[slot] = {{}, &r.onnx_model.add_constant(BP_DTYPE_FLOAT, {0}, {})};
   }
   return {};
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node that is rewritten in an older form, and what the functions of the table need to know of it.
+// A node that is rewritten in an older form, and what the functions in the table need for that.
 #pragma once
 
 #include <optional>
 
-#include "draft.h"
-#include "older.h"
+#include "downgrade.h"
+#include "onnx_model.h"
 
 namespace onnxifi_backend {
 
 class Rewrite {
  public:
-  Rewrite(Draft& draft, DraftNode& node, const Step& step) : draft(draft), node(node), step(step) {}
+  Rewrite(OnnxModel& onnx_model, OnnxNode& node, const Step& step) : onnx_model(onnx_model), node(node), step(step) {}
 
   // The elements of a constant input; nothing where it is computed or omitted.
   std::optional<std::vector<int64_t>> ints(size_t slot) const;
@@ -25,16 +25,16 @@ class Rewrite {
     return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
   }
 
-  Draft& draft;
-  DraftNode& node;
+  OnnxModel& onnx_model;
+  OnnxNode& node;
   const Step& step;
 };
 
-// Only the library's types grew, or an attribute went that every reader ignores.
+// Nothing to do: only types were added, or an attribute was removed that all readers ignore.
 std::string unchanged(Rewrite&);
-// The attribute of the step has its neutral value and is left out.
+// Removes the attribute of the step, which must have its neutral value.
 std::string drop(Rewrite&);
-// An attribute that means nothing where the node is run is left out.
+// Removes an attribute that has no effect in inference.
 std::string ignore(Rewrite&);
 // `axis` and `axes` count from the front.
 std::string positive_axes(Rewrite&);

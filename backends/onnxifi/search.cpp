@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "libonnxifi-", kSuffix = ".so";
-constexpr size_t kMostFolders = 1000;  // of the configuration, whose includes may lead in a circle
+constexpr size_t kMaxFolders = 1000;  // of the configuration, whose includes may lead in a circle
 
 bool is_library_name(std::string_view name) {
   return name.size() > kPrefix.size() + kSuffix.size() && name.substr(0, kPrefix.size()) == kPrefix &&
@@ -44,7 +44,7 @@ std::vector<std::string> split(std::string_view list) {
 void read_configuration(const std::string& file, std::vector<std::string>& folders, int depth = 0) {
   constexpr int kDeepest = 8;
   std::ifstream in(file);
-  for (std::string line; depth < kDeepest && folders.size() < kMostFolders && std::getline(in, line);) {
+  for (std::string line; depth < kDeepest && folders.size() < kMaxFolders && std::getline(in, line);) {
     line.erase(std::min(line.find('#'), line.size()));
     const size_t first = line.find_first_not_of(" \t");
     if (first == std::string::npos) continue;
@@ -76,10 +76,10 @@ class Search {
     }
   }
   void named(const std::string& path) {
-    struct stat facts {};
+    struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
-    if (stat(path.c_str(), &facts) != 0) return refuse(path, "does not exist");
-    if (S_ISDIR(facts.st_mode)) return folder(path);
+    if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
+    if (S_ISDIR(info.st_mode)) return folder(path);
     if (!is_library_name(fs::path(path).filename().native())) return refuse(path, "is not named libonnxifi-*.so");
     add(path);
   }
@@ -87,9 +87,9 @@ class Search {
 
  private:
   void add(const std::string& path) {
-    struct stat facts {};
-    if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return refuse(path, "is not a file");
-    if (seen_.emplace(facts.st_dev, facts.st_ino).second) found_.push_back({path, {}});
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
+    if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
   }
   void refuse(const std::string& path, const char* why) { found_.push_back({path, path + " " + why}); }
 

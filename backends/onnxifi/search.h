@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ONNXIFI libraries lie: libonnxifi-*.so in the folders of the system's loader, and what the user names.
+// Finds ONNXIFI libraries: libonnxifi-*.so in the folders of the system's loader, and those that the user names.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace onnxifi_backend {
 
-// A library that was found, or a file that was named and is none, with the reason.
+// A library that was found, or a named file that is none, with the reason.
 struct Found {
   std::filesystem::path path;
   std::string refusal;

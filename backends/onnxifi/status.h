@@ -20,7 +20,7 @@ inline bool accepted(onnxStatus status) {
 // BP_REASON_* for a model that was refused.
 uint32_t reason_of(onnxStatus status);
 
-// What a call failed with: `call` names the function.
+// The failure of a call: `call` names the function.
 backplane::sdk::Error error_of(onnxStatus status, std::string_view call);
 
 }  // namespace onnxifi_backend

@@ -35,7 +35,7 @@ std::string statement_over(const Parts& parts) {
   return json.dump();
 }
 
-// Signed by the vendor, whatever it holds.
+// Signed by the vendor, with any content.
 void try_bundle(const char* name, const std::string& text) {
   Parts parts = {{kCommitment, "{}"}, {kJournal, "{}"}, {kCases, ""}};
   parts[name] = text;

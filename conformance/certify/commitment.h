@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a vendor commits to before the seeds are known.
+// The data that a vendor commits to before the seeds are known.
 #pragma once
 
 #include <cstdint>

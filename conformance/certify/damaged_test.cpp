@@ -121,7 +121,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
 }
 
-// What a vendor with the key can do, whatever the parts are.
+// Damage that only a vendor with the key can do, for any part.
 void state_and_sign(Parts& parts, const Key& key) {
   parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
@@ -375,7 +375,7 @@ TEST(LoadedFiles, AreSeenFromOutside) {
   ASSERT_TRUE(std::ranges::any_of(files, libc));
   EXPECT_EQ(std::ranges::find_if(files, libc)->sha256.size(), 64u);
   LoadedFiles hidden;
-  hidden.note(INT32_MAX);  // there is no such process
+  hidden.note(INT32_MAX);  // no such process exists
   ASSERT_EQ(hidden.hashed().size(), 1u);
   EXPECT_EQ(hidden.hashed()[0].sha256, "");
 }

@@ -19,8 +19,8 @@ struct LoadedFile {
 
 class LoadedFiles {
  public:
-  // What the process has mapped at this moment, seen from outside; one that hides it is noted as a file that cannot be
-  // read. [thread-safe]
+  // Adds the files that the process has mapped at this moment, as seen from outside; for a process that hides its
+  // mappings, an unreadable file is noted. [thread-safe]
   void note(pid_t process);
   // By path; the harness's own program is left out.
   std::vector<LoadedFile> hashed() const;

@@ -15,7 +15,7 @@ struct Signer {
   std::string fault;  // why the signature does not count; empty: it does
 };
 
-// What the verifier found.
+// The findings of the verifier.
 struct Certificate {
   Proof proof;
   RunOutcome outcome = {};  // on the day of verification

@@ -15,7 +15,7 @@ struct TrustedKey {
   std::string revoked;             // the day of revocation, which invalidates all its signatures; empty: not revoked
 };
 
-// What is known of a key.
+// The information about a key.
 struct KeyStatus {
   std::string owner;  // the name in the store; empty: the key is unknown
   std::string fault;  // why it does not count, in one line; empty: it does

@@ -133,7 +133,7 @@ Result load_unload(Bench& bench) {
 
 Result unknown_extension(Bench& bench) {
   const Device& device = bench.device();
-  const std::string name = "org.example.nobody";
+  const std::string name = "org.example.unknown";
   const auto get = device.plugin().get_extension;
   if (get == nullptr) return passed();
   if (get(device.backend().raw(), {name.data(), name.size()}, 1) != nullptr)
@@ -146,7 +146,7 @@ Result unknown_extension(Bench& bench) {
 Result unknown_chain(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t& plugin = *library.query();
-  const std::string name = "org.example.nobody", directory = library.directory();
+  const std::string name = "org.example.unknown", directory = library.directory();
   for (const uint32_t required : {0u, 1u}) {
     const bp_chain_t chain = {sizeof chain, required, {name.data(), name.size()}, 1, 0, nullptr};
     Host host;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is claimed must be accepted, compiled and run.
+// Claimed nodes must be accepted, compiled and run.
 #include <set>
 
 #include "checks/remote.h"
@@ -85,7 +85,7 @@ void add_coverage(const Selection& selection, std::vector<Case>& out_cases) {
                          .judge = [change](RemoteDevice& device) { return check_unknown(device, change); }});
   };
   add_unknown("operator", [](NodeSpec& node) { node.op_type = "Frobnicate"; });
-  add_unknown("domain", [](NodeSpec& node) { node.domain = "org.example.nobody"; });
+  add_unknown("domain", [](NodeSpec& node) { node.domain = "org.example.unknown"; });
   add_unknown("version", [](NodeSpec& node) { node.since_version = 9999; });
   add_unknown("empty_name", [](NodeSpec& node) { node.op_type.clear(); });
 }

@@ -152,7 +152,7 @@ struct Row {
   const char* name;
   std::string_view profile;
   Recipe recipe;
-  uint32_t quick, full;  // how many
+  uint32_t quick, full;  // number of cases
   Result (*run)(RemoteDevice& device, const Recipe& recipe, const std::string& name);
 };
 constexpr Row kRows[] = {

@@ -16,7 +16,7 @@
 
 namespace backplane::conform {
 
-// What the cases of one process share: the plugin, loaded when a case first needs it. [one at a time]
+// State shared by the cases of one process: the plugin, loaded when a case first needs it. [one at a time]
 class Bench {
  public:
   Bench(std::filesystem::path plugin, uint32_t device, uint64_t seed)

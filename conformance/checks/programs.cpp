@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices and programs report in addition to runs: health, operator sets, types, progress, extents.
+// Reports of devices and programs other than runs: health, operator sets, types, progress, extents.
 #include <algorithm>
 #include <tuple>
 
@@ -44,7 +44,7 @@ Result infer(Bench& bench) {
   if (device.plugin().coverage->infer == nullptr) return not_supported("the device has no operators of its own");
   const Problem problem = problem_of("Add/float/same", bench.seed(), "infer");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);
-  spec.nodes[0].domain = "org.example.nobody";
+  spec.nodes[0].domain = "org.example.unknown";
   const Graph graph(std::move(spec));
   uint32_t outputs = 0;
   const bp_infer_sink_t sink = {

@@ -76,7 +76,7 @@ int commit(const Options& options) {
   return 0;
 }
 
-// What has changed since the commitment was made, or nothing.
+// The first change since the commitment was made, or nothing.
 void check_unchanged(const Commitment& made, Commitment now) {
   for (const LoadedFile& file : made.files) {
     if (file.sha256.empty()) continue;

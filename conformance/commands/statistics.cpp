@@ -25,7 +25,7 @@ std::optional<Distribution> distribution_of(const view::Graph& graph) {
   const std::vector<view::Node> nodes = graph.nodes();
   if (nodes.size() == 1 && nodes[0].op_type() == "Bernoulli") return Distribution::kBernoulli;
   if (nodes.size() == 1 && nodes[0].op_type() == "Dropout") return Distribution::kDropout;
-  // Bernoulli as a uniform draw that is compared with x.
+  // Bernoulli written as a comparison of a uniform draw with x.
   std::optional<Distribution> distribution;
   for (const view::Node& node : nodes) {
     if (is_any_of(node.op_type(), {"RandomUniformLike", "Cast"})) continue;

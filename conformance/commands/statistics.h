@@ -22,7 +22,7 @@ std::optional<Distribution> distribution_of(const view::Graph& graph);
 // The outputs of several runs on the same inputs, and whether they are likely.
 class Draws {
  public:
-  // `inputs` are the graph's, in order. Throws onnx::Malformed where they are not what the law needs.
+  // `inputs` are the graph's, in order. Throws onnx::Malformed if they are not those that the distribution needs.
   Draws(Distribution distribution, const std::vector<onnx::Value>& inputs);
   // Adds another run's outputs, whose types and shapes the caller has compared. Returns what is impossible in them, or
   // an empty text.

@@ -73,7 +73,7 @@ class Host {
 
   uint64_t failures() const { return failures_; }  // of allocations, since the beginning
   uint64_t live_bytes();
-  // What the plugin did wrong with the table: one line, or empty.
+  // The plugin's misuse of the table, in one line, or empty.
   std::string misuse();
 
  private:
@@ -88,7 +88,7 @@ class Host {
   std::atomic<bool> tracing_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t tasks_ = 0;  // that run
+  uint64_t tasks_ = 0;  // running tasks
   std::vector<Span> spans_;
   std::map<void*, Block> blocks_;
   std::string misuse_;

@@ -23,7 +23,7 @@ constexpr uint32_t kOwnSanitizer = BP_SANITIZER_THREAD;
 constexpr uint32_t kOwnSanitizer = BP_SANITIZER_NONE;
 #endif
 
-// The plugin breaks the contract in a way that prevents further checks; one line.
+// Thrown if the plugin breaks the contract in a way that prevents further checks; one line.
 struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -75,7 +75,7 @@ struct Claim {
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;
   std::string detail;
-  uint32_t verdicts = 0;  // how many came; 1 or none is right
+  uint32_t verdicts = 0;  // the number received; 0 or 1 is right
 
   bool operator==(const Claim&) const = default;
 };

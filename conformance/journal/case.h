@@ -15,19 +15,19 @@ namespace backplane::conform {
 
 using cli::Usage;
 
-class Bench;         // what the cases of one child process share: checks/group.h
+class Bench;         // state shared by the cases of one child process: checks/group.h
 class RemoteDevice;  // the device as the parent process sees it: checks/remote.h
 struct Result;
 
-// What the harness runs. The parent process lists and selects cases, and passes their names to its children, which load
+// A case of the harness. The parent process lists and selects cases, and passes their names to its children, which load
 // the plugin. A case has either `run` or `judge`.
 struct Case {
   std::string name;                              // "ops/Add/float/row/0", or a folder's path below the data folder
   std::function<Result(Bench& bench)> run = {};  // in the child; may throw Breach, which fails the case
   // In its place: judged by the parent, which sees the device through requests to the child. [thread-safe]
   std::function<Result(RemoteDevice& device)> judge = {};
-  std::string profile = {};   // of which it is a part; empty: of every one, or of none
-  std::string argument = {};  // what stands for it on the child's command line; empty: its name
+  std::string profile = {};   // the profile that it belongs to; empty: all profiles, or none
+  std::string argument = {};  // its name on the child's command line; empty: `name`
 };
 
 // FNV-1a: the same on every machine.
@@ -39,7 +39,7 @@ uint64_t hash(std::string_view text);
 std::vector<Case> find_cases(const std::filesystem::path& data);
 // The name of the case in `folder`: its path below `data`, or the last part of `data` for `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
-// Those whose name, or its last part, matches the glob.
+// The cases whose name, or its last part, matches the glob.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
 
 // One part of a run that is spread over several machines; cases are dealt by a hash of their names.

@@ -42,14 +42,14 @@ struct Result {
   bool is_statistical = false;  // a pass of random draws, by their distribution
   double worst = 0;             // the largest error as a fraction of its bound, where there is one
   bool close = false;           // failed, and yet within the bounds for whole models
-  uint32_t opset = 0;           // since which the operator has the form that ran; 0 where that means nothing
+  uint32_t opset = 0;           // the version of the operator whose form ran; 0 where there is none
   Histogram errors = {};        // of the outputs' elements; all 0 where nothing was measured against a bound
 
   // Added by the parent process.
   std::string profile;
   uint64_t seed = 0;
-  std::string repro;         // the command that runs the case alone; of everything but a pass
-  std::optional<State> was;  // what a waiver or an expectation changed
+  std::string repro;         // the command that runs the case alone; empty for a pass
+  std::optional<State> was;  // the state before a waiver or an expectation changed it
   std::string exception;     // the pattern of that waiver or expectation
 };
 

@@ -81,7 +81,7 @@ Estimate truth(bool value) {
   return exact_estimate(to_tensor(array));
 }
 
-// Element `i` along axis 0, and the other way round: elements become the entries of a new axis 0.
+// Takes element `i` along axis 0; and the reverse: stacks elements along a new axis 0.
 Estimate entry(const Estimate& whole, int64_t i) {
   require(whole.value.rank() > 0 && i < whole.value.extents[0], "what is scanned differs in length");
   const Extents inner(whole.value.extents.begin() + 1, whole.value.extents.end());
@@ -113,8 +113,8 @@ std::vector<Estimate> run_if(const NodeSpec& node, const std::vector<const Estim
   return run_body(body_of(node, holds ? "then_branch" : "else_branch"), {}, around, flushes);
 }
 
-// Inputs: how often at most, whether to begin, what is carried. The body takes the number of the step, the condition
-// and what is carried; it returns the condition, what is carried, and what is collected.
+// Inputs: the trip count, the initial condition, the carried values. The body takes the iteration number, the condition
+// and the carried values; it returns the condition, the carried values and the values to be collected.
 std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");
@@ -143,8 +143,8 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   return outputs;
 }
 
-// Inputs: what is carried, then what is scanned along axis 0, forwards or (direction 1) backwards. The body takes both
-// and returns what is carried and what is collected.
+// Inputs: the carried values, then the tensors that are scanned along axis 0, forwards or (direction 1) backwards. The
+// body takes both and returns the carried values and the values to be collected.
 std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");

@@ -33,7 +33,7 @@ namespace {
 struct Own {
   double worst, typical;
 };
-// What the node itself adds to an element that may already be `spread` off.
+// The error that the node itself adds to an element whose value may already be off by `spread`.
 Own own_error(const Rule& rule, const FloatType& type, double value, double scale, double spread) {
   const double at = std::fabs(value) + spread, wide = scale + spread, margin = 1 + 1.0 / 64;
   const double worst = bound(rule, type, at, wide) * margin;

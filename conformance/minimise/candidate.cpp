@@ -131,7 +131,7 @@ bool recompute(Network& candidate) {
     }
     return true;
   } catch (const std::exception&) {
-    return false;  // shapes that do not fit are how most attempts end
+    return false;  // most attempts end with shapes that do not fit
   }
 }
 

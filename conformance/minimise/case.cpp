@@ -86,7 +86,7 @@ MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& s
 
 void write_network(const Network& network, const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "test_data_set_0";
-  std::error_code ignored;  // what cannot be made cannot be written to
+  std::error_code ignored;  // if it cannot be created, writing to it fails
   std::filesystem::create_directories(data, ignored);
   write_file(folder / "model.onnx", serialize(network.spec));
   const auto write = [&](const char* stem, size_t i, uint32_t value, const onnx::Tensor& tensor) {

@@ -10,7 +10,7 @@
 
 namespace backplane::conform {
 
-// Where a case runs.
+// The plugin and options with which a case runs.
 struct TrialSettings {
   std::filesystem::path plugin;
   uint32_t device = 0;

@@ -39,7 +39,7 @@ TEST(Minimise, KeepsOnlyTheFailingOperator) {
     const Size size = size_of(found.network);
     EXPECT_LT(size.elements, size_of(start).elements);
     for (const ValueSpec& value : found.network.spec.values) {
-      for (const int64_t extent : value.extents) EXPECT_EQ(extent, 1) << op;  // nothing asks for more
+      for (const int64_t extent : value.extents) EXPECT_EQ(extent, 1) << op;  // nothing requires more
     }
   }
 }
@@ -90,7 +90,7 @@ TEST(Trial, ReportsHowWorkEnds) {
               for (;;) pause();
             }).state,
             State::kTimeout);
-  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // nothing is left of them
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child process is left
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace backplane::conform {
 
-// The loader takes it, and finds the shapes that the oracle finds. In a process of its own: the oracle trusts its
+// The loader accepts it, and infers the same shapes as the oracle. In a process of its own: the oracle trusts its
 // inputs.
 bool is_sound(const Network& network);
 

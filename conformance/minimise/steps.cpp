@@ -13,7 +13,7 @@
 namespace backplane::conform {
 namespace {
 
-// One output alone.
+// Keeps a single output.
 bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   if (candidate.spec.outputs.size() < 2) return false;
   for (const uint32_t output : candidate.spec.outputs) {
@@ -103,7 +103,7 @@ void for_each_given(Network& candidate, F visit) {
   }
 }
 
-// Integers that state a shape and hold `from` hold `to`.
+// Replaces `from` by `to` in integers that state a shape.
 void replace_number(Network& candidate, int64_t from, int64_t to) {
   for_each_given(candidate, [&](onnx::Tensor& tensor) {
     if (tensor.dtype != BP_DTYPE_INT64) return;
@@ -118,8 +118,8 @@ void replace_number(Network& candidate, int64_t from, int64_t to) {
   }
 }
 
-// An extent becomes 1, its half, or one less: wherever it is, with or without the numbers that state it, or in one
-// place.
+// Reduces an extent to 1, its half, or one less: everywhere, with or without the numbers that state it, or in one
+// tensor.
 bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   Network copy = candidate;
   std::set<int64_t> extents;
@@ -148,7 +148,7 @@ bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// An attribute's numbers become all 0 or all 1, or one of them does.
+// Sets all numbers of an attribute, or one of them, to 0 or 1.
 bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   for (size_t n = 0; n < candidate.spec.nodes.size(); ++n) {
     for (size_t a = 0; a < candidate.spec.nodes[n].attributes.size(); ++a) {
@@ -170,7 +170,7 @@ bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// A tensor's floating-point elements become 1, 0, or whole numbers.
+// Sets the floating-point elements of a tensor to 1, 0, or rounds them.
 bool plain_elements(const Network& candidate, const Attempt& attempt) {
   using Change = double (*)(double);
   constexpr Change kChanges[] = {[](double) { return 1.0; }, [](double) { return 0.0; },

@@ -10,13 +10,13 @@
 
 namespace backplane::conform {
 
-// Offers smaller candidates one after the other until one is taken; false if none is.
+// Tries smaller candidates one after the other until one is accepted; false if none is.
 using Attempt = std::function<bool(Network smaller)>;
 struct Step {
   std::string_view name;
   bool (*offer)(const Network& candidate, const Attempt& attempt);
 };
-// In the order in which they are worth trying: what removes much comes first.
+// In the order in which they are tried: those that remove much come first.
 std::span<const Step> steps();
 
 }  // namespace backplane::conform

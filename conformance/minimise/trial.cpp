@@ -43,7 +43,7 @@ using Clock = std::chrono::steady_clock;
     if (size <= 0) break;
     done += static_cast<size_t>(size);
   }
-  _exit(0);  // the plugin's library is not unloaded: that is another case's matter
+  _exit(0);  // without unloading the plugin's library, which other cases test
 }
 
 // All that comes until the other end closes; false if it does not in time.

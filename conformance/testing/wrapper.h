@@ -30,7 +30,7 @@ struct Bound {
   void set(uint64_t i, float value) const { std::memcpy(bytes() + i * sizeof value, &value, sizeof value); }
 };
 
-// What a lie sees of a run.
+// A run as a lie sees it.
 struct Run {
   std::string op;      // of the program's first node
   uint32_t nodes = 0;  // of the program

@@ -11,7 +11,7 @@
 
 namespace backplane {
 
-// What the framework allows. 0: no limit; nothing: a default by the size of the file.
+// The limits of the framework. 0: no limit; nothing: a default that depends on the size of the file.
 struct ImportLimits {
   std::optional<uint64_t> bytes;
   std::optional<double> seconds;
@@ -25,19 +25,19 @@ class Budget {
     Status status;
   };
 
-  // Of a file of `file_bytes`; external data, which is mapped, does not count.
+  // The budget for a file of `file_bytes`; external data, which is mapped, does not count.
   Budget(const ImportLimits& limits, uint64_t file_bytes);
   // Restarts with the same limits.
   Budget fresh() const { return {bytes_, seconds_}; }
 
-  // Before `bytes` are allocated. `doing` is for the error: "inlining functions".
+  // Charges `bytes` before they are allocated. `doing` is for the error: "inlining functions".
   void charge(uint64_t bytes, std::string_view doing) {
     used_ = bytes > UINT64_MAX - used_ ? UINT64_MAX : used_ + bytes;
     if (used_ > bytes_) [[unlikely]]
       fail_bytes(bytes, doing);
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }
-  // After `bytes` that were charged were freed.
+  // Releases `bytes` that were charged and are freed.
   void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
   // Throws if the time is over. For loops that allocate little; each call counts as one step.
   void step(std::string_view doing) {

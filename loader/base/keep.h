@@ -5,8 +5,7 @@
 
 namespace backplane {
 
-// Never destroyed, and reachable, so that leak checkers do not report it: what an abandoned device may still use.
-// Thread-safe.
+// Keeps an object forever, reachable for leak checkers: memory that an abandoned device may still use. Thread-safe.
 void keep_for_good(std::shared_ptr<const void> object);
 
 }  // namespace backplane

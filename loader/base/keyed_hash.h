@@ -8,7 +8,7 @@
 
 namespace backplane {
 
-// Under a random key of this process.
+// The hash under a random key of this process.
 uint64_t keyed_hash(std::string_view bytes);
 
 // For std::unordered_map and std::unordered_set.

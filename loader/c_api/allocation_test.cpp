@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call survives that any one allocation fails: it returns an error, leaves nothing behind that is broken, and the
-// next attempt succeeds. The allocations are those of the calling thread in the loader and in its backends.
+// Every call handles the failure of any one allocation: it returns an error, damages nothing, and the next attempt
+// succeeds. The allocations are those of the calling thread in the loader and in its backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,9 +90,9 @@ std::vector<float> run(Exec& exec) {
   return exec.output(0u).values<float>();
 }
 
-// Lets allocations of `call` fail, one each time. What the failures leave behind must not change what `check` finds.
+// Lets allocations of `call` fail, one each time. Afterwards `check` must still succeed.
 void sweep(const std::function<void()>& call, const std::function<void()>& check) {
-  call();  // what is made once
+  call();  // allocates what is created only once
   const uint64_t before = allocations;
   call();
   const uint64_t all = allocations - before;
@@ -107,7 +107,7 @@ void sweep(const std::function<void()>& call, const std::function<void()>& check
       ++failed;
       EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << error.text();
     } catch (const std::bad_alloc&) {
-      ++failed;  // the client's own
+      ++failed;  // an allocation of the client itself
     }
     until_failure = -1;
     if (n % 16 == 0) check();

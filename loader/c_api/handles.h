@@ -24,7 +24,7 @@ struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form. Created on demand, because sessions have views of their own.
+  // The whole graph in canonical form. Created on demand, because sessions have their own views.
   const backplane::model::View& view() const;
 
  private:

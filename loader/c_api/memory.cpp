@@ -12,7 +12,7 @@ using c_api::fenced;
 
 namespace {
 
-constexpr uint64_t kHostAlignment = 64;  // of what is allocated for devices without memory of their own
+constexpr uint64_t kHostAlignment = 64;  // of allocations for devices without memory of their own
 
 // A device opened for its memory slots.
 struct Opened {
@@ -41,7 +41,7 @@ const void* slot(const bp_memory_api_t* api, Slot bp_memory_api_t::*which) {
   return api ? reinterpret_cast<const void*>(api->*which) : nullptr;
 }
 
-// The framework's order for a stream, with the plugin's own handles.
+// The framework's bp_run_t for a copy in a stream, with the plugin's own handles.
 Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   if (!stream) return static_cast<bp_stream_t*>(nullptr);
   const FrameworkStream& known = *stream_of(stream);

@@ -206,7 +206,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
     if (refit.count && !refit.weights) return {BP_INVALID_ARGUMENT, "what.weights is NULL"};
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
-    std::deque<std::vector<char>> copies;  // of tensors in a device's memory
+    std::deque<std::vector<char>> copies;  // host copies of tensors in device memory
     for (uint32_t i = 0; i < refit.count; ++i) {
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));

@@ -26,7 +26,7 @@ struct Header {
 };
 constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
 
-// A temporary file of a process that died while writing.
+// Whether it is the temporary file of a process that died while writing.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
 // Parts of a key, each with its length, so that different lists have different keys.
@@ -67,7 +67,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
     digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
   }
   const bp_graph_t& graph = *island.abi();
-  constexpr uint64_t kInside = 1024;  // larger weights enter by their hashes, which are computed once
+  constexpr uint64_t kInside = 1024;  // larger weights are represented by their hashes, which are computed once
   PluginError error;
   const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
   BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the program cache. Arbitrary bytes are refused with a reason; an entry whose bytes were changed behind its
-// header is damaged; what was written is read again.
+// Files of the program cache. Arbitrary bytes are refused with a reason; an entry whose bytes were changed after its
+// header is reported as damaged; an unchanged one is read again.
 #include <unistd.h>
 
 #include <cstdint>

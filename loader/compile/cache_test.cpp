@@ -58,7 +58,7 @@ class ProgramCacheTest : public ::testing::Test {
     return graph.finish({graph.node("Add", "y", {graph.node("Neg", "n", {x}), w})});
   }
 
-  // What the report says of a session's only island, once it gave the right result.
+  // The part of the report about a session's only island, after checking its result.
   static std::string story(const Environment& env, const Model& model, float expected = -1) {
     const Session session = env.compile(model);
     Exec exec = session.exec();
@@ -188,7 +188,7 @@ TEST_F(ProgramCacheTest, AKilledCompileLeavesNoBrokenEntry) {
   };
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
-  waitpid(start(), &status, 0);  // not killed: how long it takes, and that it works
+  waitpid(start(), &status, 0);  // without killing it: measures how long it takes, and checks that it works
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   ASSERT_EQ(entries().size(), 1u);
   const auto whole = std::chrono::steady_clock::now() - begin;

@@ -44,7 +44,7 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
 
 namespace {
 
-struct Answer {
+struct ReviewResult {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // nodes of the island
   std::string why;                           // why it was not accepted
@@ -64,26 +64,26 @@ struct Request {
     what.options = options.data();
     what.option_count = static_cast<uint32_t>(options.size());
     what.option_stride = sizeof(bp_option_t);
-    // Where a backend cannot replace weights, its programs will be compiled again.
+    // Programs of backends that cannot replace weights are compiled again instead.
     if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = how.cancel;
   }
 };
 
-Result<Answer> ask_review(const DeviceCoverage& coverage, const Program& program, const CompileOptions& how) {
+Result<ReviewResult> query_review(const DeviceCoverage& coverage, const Program& program, const CompileOptions& how) {
   const Request request(program, how);
-  Answer answer;
-  answer.review.size = sizeof answer.review;
-  answer.review.split_self = &answer.split;
-  answer.review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
+  ReviewResult result;
+  result.review.size = sizeof result.review;
+  result.review.split_self = &result.split;
+  result.review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
     static_cast<std::vector<std::vector<uint32_t>>*>(self)->emplace_back(nodes, nodes + count);
   };
   PluginError error;
   const bp_status_t code =
-      program.plugin->coverage->review(coverage.handle, &request.what, &answer.review, error.get());
+      program.plugin->coverage->review(coverage.handle, &request.what, &result.review, error.get());
   BP_TRY(error.status(code, "device '" + coverage.device->name() + "': review failed"));
-  answer.why = error.text();
-  return answer;
+  result.why = error.text();
+  return result;
 }
 
 }  // namespace
@@ -100,14 +100,14 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (cancelled(how.cancel)) return Status(BP_CANCELLED, "cancelled while islands were reviewed");
     const Island& island = placement.islands[k];
     DeviceCoverage& device = coverage[island.device];
-    BP_ASSIGN(const Answer answer, ask_review(device, program, how));
-    if (answer.review.seconds > 0) program.seconds = answer.review.seconds;
-    if (answer.review.answer == BP_REVIEW_ACCEPT) continue;
+    BP_ASSIGN(const ReviewResult result, query_review(device, program, how));
+    if (result.review.seconds > 0) program.seconds = result.review.seconds;
+    if (result.review.answer == BP_REVIEW_ACCEPT) continue;
     accepted = false;
 
     std::set<uint32_t> kept;
-    if (answer.review.answer == BP_REVIEW_SPLIT) {
-      for (const auto& part : answer.split) {
+    if (result.review.answer == BP_REVIEW_SPLIT) {
+      for (const auto& part : result.split) {
         for (const uint32_t i : part) {
           if (i >= program.view->abi()->node_count) continue;
           const auto [first, count] = program.view->graph_nodes(i);
@@ -120,9 +120,9 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
       if (kept.contains(n)) continue;
       NodeVerdict& verdict = device.nodes[n];
       verdict.answer = BP_ANSWER_NO;
-      verdict.reason = answer.review.reason ? answer.review.reason : BP_REASON_OTHER;
+      verdict.reason = result.review.reason ? result.review.reason : BP_REASON_OTHER;
       verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes" +
-                       (answer.why.empty() ? "" : ": " + answer.why);
+                       (result.why.empty() ? "" : ": " + result.why);
     }
   }
   return accepted;
@@ -167,7 +167,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   return {};
 }
 
-// Stores a compiled program. A failure only costs time at the next start.
+// Stores a compiled program. After a failure the next start only takes longer.
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;

@@ -30,10 +30,10 @@ class Program {
   std::vector<model::ValueId> outputs;
   double seconds = 0;      // expected, 0: unknown
   std::vector<char> blob;  // from which the program was loaded, and which it may borrow
-  // The result of the cache: empty where it was not used, "exact", "usable", "stored" (compiled, and stored), or
+  // The result of the cache: empty if it was not used, "exact", "usable", "stored" (compiled, and stored), or
   // "compiled".
   std::string cache;
-  std::string cache_reason;  // why it was compiled although there was an entry, or why it was not stored
+  std::string cache_reason;  // why it was compiled although there was an entry, or not stored
 };
 
 struct CompileOptions {

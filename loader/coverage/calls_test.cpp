@@ -112,7 +112,7 @@ TEST(Calls, UnclaimedCallsAreInlined) {
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
-  // The CPU comes first, alone is allowed, or is where the user wants the call.
+  // The CPU is preferred, is the only device, or the call is pinned to it.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());

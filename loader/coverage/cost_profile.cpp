@@ -15,10 +15,10 @@ namespace backplane {
 namespace {
 
 constexpr std::string_view kFirstLine = "backplane profile 1";
-constexpr uint64_t kMostBytes = 64 << 20;
-constexpr double kMostSeconds = 3600;  // no node takes that long: a larger number is corrupt
+constexpr uint64_t kMaxBytes = 64 << 20;
+constexpr double kMaxSeconds = 3600;  // no node takes that long: a larger number is corrupt
 
-// Text from outside, on one line.
+// Replaces control characters, so that text from outside stays on one line.
 std::string line(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(
@@ -102,7 +102,7 @@ Profile Profile::of(const Device& device, const Host::Options& options) {
 
 void Profile::read() {
   File file;
-  if (file.open(path_) || !file.regular() || file.size() > kMostBytes) return;
+  if (file.open(path_) || !file.regular() || file.size() > kMaxBytes) return;
   std::string content(file.size(), '\0');
   content.resize(file.read(0, content.data(), content.size()));
   std::string_view rest = content;
@@ -117,7 +117,7 @@ void Profile::read() {
     double seconds = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     const size_t used = static_cast<size_t>(end - text.data());
-    if (failed != std::errc() || !(seconds > 0 && seconds < kMostSeconds)) continue;
+    if (failed != std::errc() || !(seconds > 0 && seconds < kMaxSeconds)) continue;
     if (used + 1 >= text.size() || text[used] != '\t') continue;
     seconds_.insert_or_assign(std::string(text.substr(used + 1)), seconds);
   }

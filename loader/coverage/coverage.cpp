@@ -221,8 +221,8 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   const Host::Options own = found == options.options.end() ? Host::Options() : found->second;
   const CoverageQuery query(device, coverage.handle, options, own);
   BP_ASSIGN(coverage.calls, query.claim_calls(model));
-  const auto view =
-      model::View::whole(model, coverage.device->newest(), coverage.calls);  // with calls as the backend sees them
+  const auto view = model::View::whole(model, coverage.device->newest(),
+                                       coverage.calls);  // with calls as nodes, as the backend sees them
   const bp_graph_t& graph = *view->abi();
 
   std::vector<NodeVerdict> verdicts(graph.node_count);

@@ -16,7 +16,7 @@
 
 namespace backplane {
 
-// Where a cost comes from, least trusted first.
+// The sources of costs, least trusted first.
 enum class Source { kEstimate, kBackend, kMeasured };
 std::string_view source_name(Source source);  // "estimate", "backend", "measured"
 

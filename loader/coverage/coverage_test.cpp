@@ -23,7 +23,7 @@ using ::testing::Not;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 
-// A body whose one node reads `x` of the graph around it; `deeper` puts that into an If within.
+// A body whose only node reads `x` of the outer graph; with `deeper`, the node is in an If inside the body.
 Builder make_body(const Builder& outer, const char* op, bool deeper = false);
 
 uint32_t add_if(Builder& builder, uint32_t condition, const char* then_op, const char* else_op, bool deeper) {
@@ -203,12 +203,12 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
     how.options["loader.costs"] = costs;
     return env.compile(alternating(4), how).report();
   };
-  const std::string measured = R"("source":"measured")", said = R"("seconds":1e-09,"source":"backend")";
+  const std::string measured = R"("source":"measured")", reported = R"("seconds":1e-09,"source":"backend")";
   EXPECT_THAT(report("reported"), Not(HasSubstr(measured)));
-  EXPECT_THAT(report("known"), HasSubstr(said));  // nothing is known of nodes yet
-  EXPECT_THAT(report("measure"), Not(HasSubstr(said)));
-  EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(said))));
-  EXPECT_THAT(report("reported"), AllOf(HasSubstr(said), Not(HasSubstr(measured))));
+  EXPECT_THAT(report("known"), HasSubstr(reported));  // no node has been measured yet
+  EXPECT_THAT(report("measure"), Not(HasSubstr(reported)));
+  EXPECT_THAT(report("known"), AllOf(HasSubstr(measured), Not(HasSubstr(reported))));
+  EXPECT_THAT(report("reported"), AllOf(HasSubstr(reported), Not(HasSubstr(measured))));
   const Error error = failure([&] { report("guessed"); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be reported, known or measure"));

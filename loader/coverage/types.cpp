@@ -13,7 +13,7 @@ using model::Graph;
 using model::Model;
 using model::Type;
 
-// A measure of what is known of the types; it grows with each addition.
+// A measure of what is known about the types; it grows with each addition.
 uint64_t knowledge(const Type& type) {
   if (type.kind == 0) return 0;
   uint64_t known = 1 + (type.dtype != BP_DTYPE_UNDEFINED) + (type.rank >= 0);
@@ -83,7 +83,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
   const std::shared_ptr<Model> typed = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // and the amount known of them
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // and how much was known about them
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls into a plugin. What it throws ends here, and the thread's signal mask is as it was.
+// Calls into a plugin. Catches its exceptions and restores the thread's signal mask.
 #pragma once
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ class ErrorText {
   uint64_t capacity_;
 };
 
-// Returns what `call` returns. BP_INTERNAL with a text in `error` where it throws.
+// Returns what `call` returns. BP_INTERNAL with a text in `error` if it throws.
 template <class F>
 bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   const KeptSignalMask mask;
@@ -60,7 +60,7 @@ bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   return BP_INTERNAL;
 }
 
-// For what destroys and returns nothing.
+// For functions that destroy something and return nothing.
 template <class F>
 void call_plugin(F&& call) noexcept {
   const KeptSignalMask mask;

@@ -22,36 +22,37 @@ namespace {
 using isolate::Descriptor;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxSaid = 4096;
+constexpr size_t kMaxOutput = 4096;
 
-void listen(int voice, std::string& said) {
+void listen(int report, std::string& output) {
   char piece[256];
-  for (ssize_t got; said.size() < kMaxSaid && (got = ::read(voice, piece, sizeof piece)) > 0;) said.append(piece, got);
+  for (ssize_t got; output.size() < kMaxOutput && (got = ::read(report, piece, sizeof piece)) > 0;)
+    output.append(piece, got);
 }
 
-// Until the child ended; false when the limit passed before.
-bool await(int process, int voice, std::chrono::milliseconds limit, std::string& said) {
+// Waits for the end of the child; false if the limit passes first.
+bool await(int process, int report, std::chrono::milliseconds limit, std::string& output) {
   const Clock::time_point deadline = Clock::now() + limit;
   bool listening = true;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd watched[] = {{process, POLLIN, 0}, {listening ? voice : -1, POLLIN, 0}};
+    pollfd watched[] = {{process, POLLIN, 0}, {listening ? report : -1, POLLIN, 0}};
     const int ready = ::poll(watched, 2, static_cast<int>(left.count()));
     if (ready < 0 && errno != EINTR) return false;
     if (ready <= 0) continue;
     if (watched[1].revents) {
-      listen(voice, said);
-      listening = (watched[1].revents & POLLIN) && said.size() < kMaxSaid;
+      listen(report, output);
+      listening = (watched[1].revents & POLLIN) && output.size() < kMaxOutput;
     }
     if (watched[0].revents) {
-      listen(voice, said);
+      listen(report, output);
       return true;
     }
   }
 }
 
-// Patterns of names; '*' at the end stands for anything.
+// Names of variables; '*' at the end matches anything.
 constexpr std::string_view kPassed[] = {
     "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
     // of the usual drivers and compute libraries
@@ -79,7 +80,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
     const Descriptor input_read(input[0]);
     {
       const Descriptor input_write(input[1]);
-      // It fits into the pipe.
+      // Does not block: the input fits into the pipe.
       if (::write(input_write.get(), setup.input.data(), setup.input.size()) !=
           static_cast<ssize_t>(setup.input.size()))
         return cannot("no input", errno);
@@ -97,11 +98,11 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
       ::waitpid(child, nullptr, 0);
       return cannot("no descriptor of a child process", error);
     }
-    listen(read_end.get(), result.said);
+    listen(read_end.get(), result.output);
     return result;
   }
-  result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.said);
-  // The group while its leader is not reaped: its number belongs to no other group until then.
+  result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
+  // Kills the group before the leader is reaped: until then its number cannot be reused.
   ::kill(-child, SIGKILL);
   siginfo_t end{};
   int reaped;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A helper program that is run for its report. The process may be a framework's: no bare fork, no SIGCHLD handler, no
-// waitpid(-1), no descriptor leaked.
+// Runs a helper program and returns its report. The process belongs to a framework: no bare fork, no SIGCHLD handler,
+// no waitpid(-1), no leaked descriptor.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 namespace backplane {
 
 // The descriptors of the program: its input is standard input.
-inline constexpr int kChildVoice = 3;  // its report
-inline constexpr int kChildFile = 4;   // an open file, where there is one
+inline constexpr int kChildReport = 3;  // for its report
+inline constexpr int kChildFile = 4;    // an open file, if there is one
 
 struct ChildSetup {
   std::filesystem::path program;
@@ -26,9 +26,9 @@ struct ChildSetup {
 };
 
 struct ChildResult {
-  std::string said;
+  std::string output;      // what was written to kChildReport
   bool timed_out = false;  // it was killed
-  int signal = 0;          // that ended it, or 0
+  int signal = 0;          // that killed it, or 0
   int exit_code = -1;  // -1 where the system does not report it (the framework ignores SIGCHLD or reaps all children)
 };
 
@@ -37,8 +37,7 @@ struct ChildResult {
 // started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
-// Those of this process's environment variables that a plugin may need to find its libraries, its files and its
-// devices.
+// The environment variables of this process that a plugin may need to find its libraries, its files and its devices.
 std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

@@ -11,7 +11,7 @@
 
 #include "base/release.h"
 
-// Of the file that this code is linked into. From the linker.
+// The ELF header of the file that this code is linked into, defined by the linker.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace backplane {
@@ -27,7 +27,7 @@ std::string hex(const unsigned char* bytes, size_t count) {
   return text;
 }
 
-// Calls `take` with all bytes in order. False where they are not those of one state of the file.
+// Calls `take` with all bytes in order. False if the file changed meanwhile.
 template <class F>
 bool read_all(const File& file, F take) {
   std::vector<unsigned char> piece(static_cast<size_t>(std::min<uint64_t>(kPiece, file.size())));

@@ -10,7 +10,8 @@
 #include <cstring>
 #include <string_view>
 
-// The header of the very file that this code is linked into: what it says of the machine holds for us. From the linker.
+// The ELF header of the file that this code is linked into, which names the machine of this process. Defined by the
+// linker.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace backplane {
@@ -18,7 +19,7 @@ namespace {
 
 using Segments = std::vector<Elf64_Phdr>;
 
-// More than any linker writes: a file beyond them was made to cost time.
+// More than any linker writes: a file beyond these limits was made to waste time.
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kMaxEntries = 4096;  // of the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries
@@ -89,7 +90,7 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
       return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
     dynamic += segment.p_type == PT_DYNAMIC;
   }
-  // The system's loader would read the last of several, and this one the first.
+  // The system's loader would use the last of several entries, this code the first.
   if (dynamic != 1) return not_a_library(fmt::format("it has {} dynamic sections, not one", dynamic));
   return {};
 }
@@ -108,7 +109,8 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
     return not_a_library(fmt::format("its dynamic section has no end within {} entries", kMaxEntries));
 
   const auto table = std::ranges::find(entries, DT_STRTAB, &Elf64_Dyn::d_tag);
-  if (table == entries.end()) return {};  // it needs nothing, and the system's loader says what is wrong with it
+  if (table == entries.end())
+    return {};  // no dependencies are known; the system's loader reports what is wrong with the file
   uint64_t strings = UINT64_MAX;
   for (const Elf64_Phdr& s : segments)
     if (s.p_type == PT_LOAD && table->d_un.d_ptr >= s.p_vaddr && table->d_un.d_ptr - s.p_vaddr < s.p_filesz)

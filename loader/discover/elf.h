@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ELF file says of itself, read before the system's loader sees it.
+// Reads the headers of an ELF file before the system's loader does.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace backplane {
 
-// Whether `file`, which texts call `name`, is a whole shared library for this machine, and the libraries that it needs.
-// Reads at most some 100 KB of the file, whatever its headers say. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
+// Whether `file`, called `name` in errors, is a complete shared library for this machine, and the libraries that it
+// needs. Reads at most some 100 KB of the file, whatever its headers contain. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
 
 // The processor of this process as manifests name it: "x86_64", "aarch64".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How backends become devices. `Maker::consider` is the story of one file; whatever goes wrong in it is the candidate's
-// answer and touches no other.
+// How backends become devices. `Maker::consider` handles one file; an error there is the refusal of that candidate and
+// does not affect others.
 #include "discover/environment.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 struct Settings {
   Selection selection;
   ProbeSettings probe;
-  bool when_used = false;                             // libraries that are known are loaded when they are used
+  bool when_used = false;                             // known libraries are loaded on first use
   std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
   Isolation isolation;
   CacheSettings cache;
@@ -129,7 +129,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     uint32_t limit = 0;
     const std::string_view digits = text;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), limit);
-    // A setting of the user's that cannot be read is no reason to fail the program: the default holds.
+    // An invalid setting of the user does not fail the program: the default is used.
     if (error == std::errc() && end == digits.data() + digits.size() && limit > 0)
       settings.probe.limit = std::chrono::milliseconds(std::min<uint32_t>(limit, 3'600'000));
   }
@@ -150,7 +150,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// A refusal that is no defect of the file: the user's wish, or a machine without that device.
+// A refusal that is no defect of the file: the user disabled it, or the machine has no such device.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -181,7 +181,7 @@ struct Environment::Maker {
     return {};
   }
 
-  // What a manifest in a folder above says of this one.
+  // The refusal of a manifest that one in an earlier folder masks or disables.
   Refusal unmasked(const Found& found, const Manifest& manifest) {
     const std::string file = found.path.string();
     if (manifest.disables) {
@@ -226,7 +226,8 @@ struct Environment::Maker {
     return hash;
   }
 
-  // By what the device is where its driver says so, otherwise by its number: the same in every process.
+  // The id of a device: from its identity if the driver reports one, otherwise from its number; the same in every
+  // process.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info) const {
     const std::span<const uint8_t> uuid(info.uuid);
     std::string identity = fmt::format("{}|{}|", backend, abi::view(info.pci));
@@ -250,7 +251,7 @@ struct Environment::Maker {
     return devices;
   }
 
-  // `backend` is complete, or is loaded when it is used.
+  // `backend` is complete, or is loaded on first use.
   void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate,
              bool isolated) {
     candidate.isolated = isolated;
@@ -277,7 +278,7 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // What a library's devices depend on in addition to its file; most backends have no options.
+  // The situation (known.h) of a backend; most backends have no options.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
@@ -346,7 +347,7 @@ struct Environment::Maker {
     FileFacts facts;
     if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
-    // Without a manifest the id is only known now.
+    // Without a manifest the id is known only after loading.
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, library, infos)) return refusal;
@@ -362,7 +363,7 @@ struct Environment::Maker {
     return survey_devices(backend, out_infos);
   }
 
-  // What an earlier process found in the library is entered, and the library stays closed.
+  // Enters what an earlier process found in the library, without opening it.
   bool take_known(const Opening& opening, Candidate& candidate) {
     if (check_writers(opening.library, &checked)) return false;
     const std::string& where = situation_of(opening.expected_id, opening.isolation != nullptr);
@@ -393,7 +394,7 @@ struct Environment::Maker {
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Written once: a start must not cost a write to the disk.
+    // Written once, so that later starts do not write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
 
@@ -426,7 +427,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                            candidate.device_count) +
                                    (candidate.isolated ? maker.bounds() : "");
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
-    // A backend that was given settings is wanted: most likely one of them is wrong.
+    // If the backend has settings, the user wants it, and most likely a setting is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();
     maker.log().write(misconfigured ? BP_LOG_ERROR : bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));

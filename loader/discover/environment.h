@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every backend that was found, and its devices. What bp_env_t is.
+// All backends that were found, and their devices. Implements bp_env_t.
 #pragma once
 
 #include <atomic>
@@ -27,27 +27,28 @@ namespace isolate {
 class Library;
 }
 
-// A plugin that was loaded, negotiated with and created; one that is known from an earlier process is so on first use.
-// It is never unloaded while the process lives.
+// A plugin that was loaded, negotiated with and created; if it is known from an earlier process, this happens on first
+// use. It is never unloaded.
 struct Backend {
   Backend();
   ~Backend();  // destroys what was created
   Backend(const Backend&) = delete;
 
-  // To be called before `plugin` or `handle` is used, unless a device of it was opened. Thread-safe.
+  // Must be called before `plugin` or `handle` is used, unless one of its devices was opened. Thread-safe.
   Status ensure_loaded();
 
-  std::shared_ptr<isolate::Library> isolated;  // whose functions the tables have, where it has a process of its own
+  std::shared_ptr<isolate::Library>
+      isolated;  // if it runs in its own process: the functions in `tables` are those of this object
   std::unique_ptr<PluginTables>
-      tables;                 // a zero-filled copy of the descriptor and its tables, as large as this loader knows them
+      tables;                 // a zero-filled copy of the descriptor and its tables, of the size that this loader knows
   const bp_plugin_t* plugin;  // in `tables`
   bp_backend_t* handle = nullptr;
-  std::atomic<bool> given_up{false};  // a device of it was: it is not destroyed
+  std::atomic<bool> given_up{false};  // one of its devices was given up: it is not destroyed
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // what it was created with
 
-  std::function<Status()> load;  // does it; empty once it is loaded
+  std::function<Status()> load;  // loads it; empty afterwards
   std::mutex load_mutex;
 };
 
@@ -67,16 +68,16 @@ class Device {
   const bp_device_info_t& info() const { return info_; }
   // Whether its `copy` takes buffers of that device as a source.
   bool reads_from(const Device& other) const;
-  // Thread-safe. A failure is not remembered: the next call tries again.
+  // Thread-safe. After a failure the next call tries again.
   Result<bp_device_t*> open();
-  // The first opening, as the framework wants it. BP_BAD_STATE where it is open.
+  // Opens it with the settings of the framework. BP_BAD_STATE if it is open.
   Status open_as(const bp_device_open_t& wanted);
   // The framework's allocator of its memory (bp_device_open_t.allocate), NULL where there is none; it was opened.
   auto framework_allocate() const { return framework_allocate_; }
   void* framework() const { return framework_; }
-  // What it knows of ONNX; it was opened.
+  // The ONNX versions that it knows; it must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // A run on it did not end: nothing more is asked of it. Thread-safe.
+  // A run on it did not end: it is not used any more. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
 
@@ -109,10 +110,10 @@ struct Candidate {
   bool isolated = false;  // it has a process of its own
 };
 
-// Where compiled programs are kept. No folder: nowhere.
+// The folder of compiled programs; if it is empty, they are not stored.
 struct CacheSettings {
   std::filesystem::path folder;
-  uint64_t bytes = uint64_t{1} << 30;  // of all of them; the least lately used go
+  uint64_t bytes = uint64_t{1} << 30;  // limit for all of them; the least recently used are removed
 };
 
 class Environment {
@@ -123,7 +124,7 @@ class Environment {
 
   std::span<const Candidate> candidates() const { return candidates_; }
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
-  // By name ("cpu" is "cpu:0"); BP_NOT_FOUND lists the names there are.
+  // By name ("cpu" is "cpu:0"); BP_NOT_FOUND lists the existing names.
   Result<Device*> find(std::string_view name) const;
   Result<Device*> device(uint32_t index) const;
   Result<Device*> device_of(uint64_t id) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework and its user choose, and what follows for several backends.
+// Selection of backends by the framework and the user, with several backends.
 #include "discover/environment.h"
 
 #include <gmock/gmock.h>

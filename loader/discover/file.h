@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files from outside: a pipe must not block, a device file must not be read without end, and what was looked at must be
-// what is used.
+// Untrusted files: a pipe must not block, a device file must not be read endlessly, and the file that was checked must
+// be the one that is used.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace backplane {
 
-// Which file, in which state. Any write or replacement changes them: only root can set `changed_ns`, which the
-// system advances also where size and time of modification are put back.
+// Identifies a file and its state. Any write or replacement changes them: only root can set `changed_ns`, which the
+// system advances even if size and modification time are restored.
 struct FileFacts {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
@@ -22,7 +22,7 @@ struct FileFacts {
   std::string text() const;
 };
 
-// Of the file that a path names now; all zero where there is none.
+// The state of the file at a path; all zero if there is none.
 FileFacts facts_of(const std::filesystem::path& path);
 
 class File {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that come with the loader.
+// Finds the programs that are installed with the loader.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace backplane {
 
-// A program next to the loader: in the build tree and in an installation, with and without lib/<machine>.
+// The path of a program relative to the loader: in the build tree, or in an installation with or without lib/<machine>.
 // BP_REFUSED_UNTRIED where there is none.
 Refusal find_helper(std::string_view name, std::filesystem::path& out_helper);
 

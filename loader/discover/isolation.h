@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends run in processes of their own, and within which bounds: what manifests ask for, BACKPLANE_ISOLATE and
-// its options.
+// Which backends run in processes of their own, and with which limits: by manifests, BACKPLANE_ISOLATE and options.
 #pragma once
 
 #include <string>
@@ -20,24 +19,25 @@ class Isolation {
  public:
   // One of the options loader.isolate, loader.isolate_sandbox and loader.isolate_paths; the names without "loader.".
   Status set(std::string_view option, std::string_view value);
-  // Whether a backend has a process of its own. Patterns win over its manifest's wish, later ones over earlier ones.
+  // Whether a backend has a process of its own. Patterns take precedence over its manifest, later ones over earlier
+  // ones.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
 
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<std::string>& paths() const { return paths_; }
-  // What devices may depend on in addition to the library.
+  // The part of the situation (known.h) that follows from this.
   std::string text() const;
 
  private:
-  std::vector<std::string> patterns_;  // '!' before one: not those
+  std::vector<std::string> patterns_;  // one with '!' before it excludes
   std::string sandbox_ = "strict";
   std::vector<std::string> paths_;  // that the process may read
 };
 
-// The id by which patterns know a library without a manifest: that of its file's name.
+// The id of a library without a manifest, for patterns: from its file name.
 std::string id_of_file(const std::filesystem::path& library);
 
-// In place of loading `file`: starts a process that loads it, and fills the tables of `out`.
+// Starts a process that loads `file`, and fills in the tables of `out`.
 Refusal open_isolated(const Opening& opening, const File& file, Backend& out);
 
 }  // namespace backplane

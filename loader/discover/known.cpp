@@ -22,8 +22,8 @@ constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr uint32_t kMost = 1000;  // of anything
-// A file system's clock advances in steps, and some steps are long: what changed so shortly before it was seen may have
-// changed again without a trace.
+// The clocks of file systems advance in steps, some of which are long: a file that had just changed when it was read
+// may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
 
 class Writer {
@@ -43,7 +43,7 @@ class Writer {
   std::string bytes_;
 };
 
-// After the first thing that is not there everything is zero or empty, and ok() is false.
+// After the first missing item everything is zero or empty, and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -92,7 +92,7 @@ KnownDevice read_device(Reader& in) {
   KnownDevice device{bp_device_info_t{}};
   const auto plain = in.number<bp_device_info_t>();
   device.plain = plain;
-  // Whatever an entry says, nothing in it is an address.
+  // Pointers are cleared: those in an entry are never used.
   for (bp_text_t* text : texts_of(device.plain)) *text = {};
   device.plain.size = sizeof device.plain;
   device.plain.peers = nullptr;

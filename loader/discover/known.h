@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an earlier process found in a library, so that a listing need not open it.
+// Stores what was found in a library, so that later processes can list its devices without opening it.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ struct KnownDevice {
 
 struct KnownBackend {
   FileFacts facts;       // of the library
-  int64_t seen_ns = 0;   // when they were taken, on the system's clock
-  std::string id;        // what the plugin calls itself
+  int64_t seen_ns = 0;   // when they were read, on the system's clock
+  std::string id;        // the id that the plugin reports
   std::string sha256;    // of the library, where it was asked for
   uint32_t version = 0;  // of the ABI
   std::vector<KnownDevice> devices;
@@ -43,7 +43,7 @@ struct KnownBackend {
 // may read, which devices and system libraries there are.
 std::string situation(const Host::Options& options);
 
-// None where the library is not the same, has changed too shortly before it was seen, or the entry is broken.
+// None if the library differs, had changed just before it was read, or if the entry is damaged.
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: cache entries. The digest in front of an entry is made right, so that what follows is read; what is read
-// can be written and read again. The same bytes are a verdict.
+// libFuzzer: cache entries. The digest of an entry is corrected, so that what follows is parsed; what was read can be
+// written and read again. The same bytes are also read as a verdict.
 #include <cstdlib>
 
 #include "discover/digest.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings that open nothing.
+// Devices are listed without opening libraries.
 #include "discover/known.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
 
-// Files of a folder that this process, or any other, opens while this lives.
+// Counts the files of a folder that any process opens while this lives.
 class Opened {
  public:
   explicit Opened(const fs::path& folder) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -85,7 +85,7 @@ TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
   const double ms = std::chrono::duration<double, std::milli>(fastest).count();
   RecordProperty("milliseconds", std::to_string(ms));
   std::printf("50 known backends in %.2f ms\n", ms);
-  // 1.9 ms where this was written; machines differ, and are busy. Opening the libraries would take hundreds.
+  // Generous, for slow and busy machines: usually about 2 ms. Opening the libraries would take hundreds.
   if (own_sanitizer() == BP_SANITIZER_NONE) {
     EXPECT_LT(ms, 20.0);
   }
@@ -97,7 +97,7 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   fs::create_directory(library.parent_path());
   fs::copy_file(kFake, library);
   const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
-  ::usleep(2'100'000);  // younger files are not believed
+  ::usleep(2'100'000);  // entries for files that are younger are not used
   const auto list = Request().only_given().file(file).option("loader.load", "when_used");
   const Opened opened(library.parent_path());
   ASSERT_TRUE(list.create().ok());

@@ -93,7 +93,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     }
     known = loaded.emplace(name, std::move(fresh)).first;
     if (facts_of(path) != file.facts() || file.facts_now() != file.facts()) {
-      known->second.content.clear();  // what was loaded is not known
+      known->second.content.clear();  // the content that was loaded is unknown
       return untrusted(kExchanged);
     }
   }

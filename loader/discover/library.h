@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's shared library: looked at before the system's loader sees it, then loaded for good.
+// Checks a plugin's shared library before the system's loader opens it, and loads it permanently.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 
 namespace backplane {
 
-// Whether the file is a whole shared library for this machine, built for this kind of process. The system's loader
-// would crash on a truncated one, and a sanitizer's runtime would end the process. BP_REFUSED_NOT_A_LIBRARY,
-// _ARCHITECTURE, _SANITIZER.
+// Whether the file is a complete shared library for this machine and for the sanitizer of this process, if any. The
+// system's loader would crash on a truncated one, and a sanitizer's runtime would end the process.
+// BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE, _SANITIZER.
 Refusal check_library(const std::filesystem::path& path, const File& file);
 
 // Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the open
-// `file`, whose content is `content`, before and afterwards. The path is what is loaded, so that $ORIGIN, debuggers and
-// the plugin itself find what lies in the same folder; check_writers() says who could exchange the file meanwhile. What
+// `file`, whose content is `content`, before and afterwards. It is loaded by path, so that $ORIGIN, debuggers and the
+// plugin itself find files in the same folder; check_writers() makes sure that others cannot replace it meanwhile. What
 // was loaded is never unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Good and bad files side by side: each bad one gets exactly its reason, and the good one next to it still works.
+// Bad files next to a good one: each bad one is refused with the expected reason, and the good one still works.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,11 +38,11 @@ class BadPlugin : public ::testing::TestWithParam<PluginCase> {};
 
 TEST_P(BadPlugin, IsRefusedWithItsReason) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // is tried before the limit is short
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // probed before the limit is reduced
   if (GetParam().in_text == std::string_view("in time")) sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1500");
   const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
   ASSERT_TRUE(fs::exists(library)) << library;
-  // A manifest makes the id matter; a refusal that the manifest does not cause names the library.
+  // With a manifest the id is checked. Refusals that the manifest does not cause name the library.
   const std::string id = GetParam().code == BP_REFUSED_ID ? "bad" : "";
   if (id.empty()) return expect_refused(library, GetParam().code, GetParam().in_text);
   const fs::path file = sandbox.write("bad.json", manifest(id, library.string()));
@@ -54,37 +54,37 @@ TEST_P(BadPlugin, IsRefusedWithItsReason) {
   EXPECT_THAT((*env)->devices(), SizeIs(1));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Faults, BadPlugin,
-    ::testing::Values(PluginCase{"no_symbol", BP_REFUSED_SYMBOL, "bp_plugin_query"},
-                      PluginCase{"null_descriptor", BP_REFUSED_DESCRIPTOR, "NULL"},
-                      PluginCase{"small_descriptor", BP_REFUSED_DESCRIPTOR, "size is 4"},
-                      PluginCase{"version_new", BP_REFUSED_VERSION, "9.0"},
-                      PluginCase{"version_zero", BP_REFUSED_VERSION, "chose 0.0"},
-                      PluginCase{"refuses", BP_REFUSED_BY_PLUGIN, "only on Sundays"},
-                      PluginCase{"refuses_mutely", BP_REFUSED_BY_PLUGIN, "BP_INCOMPATIBLE"},
-                      PluginCase{"wrong_id", BP_REFUSED_ID, "\"other\" and its manifest \"bad\""},
-                      PluginCase{"illegal_id", BP_REFUSED_ID, "../Bad"},
-                      PluginCase{"long_id", BP_REFUSED_ID, "1 to 32"},
-                      PluginCase{"no_coverage", BP_REFUSED_DESCRIPTOR, "\"coverage\" is missing"},
-                      PluginCase{"small_table", BP_REFUSED_DESCRIPTOR, "device.size is 16"},
-                      PluginCase{"no_run", BP_REFUSED_DESCRIPTOR, "instance.run"},
-                      PluginCase{"no_create", BP_REFUSED_DESCRIPTOR, "\"create\""},
-                      PluginCase{"create_fails", BP_REFUSED_CREATE, "the moon is in the wrong house"},
-                      PluginCase{"create_mute", BP_REFUSED_CREATE, "BP_UNSUPPORTED"},
-                      PluginCase{"create_nothing", BP_REFUSED_CREATE, "made nothing"},
-                      PluginCase{"count_fails", BP_REFUSED_DEVICES, "BP_PERMISSION_DENIED"},
-                      PluginCase{"no_devices", BP_REFUSED_DEVICES, "nothing is plugged in"},
-                      PluginCase{"many_devices", BP_REFUSED_DEVICES, "4000000000"},
-                      PluginCase{"info_fails", BP_REFUSED_DEVICES, "device 0"},
-                      PluginCase{"sanitizer", BP_REFUSED_SANITIZER, "memory sanitizer"},
-                      PluginCase{"undefined", BP_REFUSED_LINK, "backplane_nobody_has_this"},
-                      PluginCase{"crash_on_load", BP_REFUSED_CRASHED, "crashed (SIGABRT) while it was loaded"},
-                      PluginCase{"exit_on_load", BP_REFUSED_CRASHED, "exit code 0"},
-                      PluginCase{"crash_in_query", BP_REFUSED_CRASHED, "while it was loaded"},
-                      PluginCase{"hang_in_query", BP_REFUSED_CRASHED, "in time"},
-                      PluginCase{"crash_in_create", BP_REFUSED_CRASHED, "while it was created"}),
-    [](const auto& info) { return std::string(info.param.fault); });
+INSTANTIATE_TEST_SUITE_P(Faults, BadPlugin,
+                         ::testing::Values(PluginCase{"no_symbol", BP_REFUSED_SYMBOL, "bp_plugin_query"},
+                                           PluginCase{"null_descriptor", BP_REFUSED_DESCRIPTOR, "NULL"},
+                                           PluginCase{"small_descriptor", BP_REFUSED_DESCRIPTOR, "size is 4"},
+                                           PluginCase{"version_new", BP_REFUSED_VERSION, "9.0"},
+                                           PluginCase{"version_zero", BP_REFUSED_VERSION, "chose 0.0"},
+                                           PluginCase{"refuses", BP_REFUSED_BY_PLUGIN, "only on Sundays"},
+                                           PluginCase{"refuses_mutely", BP_REFUSED_BY_PLUGIN, "BP_INCOMPATIBLE"},
+                                           PluginCase{"wrong_id", BP_REFUSED_ID, "\"other\" and its manifest \"bad\""},
+                                           PluginCase{"illegal_id", BP_REFUSED_ID, "../Bad"},
+                                           PluginCase{"long_id", BP_REFUSED_ID, "1 to 32"},
+                                           PluginCase{"no_coverage", BP_REFUSED_DESCRIPTOR, "\"coverage\" is missing"},
+                                           PluginCase{"small_table", BP_REFUSED_DESCRIPTOR, "device.size is 16"},
+                                           PluginCase{"no_run", BP_REFUSED_DESCRIPTOR, "instance.run"},
+                                           PluginCase{"no_create", BP_REFUSED_DESCRIPTOR, "\"create\""},
+                                           PluginCase{"create_fails", BP_REFUSED_CREATE, "the device refuses to start"},
+                                           PluginCase{"create_mute", BP_REFUSED_CREATE, "BP_UNSUPPORTED"},
+                                           PluginCase{"create_nothing", BP_REFUSED_CREATE, "without a backend"},
+                                           PluginCase{"count_fails", BP_REFUSED_DEVICES, "BP_PERMISSION_DENIED"},
+                                           PluginCase{"no_devices", BP_REFUSED_DEVICES, "nothing is plugged in"},
+                                           PluginCase{"many_devices", BP_REFUSED_DEVICES, "4000000000"},
+                                           PluginCase{"info_fails", BP_REFUSED_DEVICES, "device 0"},
+                                           PluginCase{"sanitizer", BP_REFUSED_SANITIZER, "memory sanitizer"},
+                                           PluginCase{"undefined", BP_REFUSED_LINK, "backplane_nobody_has_this"},
+                                           PluginCase{"crash_on_load", BP_REFUSED_CRASHED,
+                                                      "crashed (SIGABRT) while it was loaded"},
+                                           PluginCase{"exit_on_load", BP_REFUSED_CRASHED, "exit code 0"},
+                                           PluginCase{"crash_in_query", BP_REFUSED_CRASHED, "while it was loaded"},
+                                           PluginCase{"hang_in_query", BP_REFUSED_CRASHED, "in time"},
+                                           PluginCase{"crash_in_create", BP_REFUSED_CRASHED, "while it was created"}),
+                         [](const auto& info) { return std::string(info.param.fault); });
 
 struct FileCase {
   const char* name;

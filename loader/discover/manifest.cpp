@@ -30,7 +30,7 @@ const Json& require(const Json& object, const char* key, const char* expected) {
   return *found;
 }
 
-// A value as it is quoted in errors.
+// Quotes a value in errors.
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true);
   if (text.size() > 60) text = text.substr(0, 57) + "...";
@@ -89,8 +89,8 @@ class Watch {
   std::vector<std::set<std::string>> keys_;  // of the objects that are open
 };
 
-// Removes what is below it. The library's destructor allocates where there is something, and ends the process when
-// there is no memory.
+// Empties the document bottom-up: the destructor of nlohmann-json allocates for nested values, and terminates if there
+// is no memory.
 void empty(Json& json) {
   if (auto* const list = json.get_ptr<Json::array_t*>()) {
     for (Json& element : *list) empty(element);
@@ -149,7 +149,7 @@ std::string optional_text(const Json& json, const char* key) {
   return found == json.end() ? std::string() : text_of(*found, key, "a text");
 }
 
-// A word or a list of words.
+// A string or a list of strings.
 std::vector<std::string> words_of(const Json& json, const char* key, const char* expected) {
   std::vector<std::string> words;
   const auto found = json.find(key);
@@ -162,7 +162,7 @@ std::vector<std::string> words_of(const Json& json, const char* key, const char*
 
 int64_t integer_of(const Json& value, const char* key, int64_t low, int64_t high) {
   const std::string expected = fmt::format("a whole number from {} to {}", low, high);
-  // Unsigned ones above INT64_MAX would wrap.
+  // Unsigned numbers above INT64_MAX would overflow.
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
     wrong(key, value, expected.c_str());
   const auto number = value.get<int64_t>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend's manifest: a small JSON file that says which library to load. docs/reference/manifest.md has every key.
+// A backend's manifest: a small JSON file that names the library to load. docs/reference/manifest.md has every key.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace backplane {
 
 struct Manifest {
   std::string full_id;     // "org.backplane.cpu"
-  std::string backend_id;  // its last label, which the plugin calls itself: "cpu"
+  std::string backend_id;  // its last label, which must be the id of the plugin: "cpu"
   std::string name;
   std::string vendor;
   std::string version;            // the backend's own
@@ -32,16 +32,16 @@ struct Manifest {
   std::string sha256;                     // of the library, 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
   std::string key, signature;  // Ed25519, hexadecimal, or empty
-  std::string signed_text;     // what the signature is over: all keys but "signature", sorted, without spaces
+  std::string signed_text;     // the text that is signed: all keys but "signature", sorted, without spaces
 
-  bool disables = false;  // the file is empty: manifests of its name in lower folders do not count
+  bool disables = false;  // the file is empty: it disables manifests of the same name in later folders
 };
 
 // [a-z0-9_]{1,32}
 bool legal_backend_id(std::string_view id);
 
-// BP_REFUSED_MISSING if it cannot be read, BP_REFUSED_MANIFEST if it breaks the format. `file` is named in texts and is
-// what `library` is relative to.
+// BP_REFUSED_MISSING if it cannot be read, BP_REFUSED_MANIFEST if it breaks the format. Errors name `file`; `library`
+// is relative to it.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
                       CheckedFolders* checked = nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests: each mistake is refused with file and key.
+// Each mistake in a manifest is refused with an error that names file and key.
 #include "discover/manifest.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST_P(BadManifest, IsRefusedWithFileAndKey) {
   expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
 }
 
-// The start of a manifest that lacks what is behind it.
+// A manifest that is cut off.
 std::string begun(const std::string& rest) {
   return R"({"format_version": "1.0", "id": "com.acme.fake")" + rest;
 }
@@ -132,7 +132,7 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
 }
 
-TEST(Manifest, MissingLibraryIsTheCandidatesAnswer) {
+TEST(Manifest, MissingLibraryIsTheRefusalOfTheCandidate) {
   const Sandbox sandbox;
   const fs::path file = sandbox.write("a/gone.json", manifest("gone", "gone.so"));
   auto env = Request().only_given().file(file).create();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a plugin, tried in the probe, in this process and in a process of the backend's own: the host lives,
-// the other backend works, the reason is the expected one. The table is printed.
+// Each fault of a plugin, tried in the probe, in this process and in a process of the backend's own: the host survives,
+// the other backend works, and the reason is the expected one. The table is printed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ using testing::kPlugins;
 using testing::Request;
 using testing::Sandbox;
 
-// In a process of its own. A fault there that ends the process is nothing that a loader can survive.
+// In a process of its own. kFatal: the fault ends the process, which no loader could survive.
 constexpr uint32_t kFatal = UINT32_MAX;
 
 struct Fault {
@@ -53,8 +53,8 @@ constexpr Fault kFaults[] = {
     {"exit_in_create", BP_REFUSED_CRASHED, kFatal, "exit code 0) while it was created"},
     {"hang_in_create", BP_REFUSED_CRASHED, kFatal, "in time while it was created"},
     {"throw_in_create", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "thrown by a plugin"},
-    {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "the moon"},
-    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "made nothing"},
+    {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "refuses to start"},
+    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "without a backend"},
     {"eats_stack", BP_REFUSED_CRASHED, kFatal, "crashed (SIGSEGV) while it was created"},
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     {"eats_memory", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was created"},
@@ -91,12 +91,12 @@ constexpr Fault kFaults[] = {
 };
 
 struct Cell {
-  bool lived = false;  // the host did
+  bool lived = false;  // whether the host survived
   uint32_t refusal = 0;
   char text[300] = {};  // of the refusal, otherwise of opening the device
 };
 
-// What a host sees of a plugin, and whether everything else is as it was.
+// The status of a plugin as a host sees it, and whether everything else still works.
 Cell look(const Fault& fault, const char* policy, const char* isolate) {
   Cell cell;
   sigset_t before, after;
@@ -127,7 +127,7 @@ Cell look(const Fault& fault, const char* policy, const char* isolate) {
   return cell;
 }
 
-// The same in a child, which may die.
+// The same in a child process, which may crash.
 Cell look_apart(const Fault& fault, const char* policy, const char* isolate = "") {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -153,7 +153,7 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
-// Where the fault shows when the backend has a process of its own.
+// Where a fault is noticed if the backend runs in its own process.
 uint32_t isolated(const Fault& fault) {
   if (fault.in_process != kFatal) return fault.in_process;
   const std::string_view name = fault.name;
@@ -169,7 +169,7 @@ uint32_t isolated(const Fault& fault) {
 
 TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // is tried before the limit is short
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // probed before the limit is reduced
   std::printf("%-20s %-11s %-11s %-11s %s\n", "fault", "probe", "in process", "isolated", "reason");
   for (const Fault& fault : kFaults) {
     SCOPED_TRACE(fault.name);

@@ -35,7 +35,7 @@ const char* sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-// Text of a plugin as it is quoted in ours.
+// Text of a plugin, to be quoted in errors.
 std::string quoted(bp_text_t text) {
   return cli::printable(abi::view(text), 500);
 }
@@ -106,7 +106,7 @@ class Tables {
   }
 
  private:
-  // The first one is enough to mend.
+  // Only the first missing function is reported.
   void complaint(std::string text) {
     if (complaint_.empty()) complaint_ = std::move(text);
   }

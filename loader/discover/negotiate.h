@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agreeing with a plugin on an ABI version, and checking what it offers.
+// Agrees with a plugin on an ABI version, and checks its tables.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace backplane {
 
-// A plugin's descriptor and tables as this loader knows them: slots that the plugin does not know are NULL. Where the
-// plugin lacks an optional table, the pointer in `plugin` is NULL; otherwise it points into this struct.
+// A plugin's descriptor and tables in the version of this loader: slots that the plugin does not have are NULL. Where
+// the plugin lacks an optional table, the pointer in `plugin` is NULL; otherwise it points into this struct.
 struct PluginTables {
   bp_plugin_t plugin{};
   bp_device_api_t device{};
@@ -26,10 +26,10 @@ struct PluginTables {
   PluginTables(const PluginTables&) = delete;
 };
 
-// Asks the plugin and checks its answer. `file` is named in texts; `expected_id` is the manifest's, or empty.
+// Queries the plugin and checks the result. Errors name `file`; `expected_id` is from the manifest, or empty.
 // BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
-// The same for an answer that is known already.
+// The same for the result of an earlier query.
 Refusal negotiate(const bp_plugin_t* answer, std::string_view file, std::string_view expected_id, PluginTables& out);
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a library's path to a plugin that was negotiated with.
+// Loads a library and negotiates with its plugin.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +15,22 @@
 
 namespace backplane {
 
-// All that is needed to load a library, now or when it is used.
+// Everything that is needed to load a library, now or on first use.
 struct Opening {
   std::filesystem::path library;
   std::string manifest;     // path, or empty
   std::string expected_id;  // that the plugin must have, or empty
   std::string sha256;       // that the library must have, or empty
   ProbeSettings probe;
-  std::shared_ptr<const Isolation> isolation;  // the backend has a process of its own; null: it has not
+  std::shared_ptr<const Isolation> isolation;  // the backend runs in its own process; null: it does not
 };
 
-// Checks the file, hashes it, tries it in a child, loads it and fills tables, id and library of `out`. `out_facts` are
-// of the file that was loaded. An isolated backend is not tried: its own process shows whether it survives.
+// Checks the file, hashes it, probes it, loads it and fills in tables, id and library of `out`. `out_facts` are those
+// of the file that was loaded. Isolated backends are not probed: if they crash, only their own process ends.
 Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
-// Arranges that all of this happens when `backend`, whose id, library and host are set, is used. It must then have as
-// many devices as its entry said, which was found by `situation`.
+// Arranges for all of this to happen on the first use of `backend`, whose id, library and host are set. It must then
+// have as many devices as its stored entry, which was found by `situation`.
 void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services> services, size_t devices,
                     std::string situation);
 

@@ -21,7 +21,7 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
           fmt::format("{} {} when it was tried in a process of its own: {}", library.string(), how, way_out)};
 }
 
-// What was being done when the last report had been made.
+// Describes what the plugin was doing after its last report.
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:
@@ -60,7 +60,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      // An error where the trial was wanted, so that it is seen by default.
+      // Logged as an error if probing was requested, so that it is visible by default.
       const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
       log.write(level, {}, fmt::format("{} is loaded untried: {}", path.string(), why));
       return {};
@@ -90,8 +90,8 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                                 .file = library.descriptor(),
                                 .limit = settings.limit});
   if (!child.ok()) return untried(child.status().text());
-  // The authentic reports count, not the exit code: a plugin may call exit(0), and a framework may reap our child.
-  const ProbeProgress progress = read_probe_report(key, child->said);
+  // Only authentic reports count, not the exit code: a plugin may call exit(0), and the framework may reap the child.
+  const ProbeProgress progress = read_probe_report(key, child->output);
   if (!child->timed_out && !progress.disturbed && progress.last == ProbeStep::kDone) {
     remember_verdict(content, {true, {}});
     return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a plugin survives being loaded and used, tried in a child process before the framework's own is put at risk.
+// Tests in a child process whether a plugin survives being loaded and used, before it is loaded into the framework.
 #pragma once
 
 #include <chrono>
@@ -12,23 +12,22 @@
 
 namespace backplane {
 
-// When a child is started. Option loader.probe.
+// When a plugin is probed. Option loader.probe.
 enum class ProbePolicy {
   kAlways,      // for every library at every start
-  kCached,      // once for each content, whose verdict is kept; the default
-  kIfPossible,  // as kCached, but a library is loaded untried where no child can be started
+  kCached,      // once for each content; the verdict is stored; the default
+  kIfPossible,  // as kCached, but libraries are loaded without a probe if no child can be started
   kNever,
 };
 
 struct ProbeSettings {
   ProbePolicy policy = ProbePolicy::kCached;
-  std::chrono::milliseconds limit{20'000};  // for the whole trial
+  std::chrono::milliseconds limit{20'000};  // for the whole probe
   std::filesystem::path helper;             // empty: backplane-probe next to the loader
 };
 
 // `library` is the open file at `path`, `content` its BLAKE2b. BP_REFUSED_CRASHED if it crashed, hung or ended the
-// child when it was loaded, asked, created, listed, opened, asked about an operator, closed or destroyed, now or
-// earlier. BP_REFUSED_UNTRIED where no child can be started.
+// child in any step (ProbeStep), now or earlier. BP_REFUSED_UNTRIED where no child can be started.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that the probe asks about: y = Relu(x) over float[4].
+// The graph that the probe queries: y = Relu(x) for float[4].
 #pragma once
 
 #include "backplane/graph.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. What it finds wrong is reported by
-// the loader itself later; here only survival counts. probe_report.h has the descriptors.
+// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. Only survival counts here; the
+// loader reports errors itself later. probe_report.h has the descriptors.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -42,13 +42,14 @@ void limit(__rlimit_resource resource, rlim_t value) {
 
 void set_limits() {
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_CPU, 600);  // of all threads; the loader's deadline comes first
+  limit(RLIMIT_CPU, 600);  // of all threads; normally the loader's time limit comes first
   limit(RLIMIT_FSIZE, rlim_t{1} << 30);
   limit(RLIMIT_NOFILE, 4096);
   struct sysinfo memory {};
-  if (own_sanitizer() == BP_SANITIZER_NONE && sysinfo(&memory) == 0)  // a sanitizer reserves more than there is
+  if (own_sanitizer() == BP_SANITIZER_NONE &&
+      sysinfo(&memory) == 0)  // a sanitizer reserves more address space than there is memory
     limit(RLIMIT_DATA, std::max<rlim_t>(rlim_t{memory.totalram} * memory.mem_unit / 2, rlim_t{1} << 30));
-  // If the loader dies, nothing else ends a plugin that hangs.
+  // Ends a plugin that hangs if the loader is gone.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm(3600);
 }
@@ -71,7 +72,7 @@ void ask_about_an_operator(const Device& device, bp_device_t* handle) {
   call_plugin(error, [&] { return api.query(handle, &query, &sink, error.get()); });
 }
 
-// Each step is reported when it is behind the plugin; a plugin that refuses politely ends the trial early.
+// Each step is reported after it is done; a plugin that returns an error ends the probe early.
 void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
@@ -106,7 +107,7 @@ int main(int argc, char** argv) {
     return write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
   }
   set_limits();
-  ProbeReporter reporter(STDIN_FILENO, kChildVoice);
+  ProbeReporter reporter(STDIN_FILENO, kChildReport);
   File file;
   if (file.open(own_descriptor(kChildFile))) return 1;
   close(kChildFile);
@@ -120,5 +121,5 @@ int main(int argc, char** argv) {
     if (loaded) use(backend, library.substr(0, library.rfind('/')), reporter);
   }
   say(reporter, ProbeStep::kDone);
-  _exit(0);  // what a plugin does at the end of a process is no part of the trial
+  _exit(0);  // exit handlers of the plugin are not part of the probe
 }

@@ -46,15 +46,15 @@ std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step) {
   return message.append(reinterpret_cast<const char*>(mac.data()), mac.size());
 }
 
-ProbeProgress read_probe_report(const ProbeKey& key, std::string_view said) {
+ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report) {
   ProbeProgress progress;
-  for (uint32_t index = 0; !said.empty(); ++index) {
-    const auto step = static_cast<ProbeStep>(said[0]);
-    progress.disturbed = said.size() < kMessage || step <= progress.last || step > ProbeStep::kDone ||
-                         sodium_memcmp(mac_of(key, index, step).data(), said.data() + 1, kMac) != 0;
+  for (uint32_t index = 0; !report.empty(); ++index) {
+    const auto step = static_cast<ProbeStep>(report[0]);
+    progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kDone ||
+                         sodium_memcmp(mac_of(key, index, step).data(), report.data() + 1, kMac) != 0;
     if (progress.disturbed) break;
     progress.last = step;
-    said.remove_prefix(kMessage);
+    report.remove_prefix(kMessage);
   }
   return progress;
 }

@@ -11,7 +11,7 @@
 
 namespace backplane {
 
-// What is behind the plugin when it is reported, in this order.
+// The steps that are reported when the plugin has completed them, in this order.
 enum class ProbeStep : uint8_t { kNone, kLoaded, kCreated, kListed, kOpened, kAnswered, kClosed, kDone };
 
 using ProbeKey = std::array<unsigned char, 32>;
@@ -25,21 +25,21 @@ std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step);
 
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
-  bool disturbed = false;  // something that is no authentic report follows
+  bool disturbed = false;  // data that are no authentic report follow
 };
 
 // Reads reports until the first that is not authentic or not in order.
-ProbeProgress read_probe_report(const ProbeKey& key, std::string_view said);
+ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report);
 
-// The probe's end.
+// Used by the probe.
 class ProbeReporter {
  public:
-  // Takes the key from `input` to its end, which is closed. Reports go to `output`.
+  // Reads the key from `input` and closes it. Reports are written to `output`.
   ProbeReporter(int input, int output);
   ~ProbeReporter();
   ProbeReporter(const ProbeReporter&) = delete;
 
-  // False where it cannot be written: the plugin closed the descriptor, or the loader is gone.
+  // False if it cannot be written: the plugin closed the descriptor, or the loader has ended.
   bool report(ProbeStep step);
 
  private:

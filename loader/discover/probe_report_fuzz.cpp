@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: what a plugin could write to the probe's descriptor, after reports that are authentic. The first byte says
-// how many of those come first.
+// libFuzzer: what a plugin could write to the probe's descriptor after authentic reports. The first byte is the number
+// of these.
 #include <cstdlib>
 
 #include "discover/probe_report.h"
@@ -10,10 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static const backplane::ProbeKey kKey = backplane::make_probe_key();
   const uint32_t authentic = data[0] % static_cast<uint32_t>(ProbeStep::kDone);
-  std::string said;
-  for (uint32_t i = 0; i < authentic; ++i) said += backplane::probe_message(kKey, i, static_cast<ProbeStep>(i + 1));
-  said.append(reinterpret_cast<const char*>(data + 1), size - 1);
-  const backplane::ProbeProgress progress = backplane::read_probe_report(kKey, said);
+  std::string report;
+  for (uint32_t i = 0; i < authentic; ++i) report += backplane::probe_message(kKey, i, static_cast<ProbeStep>(i + 1));
+  report.append(reinterpret_cast<const char*>(data + 1), size - 1);
+  const backplane::ProbeProgress progress = backplane::read_probe_report(kKey, report);
   if (progress.last != static_cast<ProbeStep>(authentic) || progress.disturbed != (size > 1)) std::abort();
   return 0;
 }

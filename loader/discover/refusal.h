@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a file is not taken as a backend.
+// Why a file is not used as a backend.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace backplane {
 
-// BP_REFUSED_NONE, or a code and a line that names the file, the value seen and the way out.
+// BP_REFUSED_NONE, or a code and a line that names the file, the value seen and the remedy.
 struct [[nodiscard]] Refusal {
   uint32_t code = BP_REFUSED_NONE;
   std::string text;

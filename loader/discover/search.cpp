@@ -43,7 +43,7 @@ class Search {
     found_.push_back({full_path(path), std::string(found_by), true});
   }
 
-  // The manifests of a folder in byte order. One that was seen before is left out; `named` ones must exist.
+  // Adds the manifests of a folder in byte order, each file once; a `named` folder must exist.
   void folder(const fs::path& path, std::string_view found_by, bool named) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -63,7 +63,7 @@ class Search {
   std::set<fs::path> seen_;
 };
 
-// The base directory specification: relative entries are ignored.
+// The XDG Base Directory Specification: relative entries are ignored.
 void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
                   const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {
@@ -98,8 +98,8 @@ fs::path loader_folder() {
   Dl_info info{};
   fs::path file;
   if (dladdr(reinterpret_cast<const void*>(here), &info) && info.dli_fname) file = info.dli_fname;
-  // A program's name is what it was called by, a library's what it was opened by: relative names went stale with the
-  // working folder, and only the kernel still knows.
+  // dladdr returns the name by which a file was started or opened, which may be relative to a former working folder;
+  // the kernel has the absolute path.
   if (!file.is_absolute()) file = mapped_file(here);
   std::error_code error;
   file = fs::canonical(file, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are looked at, in which order: the list in loader.h at bp_env_desc_t.
+// The candidates in their order: see bp_env_desc_t in loader.h.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace backplane {
 struct Found {
   std::filesystem::path path;  // absolute; a manifest if it ends in .json, otherwise a library. May not exist
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
-  bool named;                  // the user named this very file or folder: worth a warning if it is bad
+  bool named;                  // the user named this file or folder: a warning is logged if it is bad
   bool folder = false;         // a folder named by the framework that cannot be read
   bool listed = false;  // a manifest of a folder: an earlier one of its id, or an empty one of its name, masks it
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where backends are looked for, and in which order.
+// The search for backends, and its order.
 #include "discover/search.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
 
-// Which of the sandbox's files are looked at, in order.
+// The sandbox's files that are considered, in order.
 std::vector<std::string> places(const Sandbox& sandbox, const Request& request) {
   std::vector<std::string> seen;
   for (const Found& found : request.with(search))
@@ -60,7 +60,7 @@ TEST_F(Places, BackendFilesReplaceFoldersButNotWhatIsAdded) {
   sandbox.set("BACKPLANE_ADD_BACKEND_FILES", (sandbox.root() / "added.so").string());
   EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_BACKEND_FILES env.json",
                                                     "BACKPLANE_ADD_BACKEND_FILES added.so"));
-  sandbox.set("BACKPLANE_BACKEND_FILES", "");  // set to nothing: nothing replaces them all
+  sandbox.set("BACKPLANE_BACKEND_FILES", "");  // set but empty: replaces the search by no files
   EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_ADD_BACKEND_FILES added.so"));
 }
 

@@ -23,8 +23,8 @@ bool any(const std::vector<std::string>& patterns, std::string_view id, std::str
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
-  // Behind a star the rest of the pattern is tried at each place; an earlier star never has to move again, so the work
-  // is at most the product of both lengths.
+  // After a star, the rest of the pattern is tried at each position. Earlier stars never have to be revisited, so the
+  // time is at most the product of both lengths.
   size_t p = 0, t = 0, behind_star = pattern.npos, retry = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -13,13 +13,12 @@ bool matches(std::string_view pattern, std::string_view text);
 
 class Selection {
  public:
-  // Patterns of ids, with commas between them.
+  // Patterns of ids, separated by commas.
   void select(std::string_view patterns);
   void disable(std::string_view patterns);
 
-  // Why a backend is not wanted; empty where it is. Its ids are the short one ("cpu") and, with a manifest, the full
-  // one
-  // ("org.backplane.cpu"). Disabling wins over selecting; without a selection all are selected.
+  // Why a backend is not selected; empty if it is. Its ids are the short one ("cpu") and, with a manifest, the full one
+  // ("org.backplane.cpu"). Disabling takes precedence over selecting; without a selection all are selected.
   std::string_view unwanted(std::string_view id, std::string_view full_id) const;
 
  private:

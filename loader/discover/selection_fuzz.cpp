@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   both.disable(patterns);
   backplane::Selection disabled;
   disabled.disable(patterns);
-  // Disabling wins.
+  // Disabling takes precedence.
   if (!disabled.unwanted(id, id).empty() && both.unwanted(id, id).empty()) std::abort();
   if (id.find_first_of("*?,") == id.npos && !id.empty() && !backplane::matches(id, id)) std::abort();
   for (const uint32_t level : backplane::parse_log_levels(patterns))

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a signature is over begins so: it is one of a manifest and of nothing else.
+// The signed text starts with this, so that signatures of other data are not valid for manifests.
 constexpr std::string_view kPurpose = "backplane manifest 1\n";
 constexpr size_t kMaxKeyFile = 1024;
 

@@ -45,7 +45,7 @@ class Signed : public ::testing::Test {
     EXPECT_FALSE(file.open(kFake));
     sha256 = sha256_of(file).value_or("");
   }
-  // With its signature, over the text that `change` makes of it.
+  // Adds a signature over the text as changed by `change`.
   fs::path signed_manifest(const std::string& more, const std::function<std::string(std::string)>& change = {}) {
     const Log log(BP_LOG_ERROR, nullptr, nullptr);
     Manifest read;

@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-// More than any plugin means. What lies beyond is a size that was not set.
+// More than any plugin needs: a larger value is an uninitialized size.
 constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;
@@ -64,7 +64,7 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
             std::string(error.status(code, fmt::format("{}: create failed", backend.library)).text())};
   }
   if (!backend.handle)
-    return {BP_REFUSED_CREATE, fmt::format("{}: create said BP_OK and made nothing", backend.library)};
+    return {BP_REFUSED_CREATE, fmt::format("{}: create returned BP_OK without a backend", backend.library)};
   return {};
 }
 

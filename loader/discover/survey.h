@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a negotiated plugin to the descriptions of its devices. The probe does the same as the loader itself.
+// Creates a negotiated plugin and lists its devices. Used by the loader and the probe.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ namespace backplane {
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 
-// What of a description cannot be accepted; empty: nothing.
+// Checks a description; returns an error text, or an empty one.
 std::string wrong_size(const bp_device_info_t& info);
 
-// What the plugin says of each device. Texts and arrays are the plugin's, of sizes that can be accepted.
+// The plugin's descriptions of its devices. Texts and arrays are owned by the plugin; their sizes were checked.
 // BP_REFUSED_DEVICES.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices);
 

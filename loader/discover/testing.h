@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of discovery share.
+// Common to the tests of discovery.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace backplane::testing {
 inline const std::filesystem::path kPlugins = BACKPLANE_BUILD_DIR "/tests/plugins";
 inline const std::filesystem::path kFake = kPlugins / "fake.so";
 
-// What a framework passes, with the owner of the arrays.
+// The descriptor that a framework passes, with the arrays that it refers to.
 class Request {
  public:
   Request& file(const std::filesystem::path& path) { return files_.push_back(path.string()), *this; }
@@ -83,7 +83,7 @@ inline void expect_refused(const std::filesystem::path& bad, uint32_t code, cons
   EXPECT_TRUE((*env)->devices()[0]->open().ok());
 }
 
-// The codes of all candidates.
+// The refusal codes of all candidates.
 inline std::vector<uint32_t> refusals(const Request& request) {
   auto env = request.create();
   EXPECT_TRUE(env.ok()) << env.status().text();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the probe found out about a file's content, kept until the content or the loader changes.
+// The stored verdict of the probe on a file's content, valid until the content or the loader changes.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ struct Verdict {
   std::string how;  // it ended, where it did not survive
 };
 
-// Where the verdict on `content` (its BLAKE2b) of this build of the loader is kept; empty: nowhere.
+// The path of the verdict of this build of the loader on `content` (its BLAKE2b); empty if nothing is stored.
 std::filesystem::path verdict_path(std::string_view content);
 
-// None where there is none, where others can write it, or where it is broken.
+// None if there is none, if others can write it, or if it is damaged.
 std::optional<Verdict> recall_verdict(std::string_view content);
-// A cache that cannot be written costs time at the next start and nothing else.
+// Failures are ignored: the next start only takes longer.
 void remember_verdict(std::string_view content, const Verdict& verdict);
 
 // The text of a cache entry, which must be that of `content`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who could replace a file: what anybody can write is not trusted, whatever it holds now.
+// Checks who could replace a file: world-writable files and folders are not trusted, whatever they contain now.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 namespace backplane {
 
-// Folders that were found fine: what lies in them is looked at alone. To be kept for one listing and no longer.
+// Folders that were checked already: only the files in them are checked. Valid during one search.
 using CheckedFolders = std::set<std::string>;
 
-// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED where anybody can write the file or
-// its folder, or can replace a folder or link on the way. Folders above it with the sticky bit, such as /tmp, are fine
-// for what belongs to the user or root. With elevated privileges all must belong to root, and no group can write. What
-// does not exist is no refusal.
+// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file, its folder, or a folder
+// or link on the way is world-writable. Parent folders with the sticky bit, such as /tmp, are accepted for entries that
+// belong to the user or root. With elevated privileges everything must belong to root and not be group-writable. A
+// missing file is not refused here.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_cancel_t: a flag that can only be set, flags that follow another one, and a callback when it is set.
+// Implements bp_cancel_t: a flag that can only be set, optionally set together with another one, with callbacks.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
 
-// The size of a dense host tensor. That of strings follows from their offsets, which are checked.
+// The size of a dense host tensor. That of strings is computed from their offsets, which are checked.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   for (uint32_t i = 0; i < tensor.rank; ++i) {
     if (tensor.extents[i] < 0)

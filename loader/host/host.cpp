@@ -85,7 +85,7 @@ bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
   });
 }
 
-// What a link of the ABI is.
+// The object that a link of the ABI points to.
 struct Link {
   Link(const bp_cancel_t& token, const bp_on_cancel_t& what) : link(token, what.cancelled, what.self) {}
   CancelLink link;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends get from the loader. Services belong to an environment; a Host is one backend's view of them, with its
-// own options and its name before each log line.
+// The bp_host_t of the loader. Services belong to an environment; a Host is one backend's view of them, with its own
+// options and its name before each log line.
 #pragma once
 
 #include <atomic>

@@ -295,7 +295,7 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
   host->off_cancel(host, link);
   EXPECT_EQ(called.times, 1);
   EXPECT_EQ(late.times, 0);
-  // One that was set before.
+  // A token that was set before.
   ASSERT_EQ(host->on_cancel(host, &token, &never, &gone), BP_OK);
   EXPECT_TRUE(late.semaphore.wait(1).ok());
   host->off_cancel(host, gone);
@@ -375,7 +375,7 @@ TEST(Semaphore, AFailureBelongsToItsInterval) {
   EXPECT_EQ(semaphore.wait(3, 0).code(), BP_TIMED_OUT);
 }
 
-// However many there are, none becomes a success; what they share a record with counts as failed too.
+// With any number of failures, none becomes a success; values that share a record with failed ones count as failed too.
 TEST(Semaphore, NoFailureIsForgotten) {
   bp_semaphore_t semaphore;
   for (uint64_t value = 1; value <= 100; value += 2) {
@@ -399,7 +399,7 @@ TEST_F(HostTest, OffersSharedMemoryAsADraft) {
   ASSERT_EQ(api->allocate(host, 10'000, &shared), BP_OK);
   EXPECT_GE(shared.bytes, 10'000u);
   static_cast<char*>(shared.address)[9'999] = 'x';
-  // What another process would map.
+  // The bytes as another process would map them.
   auto* const other = static_cast<char*>(
       mmap(nullptr, shared.bytes, PROT_READ, MAP_SHARED, shared.descriptor, static_cast<off_t>(shared.offset)));
   ASSERT_NE(other, MAP_FAILED);

@@ -21,7 +21,7 @@ constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "deb
 static_assert(BP_LOG_ERROR == 1 && BP_LOG_DEBUG == 4);
 constexpr std::string_view kCategories[kLogCategories] = {"loader", "discover", "backend"};
 
-// The index of a word, or that of the end.
+// The index of a word, or the number of words if it is unknown.
 template <size_t kCount>
 size_t index_of(const std::string_view (&words)[kCount], std::string_view word) {
   return static_cast<size_t>(std::find(std::begin(words), std::end(words), word) - std::begin(words));
@@ -109,7 +109,7 @@ void Log::write(uint32_t level, std::string_view who, std::string_view text) con
   else
     line = fmt::format("backplane: {}: {}{}{}", kLevels[level], by, by.empty() ? "" : ": ", shown);
   line += '\n';
-  // One call: lines of different threads and processes do not mix.
+  // In one call, so that lines of different threads and processes do not mix.
   [[maybe_unused]] const ssize_t written = ::write(file_ ? *file_ : STDERR_FILENO, line.data(), line.size());
 }
 

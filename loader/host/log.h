@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the loader and its backends say what they do: to the framework's callback, to a file or to standard error.
+// The log of the loader and its backends: to the framework's callback, a file or standard error.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace backplane {
 
-// What a line is about. `kBackend` are lines that backends write.
+// The categories of lines. `kBackend` are lines that backends write.
 enum class LogCategory : uint8_t { kLoader, kDiscover, kBackend };
 inline constexpr size_t kLogCategories = 3;
 
 // A level for each category, from text such as "warning" or "error,discover=debug": words are levels (none, error,
-// warning, info, debug) of all categories or of one, and later ones win. What is not understood is left out.
+// warning, info, debug) of all categories or of one, and later ones win. Unknown words are ignored.
 using LogLevels = std::array<uint32_t, kLogCategories>;
 LogLevels parse_log_levels(std::string_view text);
 
@@ -26,11 +26,11 @@ class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
-  // `level` 0: what BACKPLANE_LOG says, otherwise errors. `sink` NULL: the file that BACKPLANE_LOG_FILE names,
+  // `level` 0: the level in BACKPLANE_LOG, otherwise errors. `sink` NULL: the file that BACKPLANE_LOG_FILE names,
   // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes an object a line there.
   Log(uint32_t level, Sink sink, void* self);
 
-  // The same log for lines about something else.
+  // The same log for another category.
   Log about(LogCategory category) const;
 
   bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_semaphore_t: a 64-bit number that only grows, threads that wait for it, and the values that failed.
+// Implements bp_semaphore_t: a 64-bit number that only grows, with threads that wait for it, and a list of failed
+// values.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ struct bp_semaphore_t {
   // Ok once the value was reached and has not failed; BP_DEPENDENCY_FAILED with the failure's detail, BP_CANCELLED or
   // BP_TIMED_OUT otherwise. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
   backplane::Status wait(uint64_t value, uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Ok, or BP_DEPENDENCY_FAILED where the value of now has failed. `out_value` is written in either case.
+  // Ok, or BP_DEPENDENCY_FAILED if the present value has failed. `out_value` is written in either case.
   backplane::Status query(uint64_t& out_value) const;
   // Any value, and no failures.
   void reset(uint64_t value) noexcept;

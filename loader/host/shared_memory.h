@@ -14,7 +14,7 @@ const bp_draft_shared_memory_api_t* shared_memory_api();
 
 // A block in memory of this process, at least page-aligned and zeroed. The file keeps its size.
 struct SharedBlock {
-  uint64_t id = 0;  // of no other block of this process
+  uint64_t id = 0;  // unique in this process
   int descriptor = -1;
   void* address = nullptr;
   uint64_t bytes = 0;  // a multiple of the page size
@@ -31,7 +31,7 @@ struct SharedRange {
   int descriptor = -1;  // a copy, owned by the caller
   uint64_t offset = 0;  // in the block
 };
-// Where all of the bytes lie in one block. The block must not be released meanwhile.
+// Found if all of the bytes are in one block. The block must not be released meanwhile.
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes);
 
 }  // namespace backplane

@@ -5,7 +5,7 @@
 
 namespace backplane {
 
-// What the kernel says of this process (AT_SECURE).
+// Whether this process has elevated privileges, according to the kernel (AT_SECURE).
 bool elevated();
 
 // NULL where the variable is not set, and in a process with elevated privileges.

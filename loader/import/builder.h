@@ -31,7 +31,7 @@ class Builder {
 
   // The dimension of that name, for Type::dims.
   uint32_t symbol(std::string_view name);
-  // A graph input. In a body, a name of an outer graph refers to that value instead.
+  // Adds a graph input. In a body, a name that an outer graph has refers to that value instead.
   Result<ValueId> add_input(std::string_view name, Type type);
   // A dense constant; its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,

@@ -14,8 +14,8 @@ namespace backplane::model {
 
 class ExternalFiles {
  public:
-  // Files are named within `directory`; an empty one allows none. After links are followed they must lie there, or in
-  // the folder of the file that `model` (a path, or empty) is after links are followed: caches of model hubs keep a
+  // Locations are relative to `directory`; if it is empty, no file is allowed. After resolving links, files must be in
+  // that folder, or in the folder of `model` (a path, or empty) after resolving its links: caches of model hubs keep a
   // model and its data as links into one store.
   ExternalFiles(std::string directory, std::string model)
       : directory_(std::move(directory)), model_(std::move(model)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External data by any location, offset and length: the bytes of a weight lie in a file of the model's folder, or the
+// External data by any location, offset and length: the bytes of a weight are in a file in the model's folder, or the
 // import fails.
 #include <unistd.h>
 

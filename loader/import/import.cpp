@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way from bytes to the canonical graph, one call a stage.
+// From bytes to the canonical graph, one call for each stage.
 #include "import/import.h"
 
 #include <algorithm>

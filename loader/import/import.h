@@ -13,7 +13,7 @@
 
 namespace backplane::model {
 
-// Where a model comes from; exactly one of the three.
+// The source of a model; exactly one of the three must be set.
 struct Source {
   std::string path;             // a file; external data is searched for next to it
   const void* bytes = nullptr;  // borrowed as long as the model lives

@@ -241,7 +241,7 @@ TEST(Import, SubgraphInputsHideOuterNames) {
   EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
 }
 
-// After all passes a call stands for the nodes that are left of its body, or for none.
+// After all passes a call refers to the nodes that are left of its body, or to none.
 TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {
     const char* what;
@@ -305,7 +305,7 @@ TEST(Import, ExternalDataIsInTheFolderOfTheModel) {
   EXPECT_THAT(w.file, HasSubstr("w.bin"));
 }
 
-// As model hubs keep them: a snapshot's files are links into a folder of blobs.
+// As in caches of model hubs: the files of a snapshot are links into a folder of blobs.
 TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2};

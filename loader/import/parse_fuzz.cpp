@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes at all: an answer, never a crash or a hang. What comes in must go out again, and what was inferred once
-// must not contradict itself.
+// Any bytes: a result or an error, never a crash or a hang. An imported model can be serialized and imported again,
+// with the same inferred types.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 namespace backplane::model {
 namespace {
 
-// Of an empty graph, including objects of passes and views.
+// The memory of an empty graph, including objects of passes and views.
 constexpr uint64_t kBytesOfGraph = 4096;
 
 // Adds the elements of a repeated number, packed or not.

@@ -56,7 +56,7 @@ class Parser {
   // How deep messages may nest: graphs in attributes, types in types.
   static constexpr int kDepth = kDeepestGraph;
 
-  // Of the model's budget.
+  // Charges the model's budget.
   void charge(uint64_t bytes) { model_.budget->charge(bytes, "reading the file"); }
 
   // parse_model.cpp
@@ -76,7 +76,7 @@ class Parser {
   };
   ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);
-  // `made`: its outputs, and those of all nodes behind it; left at the next node's.
+  // `made`: its outputs, followed by those of all later nodes; advanced to those of the next node.
   void parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth);
   Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);
   Type parse_type(Reader reader, int depth);

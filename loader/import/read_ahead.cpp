@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kPiece = 4 << 20;
 constexpr size_t kSmall = 64 << 20;  // read faster than a thread could start
 // A model may name any number of files; further ones are read on access.
-constexpr int kMostThreads = 8;
+constexpr int kMaxThreads = 8;
 std::atomic<int> g_threads = 0;
 
 size_t memory() {
@@ -27,7 +27,7 @@ ReadAhead::ReadAhead(int descriptor, size_t bytes) {
   descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor_ < 0) return;
   try {
-    if (++g_threads <= kMostThreads)
+    if (++g_threads <= kMaxThreads)
       thread_ = std::thread([this, bytes] {
         run(bytes);
         --g_threads;

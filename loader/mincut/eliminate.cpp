@@ -142,7 +142,7 @@ void Elimination::take_out(uint32_t v, const Pair* pairs, uint32_t count) {
   costs_.sink_cost[w] += more_w;
   const int64_t cost = e01 - e00 - more_w, reverse_cost = e10 - e00 - more_u;
   if (cost > 0 || reverse_cost > 0) {
-    // Where u and w were neighbours already, one of them may see it while looking through a few arcs.
+    // If u and w are neighbours already, that is noticed if one of them has few arcs.
     const uint32_t at = degree_[u] <= degree_[w] ? u : w, other = at == u ? w : u;
     uint32_t found = BP_NONE, left = 8;
     for (uint32_t half = first_[at]; half != BP_NONE && left > 0; half = next_[half], --left)

@@ -8,7 +8,8 @@
 
 namespace backplane {
 
-// Arcs of vertex v are first[v] … first[v+1]-1. The source's and the sink's arcs are numbers of the vertex.
+// Arcs of vertex v are first[v] … first[v+1]-1. Arcs to source and sink are stored as one number for each vertex
+// (excess, to_sink).
 struct Residual {
   struct Arc {
     uint32_t head, twin;

@@ -108,7 +108,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     }
   }
   if (!log_level && !context) return;
-  // A level of its own and a device opened in another context need an environment of their own.
+  // An own log level, or a device opened in another context, needs an environment of its own.
   EnvironmentOptions options = environment_options();
   options.log_level = log_level.value_or(0);
   environment_ = Environment(options);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices as ONNXIFI's backend ids, and what is asked of them.
+// Devices as ONNXIFI's backend ids, and queries of them.
 #pragma once
 
 #include "onnxifi/status.h"
 
 namespace backplane::onnxifi {
 
-// A device of Backplane. Ids are as stable as ONNXIFI wants them: a device has the same one for the life of the
-// process.
+// A device of Backplane. As ONNXIFI requires, a device has the same id for the life of the process.
 class BackendId {
  public:
   BackendId(Environment environment, Device device)
@@ -18,7 +17,7 @@ class BackendId {
   // The kinds of a driver's memory that it uses without a copy: ONNXIFI_MEMORY_TYPE_*. Opens the device.
   onnxBitfield memory_types() const;
 
-  // onnxGetBackendIDs returned it once more; a release undoes one such call and is false where there was none.
+  // Counts a return by onnxGetBackendIDs; a release undoes one of these, and is false if there is none left.
   void acquire();
   bool release();
   bool acquired() const;
@@ -32,7 +31,7 @@ class BackendId {
 
 // All devices of this process. Found by the first call.
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
-// NULL where it is none, or was released.
+// NULL if it is no id, or was released.
 std::shared_ptr<BackendId> backend_id(void* handle);
 
 // A device in use.
@@ -56,7 +55,7 @@ class Backend {
 // INVALID_PROTOBUF, INVALID_MODEL, UNSUPPORTED_VERSION.
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights = {}, std::shared_ptr<const void> keep = nullptr);
-// Whether the device runs all of the model: SUCCESS, or the status of the first node that it does not take.
+// Whether the device runs all of the model: SUCCESS, or the status of the first node that it does not support.
 onnxStatus compatibility(const Environment& environment, const Device& device, const Model& model);
 
 }  // namespace backplane::onnxifi

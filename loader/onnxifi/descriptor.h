@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor descriptors, checked before anything of them is used.
+// Tensor descriptors, validated before use.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace backplane::onnxifi {
 
-// A descriptor's tensor. The memory stays the program's.
+// A descriptor's tensor. The memory is owned by the program.
 struct Described {
   std::string_view name;  // empty: found by its position
   bp_dtype_t dtype;

@@ -9,15 +9,15 @@
 
 namespace backplane::onnxifi {
 
-// A semaphore's value, whether it was brought there by success or failure.
+// The value of a semaphore, whether it was reached by success or failure.
 uint64_t reached(const Semaphore& semaphore);
 
 class Event {
  public:
-  // By the program. Throws INVALID_STATE where it is signalled.
+  // Signals it, for the program. Throws INVALID_STATE if it is signalled already.
   void signal();
   bool is_signalled() const;
-  // SUCCESS, or why the run did not end well.
+  // SUCCESS, or why the run failed.
   onnxStatus wait() const;
 
   // Reached when it is signalled; of a run it carries the run's failure.
@@ -26,7 +26,7 @@ class Event {
   void set_status(onnxStatus status) { status_.store(status, std::memory_order_release); }
 
  private:
-  std::mutex mutex_;  // two threads that signal
+  std::mutex mutex_;  // for two threads that signal
   Semaphore semaphore_;
   std::atomic<onnxStatus> status_{ONNXIFI_STATUS_SUCCESS};
 };

@@ -57,7 +57,7 @@ TEST_P(Events, WorkInEveryOrder) {
     ASSERT_EQ(onnxSetGraphIO(graph, 2, in, 1, out), ONNXIFI_STATUS_SUCCESS);
 
     const auto signal = [&] {
-      for (float& value : b) value = 10;  // what the event says: the inputs are ready
+      for (float& value : b) value = 10;  // the inputs are ready, as the event signals
       EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
     };
     std::vector<std::thread> threads;
@@ -99,8 +99,8 @@ TEST_P(Events, WorkInEveryOrder) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
-// The program keeps nothing but the memory: events and the backend go while runs are in flight, the graph waits for
-// them.
+// The program keeps only the memory: events and the backend are released while runs are in flight; releasing the graph
+// waits for these.
 TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
   const std::string model =
       model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},

@@ -22,7 +22,7 @@ std::vector<Described> ordered(const std::vector<view::Value>& values, const std
   for (const Described* one : found) {
     if (one == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
     result.push_back(*one);
-    result.back().name = {};  // of the caller, who may free it
+    result.back().name = {};  // names belong to the caller, who may free them
   }
   return result;
 }
@@ -127,7 +127,7 @@ void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Descr
   const std::lock_guard lock(mutex_);
   bindings_ = nullptr;
   const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
-  bind(free_flight(), made);  // what the loader refuses is refused here, not by the run
+  bind(free_flight(), made);  // the loader refuses invalid memory here rather than in the run
   bindings_ = made;
 }
 

@@ -13,7 +13,7 @@ class Graph {
   Graph(const Backend& backend, const Model& model);
   ~Graph();  // waits for the runs in flight
 
-  // The runs from now on use this memory. Where it throws, none is set.
+  // Sets the memory for later runs. If it throws, nothing is changed.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   void unset_io();
   // Starts a run when `before` (may be NULL) is signalled. Its end signals the event that is returned.

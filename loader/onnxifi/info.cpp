@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxGetBackendInfo: every type of information, of the device itself or of what the loader makes of it.
+// onnxGetBackendInfo: all types of information, about the device itself or about the loader.
 #include "onnxifi/info.h"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ std::string bytes_of(uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// Of numbers that may be unknown.
+// The bytes of a number that may be unknown.
 std::string known(uint64_t value) {
   if (value == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   return bytes_of(value);
@@ -41,7 +41,7 @@ onnxEnum device_type(uint32_t kind) {
   }
 }
 
-// The driver's number of a CUDA device, which follows the colon of its name; the only one has none.
+// The driver's number of a CUDA device: the part of its name after the colon, absent if there is only one device.
 uint64_t cuda_index(const BackendId& id) {
   if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   const std::string& name = id.device().name;
@@ -68,7 +68,7 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The largest number for which the loader reads the model, found by asking; 0: none.
+// The largest number for which the loader accepts the model, found by trying; 0: none.
 template <class Make>
 int newest(const Environment& environment, int first, const Make& make) {
   int last = 0;
@@ -135,7 +135,7 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
                       ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS);
     case ONNXIFI_BACKEND_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
-      return bytes_of(0);  // of vendors' own
+      return bytes_of(0);  // properties defined by vendors
     case ONNXIFI_BACKEND_MEMORY_TYPES:
       return bytes_of(id.memory_types());
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:

@@ -8,7 +8,7 @@
 
 namespace backplane::onnxifi {
 
-// The answer to onnxGetBackendInfo: the bytes of the value. Throws UNSUPPORTED_ATTRIBUTE.
+// The bytes of the value that onnxGetBackendInfo returns. Throws UNSUPPORTED_ATTRIBUTE.
 std::string info(const BackendId& id, onnxBackendInfo type);
 
 }  // namespace backplane::onnxifi

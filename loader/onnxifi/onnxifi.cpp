@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libonnxifi.so: the functions of ONNXIFI 1.0 over loader.h. Arguments are checked in the order in which ONNXIFI's
-// header lists the statuses; what a failed call would have returned is NULL.
+// header lists the statuses; handles that a failed call would have returned are NULL.
 #include <cstring>
 
 #include "onnxifi/graph.h"
@@ -96,7 +96,7 @@ onnxStatus mismatch(const Environment& environment, size_t bytes, const void* mo
 Model parse_with(const Environment& environment, size_t bytes, const void* model, uint32_t count,
                  const onnxTensorDescriptorV1* descriptors) {
   if (descriptors == nullptr) {
-    // Clients of old count weights that are in the model.
+    // Old clients count weights that are in the model.
     Model parsed = parse(environment, bytes, model);
     if (count != 0 && parsed.graph().raw()->weight_count == 0) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     return parsed;
@@ -110,7 +110,7 @@ Model parse_with(const Environment& environment, size_t bytes, const void* model
   }
 }
 
-// What backs both onnxRunGraph and onnxSetIOAndRunGraph.
+// Implements both onnxRunGraph and onnxSetIOAndRunGraph.
 void start(Graph& graph, std::shared_ptr<const Event> before, onnxMemoryFenceV1& fence) {
   fence.event = handles<Event>().add(graph.run(std::move(before)));
 }

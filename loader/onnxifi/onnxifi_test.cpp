@@ -33,7 +33,7 @@ using backplane::onnxifi::fence;
 
 constexpr uint64_t kN = 3;
 
-// c = a + b, all float[n] (n: 3, or a symbol). `weight`: b is to be given as a weight.
+// c = a + b, all float[n] (n: 3, or a symbol). `weight`: b is passed as a weight.
 std::string sum_model(std::string_view op = "Add", int64_t opset = 13, const Dim& n = Dim(3)) {
   return model_bytes({{"", opset}},
                      graph({node(op, {"a", "b"}, {"c"})},
@@ -161,7 +161,7 @@ TEST_F(Onnxifi, DescribesTheDevice) {
   for (onnxBackendInfo type : {ONNXIFI_BACKEND_INIT_PROPERTIES, ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES,
                                ONNXIFI_BACKEND_MAX_GRAPH_SIZE, ONNXIFI_BACKEND_MAX_GRAPH_COUNT})
     info_number(id_, type);
-  // Known or not, but never wrong.
+  // Values may be unknown, but not wrong.
   for (onnxBackendInfo type = 30; type <= 46; ++type) {
     size_t size = 0;
     EXPECT_THAT(onnxGetBackendInfo(id_, type, nullptr, &size),
@@ -239,7 +239,7 @@ TEST_F(Onnxifi, RunsWhenTheInputEventIsSignalled) {
       EXPECT_EQ(c_[0], 0);
       EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
     }
-    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);  // the run keeps what it needs
+    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);  // the run keeps the objects that it needs
     EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
     onnxEventState state = 0;
     EXPECT_EQ(onnxGetEventState(after.event, &state), ONNXIFI_STATUS_SUCCESS);
@@ -295,7 +295,7 @@ TEST_F(Onnxifi, RefusesWrongLocations) {
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     one.spoil(in_, out_);
     EXPECT_EQ(set_io(), one.status) << one.what;
-    // What was set before is gone.
+    // The previous memory is no longer set.
     const onnxEvent ready = event(true);
     const onnxMemoryFenceV1 before = fence(ready);
     onnxMemoryFenceV1 after = fence();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run through libonnxifi.so costs over one through loader.h: the same work, waited for in the same way.
+// The additional cost of a run through libonnxifi.so compared with loader.h: the same work, waited for in the same way.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures as ONNXIFI's statuses.
+// Maps failures to ONNXIFI's statuses.
 #pragma once
 
 #include "backplane/client.hpp"
@@ -7,14 +7,14 @@
 
 namespace backplane::onnxifi {
 
-// What ends a call.
+// The exception that ends a call with a status.
 struct Failure {
   onnxStatus status;
 };
 
-// Of a failure of the loader that the caller has no better word for.
+// The status for a failure of the loader, unless the caller has a more specific one.
 onnxStatus status_of(bp_status_t status);
-// Of a device's reason for not taking a node.
+// The status for a device's reason not to support a node.
 onnxStatus status_of_reason(uint32_t reason);
 
 // Calls `body`, which returns a status or throws.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what the passes left of each call's body. A call can replace its nodes as long as they are adjacent, no other
-// node reads their intermediate values, and the values that the call reads still exist.
+// Finds the nodes that are left of each call's body after the passes. A call can replace its nodes as long as they are
+// adjacent, no other node reads their intermediate values, and the values that the call reads still exist.
 #include <algorithm>
 
 #include "ir/subgraphs.h"

@@ -21,9 +21,9 @@
 namespace backplane::model {
 namespace {
 
-constexpr uint32_t kMostRounds = 16;       // gradients of gradients of …
-constexpr uint64_t kMostWork = 1'000'000;  // nodes visited and made; real models stay far below
-constexpr uint32_t kLater = BP_NONE - 1;   // as a maker: a Gradient of this round
+constexpr uint32_t kMaxRounds = 16;       // gradients of gradients of …
+constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and made; real models stay far below
+constexpr uint32_t kLater = BP_NONE - 1;  // as a maker: a Gradient of this round
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";
@@ -74,18 +74,18 @@ class Differentiation {
 
   Status run() {
     BP_TRY(bind());
-    for (uint32_t round = 0; round < kMostRounds; ++round) {
+    for (uint32_t round = 0; round < kMaxRounds; ++round) {
       BP_TRY(ops::infer(model_));
       bool is_done = true;
       BP_TRY(expand_round(is_done));
       if (is_done) return {};
     }
     return Status(BP_UNSUPPORTED,
-                  "its gradients of gradients go deeper than " + std::to_string(kMostRounds) + "; take fewer");
+                  "its gradients of gradients go deeper than " + std::to_string(kMaxRounds) + "; take fewer");
   }
 
  private:
-  // What a Gradient names. `xs` and `zs` are in one list, as its inputs are.
+  // The values that a Gradient names. `xs` and `zs` are in one list, as its inputs are.
   struct Named {
     uint64_t node;
     std::vector<ValueId> values;
@@ -94,8 +94,8 @@ class Differentiation {
   };
 
   Status spend(const Node& node, size_t nodes) {
-    if ((work_ += nodes) <= kMostWork) return {};
-    return unsupported(node, "the gradients of this model take more than " + std::to_string(kMostWork) +
+    if ((work_ += nodes) <= kMaxWork) return {};
+    return unsupported(node, "the gradients of this model take more than " + std::to_string(kMaxWork) +
                                  " steps to write out; take fewer");
   }
 

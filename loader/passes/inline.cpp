@@ -13,7 +13,7 @@ namespace backplane::model {
 namespace {
 
 // Functions that call others twice each grow exponentially; real models stay far below.
-constexpr uint64_t kMostNodes = 1'000'000;
+constexpr uint64_t kMaxNodes = 1'000'000;
 constexpr size_t kDepth = 64;  // of calls
 constexpr std::string_view kDoing = "inlining functions";
 
@@ -44,7 +44,7 @@ class Inliner {
   // Values of a function's body → values of the graph into which it is inlined.
   using ValueMap = std::vector<ValueId>;
 
-  // What one call passes to the body.
+  // The arguments that a call passes to the body.
   struct Expansion {
     const Function& function;
     const Node& node;
@@ -60,8 +60,8 @@ class Inliner {
 
   // Adds a node, or the body of the function that it calls. `caller` is the call that the node comes from.
   Status add(Graph& graph, Node node, uint32_t caller) {
-    if (++nodes_ > kMostNodes) {
-      return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMostNodes) + " nodes");
+    if (++nodes_ > kMaxNodes) {
+      return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMaxNodes) + " nodes");
     }
     const Function* function = callee(node);
     if (!function) {

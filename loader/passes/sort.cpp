@@ -81,8 +81,7 @@ Status sort_nodes(Graph& graph, bool& moved) {
       readers[before].push_back(n);
     });
   }
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>
-      ready;  // the file's order where there is a choice
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // prefers the order in the file
   for (uint32_t n = 0; n < count; ++n) {
     if (waits[n] == 0) ready.push(n);
   }

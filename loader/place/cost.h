@@ -28,7 +28,7 @@ bool in_host_memory(const Device& device);
 // The sizes of the two copies whose times yield latency and bandwidth.
 constexpr uint64_t kSmallCopy = 4096, kLargeCopy = 4 << 20;
 
-// What a copy costs: seconds + bytes * seconds_per_byte.
+// The cost of a copy: seconds + bytes * seconds_per_byte.
 struct CopyRate {
   double seconds = 0;
   double seconds_per_byte = 0;

@@ -32,7 +32,7 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
-    // Each node that is supported only in a group is in a complete one.
+    // Checks that nodes which are supported only in a group are in a complete one.
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t d = placement->device[i];
       bool bound = false, whole = false;

@@ -15,7 +15,7 @@ struct MissedSpeedup {
   double seconds;
 };
 
-// Those whose `seconds` are more than 0. Near-linear.
+// All missed speedups whose `seconds` are positive. Near-linear.
 std::vector<MissedSpeedup> find_missed_speedups(const Problem& problem, const Solution& found);
 
 }  // namespace backplane

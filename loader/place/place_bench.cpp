@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a placement, including the answers of fake devices.
+// The time of a placement, including the verdicts of fake devices.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -49,7 +49,7 @@ struct FakeDevices {
   std::vector<std::unique_ptr<Device>> devices;
 };
 
-// Each node reads the one before it, and one in `branching` also another of the 20 before that. 4 kB a value.
+// Each node reads the one before it, and every `branching`-th node also another of the 20 before that. 4 kB a value.
 model::Graph make_graph(uint32_t nodes, uint32_t branching) {
   std::mt19937 random(1);
   const model::Type type{.kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = 1, .dims = {{1000, BP_NONE, 0}}};

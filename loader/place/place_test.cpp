@@ -155,7 +155,7 @@ TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {
   EXPECT_EQ(placement->pin[2], "n2");
   coverage[1].nodes[2] = {};
   EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "b"}}}).status().code(), BP_UNSUPPORTED);
-  EXPECT_EQ(place(graph, coverage, {.pins = {{"op=O*", "nobody"}}}).status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(place(graph, coverage, {.pins = {{"op=O*", "unknown"}}}).status().code(), BP_NOT_FOUND);
 }
 
 TEST(Glob, StarsAndQuestionMarks) {

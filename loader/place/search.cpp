@@ -175,9 +175,9 @@ Assignment first_that_can(const Problem& problem) {
 
 bool break_cycles(Problem& problem, const Assignment& assignment) {
   if (std::ranges::none_of(problem.groups, &Problem::Group::atomic)) return false;
-  const std::vector<uint32_t> knot = cyclic_groups(problem, assignment);
-  for (size_t k = knot.size() / 2; k < knot.size(); ++k) problem.ban(knot[k]);
-  return !knot.empty();
+  const std::vector<uint32_t> cyclic = cyclic_groups(problem, assignment);
+  for (size_t k = cyclic.size() / 2; k < cyclic.size(); ++k) problem.ban(cyclic[k]);
+  return !cyclic.empty();
 }
 
 Solution search(Problem& problem, uint32_t max_islands) {

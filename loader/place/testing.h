@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of placement: fake devices, graphs and verdicts.
+// Common to the tests of placement: fake devices, graphs and verdicts.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-constexpr double kMostBytes = 4e9;  // of one input
+constexpr double kMaxBytes = 4e9;  // of one input
 
 // Bits of 0.5, and of what may be added to stay below 1, of floating-point types.
 struct FloatBits {
@@ -100,7 +100,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   if (type.kind != BP_KIND_TENSOR || dtype_bits(type.dtype) == 0 || type.rank < 0)
     return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers, or of unknown rank"};
   const double bytes = value_bytes(graph, id);
-  if (bytes > kMostBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
+  if (bytes > kMaxBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();
   for (const bp_dim_t& dim : type.dims) extents.push_back(expected_extent(graph, dim));
   memory_.push_back(std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes) + 1));

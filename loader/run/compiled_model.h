@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exec needs of a model that was placed on devices and compiled. Session implements it.
+// A model that was placed on devices and compiled, as an exec sees it. Session implements it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// What went wrong in a run.
+// The failure of a run.
 struct Fault {
   Status status;
   Device* device = nullptr;  // where; null: not known
@@ -27,8 +27,8 @@ class CompiledModel {
   virtual const model::Model& model() const = 0;
   // In an order in which they can run.
   virtual const std::vector<std::shared_ptr<Program>>& programs() const = 0;
-  virtual bool compiled() const = 0;  // otherwise there are no programs
-  // The weight that a value is now; null where it is none. Thread-safe.
+  virtual bool compiled() const = 0;  // false: there are no programs
+  // The present weight of a value; null if it is no weight. Thread-safe.
   virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
 
   // The model to use: this one, or the one that replaced it after a device failed or a weight was replaced.

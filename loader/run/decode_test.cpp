@@ -27,8 +27,8 @@ Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   return tensor;
 }
 
-// With caches it takes one token at a position, which caches hold the `position` tokens before; without, all tokens.
-// Weights are the same for both.
+// With caches the model has one token and its position as inputs, and the caches have the tokens before it; without,
+// all tokens. Both have the same weights.
 Model gpt2(bool cached) {
   Graph graph;
   uint64_t seed = 1;
@@ -79,7 +79,7 @@ Model gpt2(bool cached) {
   return graph.finish(outputs);
 }
 
-// Where the caches lie, and what they were to cost.
+// Decodes with caches in the memory of a device (0: host memory). With `counters`, checks that no cache is copied.
 void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();
@@ -99,30 +99,30 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
     exec.bind_memory(BP_SLOT_OUTPUT + 1 + i, caches[i].tensor(BP_DTYPE_FLOAT, extents));
   }
 
-  std::vector<int64_t> said = {7};
+  std::vector<int64_t> tokens = {7};
   std::vector<std::vector<float>> scores;
   struct {
     uint64_t news, binds, shapes, allocations, copied;
   } before{};
   const auto* values = static_cast<const float*>(logits.data());
   scores.reserve(kCapacity);
-  said.reserve(kCapacity + 1);
+  tokens.reserve(kCapacity + 1);
   uint64_t allocations_in_runs = 0;
   for (int64_t step = 0; step < kCapacity; ++step) {
     if (step == 1 && counters)
       before = {0, counters->binds, counters->shape_queries, counters->allocations, counters->copied_bytes};
-    static_cast<int64_t*>(token.data())[0] = said.back();
+    static_cast<int64_t*>(token.data())[0] = tokens.back();
     static_cast<int64_t*>(place.data())[0] = step;
     static_cast<int64_t*>(length.data())[0] = step + 1;
     const uint64_t start = allocation_count();
     ASSERT_EQ(api().exec_run(exec.get(), nullptr, nullptr), BP_OK) << "step " << step;
     if (step) allocations_in_runs += allocation_count() - start;
     scores.emplace_back(values, values + kWords);
-    said.push_back(std::max_element(values, values + kWords) - values);
+    tokens.push_back(std::max_element(values, values + kWords) - values);
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
-#else  // products are oneDNN's there, and oneDNN allocates in each
+#else  // products are computed by oneDNN there, which allocates in each call
   std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif
@@ -138,8 +138,8 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   Exec whole = env.compile(gpt2(false)).exec();
   std::vector<int64_t> places(kCapacity);
   for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;
-  said.resize(kCapacity);
-  whole.bind("tokens", Tensor::of<int64_t>({1, kCapacity}, said));
+  tokens.resize(kCapacity);
+  whole.bind("tokens", Tensor::of<int64_t>({1, kCapacity}, tokens));
   whole.bind("places", Tensor::of<int64_t>({kCapacity}, places));
   whole.run();
   const std::vector<float> expected = whole.output(0u).values<float>();

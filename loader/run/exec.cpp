@@ -195,7 +195,7 @@ Status Exec::unbind(uint32_t slot) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   if (!binding->bound) return {};
   wait_for_stream();
-  drop_run();  // with what is bound to the slots of instances
+  drop_run();  // including the bindings of instances
   *binding = {};
   return {};
 }
@@ -344,7 +344,7 @@ Status Exec::attempt(const bp_run_t& options) {
     if (run_ && run_->plan->updates_inputs())
       return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
     if (options.deadline && options.deadline <= monotonic_now()) return std::move(fault.status);
-    // Each round excludes a device or nodes on it, so rounds end by themselves.
+    // Each round excludes a device or nodes on it, so the number of rounds is bounded.
     if (!model_->fail_over(fault).ok()) return std::move(fault.status);
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run at a time of a compiled model: what the framework bound, and what follows from it. Implements bp_exec_t.
+// Runs a compiled model, one run at a time: keeps what the framework bound, and everything derived from it. Implements
+// bp_exec_t.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ class Exec {
   static Result<std::unique_ptr<Exec>> create(const std::shared_ptr<const CompiledModel>& model);
   ~Exec();
 
-  // Slots as in plugin.h. Extents may change on every run; what follows from them is planned again only when they do.
+  // Slots as in plugin.h. Extents may change on every run; only then is the run planned again.
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status unbind(uint32_t slot);
@@ -40,7 +41,7 @@ class Exec {
   Status output_container(uint32_t index, bp_container_t*& out);
 
  private:
-  // What the framework bound to a slot.
+  // The binding of a slot by the framework.
   struct Binding {
     bool bound = false;
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
@@ -52,7 +53,7 @@ class Exec {
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };
 
-  // What follows from the model and from where bindings lie. Members refer to those above them.
+  // Everything derived from the model and from the memories of bindings. Members refer to those above them.
   struct Run {
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;

@@ -51,7 +51,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
 }
 
 void FrameworkStream::drain() noexcept try {
-  if (!stream_ || device_->given_up()) return;  // a wait would not return
+  if (!stream_ || device_->given_up()) return;  // waiting would never return
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
   const std::lock_guard lock(mutex_);

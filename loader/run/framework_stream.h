@@ -27,7 +27,7 @@ class FrameworkStream {
   // Waits too, but keeps a failure for the next `wait`.
   void drain() noexcept;
   Status export_native(bp_native_t& out) const;
-  // Waits and destroys the plugin's stream. An exec may hold this object for longer than the framework its handle.
+  // Waits and destroys the plugin's stream. Execs may keep this object after the framework has destroyed its handle.
   void close() noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in streams of the framework's, native points, and what else a framework asks of an exec.
+// Runs in streams of the framework, native points, and other uses of an exec by a framework.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ RunOptions in(const Stream& stream) {
   return how;
 }
 
-// An allocator of the framework's, over host memory that partial devices import.
+// An allocator of the framework, for host memory that partial devices import.
 struct Pool {
   std::atomic<int> allocations{0}, releases{0};
 
@@ -205,8 +205,8 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and
-// whatever waited for it would wait until the test is stopped.
+// One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and a
+// wait for it would never end.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
   for (const char* fault : {"late@n1#2", "hang@n1#2"}) {

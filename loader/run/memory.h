@@ -30,7 +30,7 @@ class Memory {
   bool shares_host() const { return shares_host_; }
   // Whether imports need no flush.
   bool coherent() const { return coherent_ || !api_ || !api_->flush; }
-  // Of a memory of `of_space`: whether the device's islands use buffers in it without a copy.
+  // For a memory from `of_space`: whether the device's islands use its buffers without a copy.
   bool zero_copy() const { return zero_copy_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
@@ -90,10 +90,10 @@ class Block {
   ~Block() { reset(); }
   // At least `bytes` bytes; the contents are lost.
   Status reserve(const Memory& memory, uint64_t bytes);
-  // An import of host memory; nothing happens where it is that import already.
+  // An import of host memory; does nothing if it is already that import.
   Status import(const Memory& memory, void* host, uint64_t bytes);
   void reset();
-  // Its `bytes` is the capacity.
+  // The buffer, whose `bytes` is the capacity.
   const bp_buffer_t& buffer() const { return buffer_; }
   uint64_t generation() const { return generation_; }
 

@@ -26,7 +26,7 @@ class Holes {
     return offset;
   }
 
-  void give(uint64_t offset, uint64_t bytes) {
+  void release(uint64_t offset, uint64_t bytes) {
     auto next = by_offset_.lower_bound(offset);
     if (next != by_offset_.end() && next->first == offset + bytes) {
       const auto [at, size] = *next;
@@ -78,7 +78,7 @@ uint64_t plan_memory(std::span<Lifetime> buffers, uint64_t alignment) {
   Holes holes;
   for (Lifetime* buffer : order) {
     for (; !alive.empty() && alive.top()->last < buffer->first; alive.pop())
-      holes.give(alive.top()->offset, padded(alive.top()->bytes));
+      holes.release(alive.top()->offset, padded(alive.top()->bytes));
     buffer->offset = holes.take(padded(buffer->bytes));
     alive.push(buffer);
   }

@@ -102,11 +102,11 @@ class Maker {
     return static_cast<uint32_t>(value.replicas.size() - 1);
   }
 
-  // The value's replica in a memory, with the copies that bring it there: one, or two through host memory.
+  // The replica of the value in a memory, with the copies that it needs: one, or two through host memory.
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
-    uint32_t from = 0;  // where it is made
+    uint32_t from = 0;  // the memory in which it is produced
     if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
     const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
     const uint32_t to = add_replica(value, memory, number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run consists of: islands, copies between memories, and the values between them. Copies stand where a value
-// changes its memory, and nowhere else. A RunGraph follows from the programs and from where the framework's buffers
-// lie; it does not change once it is made. What changes from run to run is in RunState.
+// The tasks of a run: islands, copies between memories, and the values between them. There is a copy only where a value
+// changes its memory. A RunGraph is derived from the programs and the memories of the framework's buffers, and is
+// immutable. What changes from run to run is in RunState.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace backplane {
 
-// Where a buffer of the framework lies: in a space of a device's memory, or, without a device, in host memory.
+// The memory of a buffer of the framework: a space of a device, or, without a device, host memory.
 struct MemoryLocation {
   Device* device = nullptr;
   uint32_t space = 0;
@@ -39,10 +39,10 @@ struct RunValue {
   model::ValueId value = BP_NONE;
   uint32_t kind = BP_KIND_TENSOR;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: known only when it is bound
-  bool output = false;                    // of the graph: its `user_replica` never shares memory with other values
+  bool output = false;                    // of the graph: its `user_replica` shares memory with no other value
   uint32_t producer = BP_NONE;            // the step that makes it
-  uint32_t user_replica = BP_NONE;        // the replica that the framework sees; none: it sees none
-  std::vector<Replica> replicas;          // none where it is not a tensor
+  uint32_t user_replica = BP_NONE;        // the replica that is the framework's input or output; BP_NONE: there is none
+  std::vector<Replica> replicas;          // none for containers
 
   // The replica in a memory, or BP_NONE.
   uint32_t in(uint32_t memory) const;
@@ -73,7 +73,7 @@ struct PassthroughOutput {
 struct Task {
   uint32_t step = BP_NONE, transfer = BP_NONE;  // one of them
   std::vector<uint32_t> after;                  // tasks that come before
-  uint32_t lane = BP_NONE;  // into whose stream it can be put; none: the host does it or waits for it
+  uint32_t lane = BP_NONE;  // the lane whose stream it can be put into; BP_NONE: the host does it or waits for it
 };
 
 struct RunGraph {

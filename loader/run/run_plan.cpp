@@ -119,7 +119,7 @@ Status RunPlan::plan_dynamic_step(uint32_t number) const {
 
 Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   const Program& program = *step.program;
-  std::vector<bp_tensor_t> inputs;  // without data: the plan has to hold for any
+  std::vector<bp_tensor_t> inputs;  // without data, as the plan must be valid for any
   for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
   std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
   bp_shape_query_t query{};
@@ -222,7 +222,7 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// What the host has to do between tasks: nothing if both are in one stream, or if one waits for the other's mark.
+// The waits of the host between tasks: none if both are in one stream, or if one waits for the other's mark.
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
   std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in its stream, whose end implies its own
@@ -296,7 +296,7 @@ void RunPlan::order_buffers() {
   }
 }
 
-// Where the framework bound an output to the memory of an input, one island updates it in place after all others read
+// If the framework bound an output to the memory of an input, one island updates it in place after all others have read
 // it.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the extents of the inputs: the extents of everything else, the places of buffers in one block a
-// memory, and the order in which tasks may run.
+// Derived from the extents of the inputs: all other extents, the offsets of buffers in one block for each memory, and
+// the order in which tasks may run.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class RunPlan {
 
   // Plans for the extents of the inputs that `state` has, and places and binds buffers there.
   Status make();
-  // Does the same for one dynamic step, when the steps before it have run.
+  // Does the same for one dynamic step, after the steps before it have run.
   Status plan_dynamic_step(uint32_t step) const;
 
   TaskGraph& tasks() const { return *tasks_; }

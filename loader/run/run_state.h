@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes from run to run of a RunGraph: extents, buffers, the instances of programs and what is bound to their
-// slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework binds, RunPlan
-// what follows from the extents, Runner what a run computes.
+// The state of a RunGraph that changes from run to run: extents, buffers, the instances of programs and what is bound
+// to their slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework
+// binds, RunPlan what follows from the extents, Runner what a run computes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RunState {
   // The bytes of a replica.
   struct Buffer {
     bp_buffer_t buffer{};     // `bytes` is its capacity
-    uint64_t generation = 0;  // of the allocation behind it
+    uint64_t generation = 0;  // of the underlying allocation
     bool user = false;        // the framework's
     bool imported = false;    // an import of the replica in host memory
     Block block;  // where the buffer is neither the framework's nor part of an arena; an import where imported
@@ -54,7 +54,7 @@ class RunState {
   bp_instance_t* instance(uint32_t step) const { return steps_[step].instance; }
   const Lane& lane(uint32_t lane) const { return lanes_[lane]; }
   std::span<const Lane> lanes() const { return lanes_; }
-  // What other lanes wait for of a task; null: they wait on the host.
+  // The mark that other lanes wait for after a task; null: they wait on the host.
   const Mark* mark(uint32_t task) const { return marks_[task].get(); }
 
   // ---- what the framework binds ----
@@ -87,7 +87,7 @@ class RunState {
   Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
 
  private:
-  // What a slot was bound to, so that only what changes is bound again.
+  // The present binding of a slot, so that only changes are bound again.
   struct Slot {
     bp_buffer_t buffer{};
     uint64_t generation = 0;
@@ -100,10 +100,11 @@ class RunState {
     uint32_t scratch = BP_NONE;
     uint64_t scratch_generation = 0;  // of the scratch memory that is bound
   };
-  // Memory that all instances on a device share: they run one after the other, and lose it between runs.
+  // Scratch memory that all instances on a device share: they run one after the other, and its contents are lost
+  // between runs.
   struct Scratch {
     const Device* device = nullptr;
-    uint64_t bytes = 0;  // the most that one of them needs
+    uint64_t bytes = 0;  // the largest size that one of them needs
     Block block;
   };
 

@@ -203,7 +203,7 @@ void Runner::drain() {
 
 void Runner::fail(Status status, uint32_t step, Device* device) {
   const std::lock_guard lock(mutex_);
-  // The first failure counts, but a failed dependency gives way to its cause.
+  // The first failure is reported, unless it is a failed dependency and its cause is found later.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
   failed_ = true;
@@ -233,7 +233,7 @@ Started Runner::start(uint32_t number) {
   return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
 }
 
-// Fills in the order for the plugin: the task's stream and marks, or only the callback at its end.
+// Fills in bp_run_t for the plugin: the stream and marks of the task, or only the callback at its end.
 void Runner::order(Call& call, bool in_stream, bool reports) {
   const Task& task = graph_.tasks[call.task];
   const RunPlan::Issue& issue = plan_.issue(call.task);
@@ -411,7 +411,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    Call* const earlier = runner.call_of(error);  // of the stream, without a `done` of its own
+    Call* const earlier = runner.call_of(error);  // an earlier one of the stream, without its own `done`
     Call& failed = earlier ? *earlier : call;
     const Task& task = runner.graph_.tasks[failed.task];
     const Device& device =
@@ -475,7 +475,7 @@ Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
   if (to.user && state.bytes > to.buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(state.bytes) +
                                      " bytes, the bound buffer has " + std::to_string(to.buffer.bytes)};
-  // Values whose extents the plan knew have their buffers.
+  // Values with planned extents have their buffers already.
   if (!to.user && plan_.is_dynamic_value(transfer.value)) BP_TRY(state_.allocate({transfer.value, transfer.to}));
   if (to.imported)
     BP_TRY(to_memory.flush(part(to.buffer, 0, state.bytes), BP_MAP_WRITE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a RunGraph in the order of its plan, at once where that allows it.
+// Runs the tasks of a RunGraph in the order of its plan, concurrently where the plan allows it.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@ class Runner {
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED where a part of it cannot run there.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
-  // Where the last run failed: the island, or BP_NONE, and the device, or null.
+  // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   Device* failed_device() const { return failed_device_; }
-  // Whether a device did not return: graph, state and plan must then be kept forever, and never used again.
+  // Whether a call into a device did not return: graph, state and plan must then be kept forever, and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous devices in a run: what goes through streams, what waits on the host, and how failures are reported.
+// Asynchronous devices in a run: work in streams, waits on the host, and reports of failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,7 +115,7 @@ TEST(Streams, CopiesOverlapWithComputing) {
   env.start_trace();
   EXPECT_THAT(run(exec), ElementsAre(2, -1, 4));
   EXPECT_THAT(env.stop_trace(), HasSubstr("copy 'z'"));
-  EXPECT_GE(counters(env, 1).copies_beside_runs, 1u);
+  EXPECT_GE(counters(env, 1).copies_during_runs, 1u);
 }
 
 TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {

@@ -28,7 +28,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     changed.notify_all();
   }
 
-  // The task is in its stream: tasks that follow it there may be put into it.
+  // The task is in its stream: tasks that follow it in this stream may be put there.
   void pass_on(uint32_t task) {
     if (passed_on[task] || is_watched) return;
     passed_on[task] = 1;

@@ -33,7 +33,7 @@ class TaskGraph {
     std::function<void()> poll;
     uint64_t abandon_at = 0;  // ns on the monotonic clock, 0: never
   };
-  // Starts every task when those before it have ended, and returns when none is pending. After a failure no further
+  // Starts every task when its predecessors have ended, and returns when none is pending. After a failure no further
   // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
   // thread. With `watch` (may be null) tasks in a stream wait for each other's end too; the result is false where some
   // have not ended at `abandon_at`. Allocates nothing.

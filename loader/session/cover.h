@@ -35,7 +35,7 @@ struct Covered {
   std::vector<DeviceCoverage> devices;        // preferred first
 };
 
-// Errors: BP_NOT_FOUND (no such device or dimension), BP_CANCELLED, and those of the devices.
+// Errors: BP_NOT_FOUND (unknown device or dimension), BP_CANCELLED, and those of the devices.
 Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
                       const SessionRequest& request);
 

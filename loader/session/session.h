@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model placed on devices and compiled; implements bp_session_t. A session does not change: when a device fails
-// (failover.cpp) or a program is compiled again for other weights (refit.cpp), another session replaces it, and
-// execs use that one from their next run on.
+// A model placed on devices and compiled; implements bp_session_t. A session is immutable: when a device fails
+// (failover.cpp) or a program is recompiled for other weights (refit.cpp), another session replaces it, and execs use
+// that one from their next run on.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace backplane {
 
 class Session : public CompiledModel, public std::enable_shared_from_this<Session> {
  public:
-  // Places the covered model and compiles it. What `request` refers to must live until this returns, no longer.
+  // Places the covered model and compiles it. What `request` refers to must live until this returns.
   static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment, Covered covered,
                                                  const SessionRequest& request);
 
@@ -57,10 +57,10 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   Status place_and_compile(const Session* before);
   // Compiles the selected programs again, with the current weights.
   Status compile_again(const std::function<bool(const Program&)>& which);
-  // With the same programs; the caller changes some of them.
+  // A copy with the same programs; the caller replaces some of them.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
-  // What replaces weights of a program, and what they are now.
+  // The weights of a program that can be replaced, and their present values.
   struct Replacement {
     std::vector<bp_refit_weight_t> slots;
     std::vector<const model::Weight*> present;  // one for each slot

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's own cost, through the public API: runs, sessions and scans with nothing to compute. scripts/bench.py
+// The loader's own cost, through the public API: runs, sessions and discovery with nothing to compute. scripts/bench.py
 // prints these next to their goals.
 #include <benchmark/benchmark.h>
 
@@ -52,7 +52,7 @@ void run_bound(benchmark::State& state, const std::string& backend, const std::s
   for (auto _ : state) exec.run();
 }
 
-// A run of a bound session on the CPU. The difference between two lengths is what each further node costs.
+// A run of a bound session on the CPU. The difference between two lengths is the cost of each further node.
 void bound_run(benchmark::State& state) {
   run_bound(state, kCpu);
 }
@@ -70,8 +70,8 @@ void bound_run_isolated(benchmark::State& state) {
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
-// Islands of one node each on an asynchronous device, one after the other. "beyond" is what each costs in addition to
-// the time that the device is at work. With a deadline the host waits for each island before it starts the next.
+// Islands of one node each on an asynchronous device, one after the other. "beyond" is the cost of each in addition to
+// the time on the device. With a deadline the host waits for each island before it starts the next.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();

@@ -285,7 +285,7 @@ TEST(Session, CreatingCanBeCancelled) {
 
 TEST(Session, UnknownNamesAreRefused) {
   const Environment env = environment({kCpu});
-  const std::string name = "org.example.nobody";
+  const std::string name = "org.example.unknown";
   bp_chain_t link{};
   link.size = sizeof link;
   link.required = 1;
@@ -349,10 +349,10 @@ TEST(Session, UnknownDevicesAndOptionsAreNamed) {
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
   EXPECT_THAT(error.text(), HasSubstr("gpu9"));
   SessionOptions odd;
-  odd.options = {{"nobody.threads", "2"}};
+  odd.options = {{"unknown.threads", "2"}};
   error = failure([&] { env.compile(relu_of_sum(), odd); });
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
-  EXPECT_THAT(error.text(), HasSubstr("nobody.threads"));
+  EXPECT_THAT(error.text(), HasSubstr("unknown.threads"));
 }
 
 TEST(Session, ReportsThatThereAreNoBackends) {
@@ -414,7 +414,7 @@ TEST(Session, RefitsThatCannotBeAreNamed) {
   SessionOptions how;
   how.flags = BP_SESSION_REFIT;
   const Session session = env.compile(relu_of_sum(), how);
-  EXPECT_EQ(failure([&] { session.refit("nobody", b); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.refit("unknown", b); }).status(), BP_NOT_FOUND);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
 }
@@ -515,8 +515,8 @@ TEST(Model, WeightsMayBePassedSeparately) {
     EXPECT_EQ(released, 0);
   }
   EXPECT_EQ(released, 1);
-  // A call that fails returns nothing.
-  weight.name = view::text("nobody");
+  // A failed call sets no results.
+  weight.name = view::text("unknown");
   EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
   weight.name = view::text("b");
   tensor.extents = wrong_extents;
@@ -532,7 +532,7 @@ TEST(Environment, AcceptsLinkedPlugins) {
   ASSERT_NE(library, nullptr) << dlerror();
   EnvironmentOptions how;
   how.plugins = {reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL)), nullptr};
-  how.backend_files = {kCpu};  // of an id that is taken
+  how.backend_files = {kCpu};  // with an id that is in use
   how.only_given = true;
   how.log = [](uint32_t, std::string_view) {};
   {

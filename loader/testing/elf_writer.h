@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF files made to cost a reader time and memory: headers of a good library, then far more than a linker writes.
+// ELF files made to cost a reader time and memory: the headers of a valid library, then far more entries than a linker
+// writes.
 #pragma once
 
 #include <elf.h>

@@ -14,8 +14,7 @@
 
 namespace backplane::testing {
 
-// A good manifest of org.backplane.test.<id>; tests replace what they want wrong. `more` is further keys: ", \"key\":
-// 1".
+// A valid manifest of org.backplane.test.<id>, in which tests replace parts. `more` is further keys: ", \"key\": 1".
 inline std::string manifest(std::string_view id, std::string_view library, std::string_view more = {}) {
   const std::string abi = "\"" + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
                           std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "\"";
@@ -25,7 +24,8 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
   return text.append(more).append("}");
 }
 
-// Variables that discovery reads point here or are unset while this lives; the folder is removed with it.
+// While this lives, the environment variables that discovery reads point here or are unset. The destructor removes the
+// folder.
 class Sandbox {
  public:
   Sandbox() {
@@ -57,7 +57,7 @@ class Sandbox {
     put(name, value);
   }
 
-  // Makes the folders on the way. Returns the whole path.
+  // Creates parent folders. Returns the whole path.
   std::filesystem::path write(const std::filesystem::path& relative, std::string_view text) const {
     const std::filesystem::path path = root_ / relative;
     std::filesystem::create_directories(path.parent_path());

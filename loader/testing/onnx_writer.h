@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small ONNX models as bytes, for tests: right ones and, since nothing is checked here, wrong ones.
+// Small ONNX models as bytes, for tests: valid and, since nothing is checked here, invalid ones.
 //
 //   std::string bytes = model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", 1, {2, 3})},
 //   {value("y")}));
@@ -60,7 +60,7 @@ inline std::string tensor_attribute(std::string_view name, const std::string& te
 inline std::string graph_attribute(std::string_view name, const std::string& graph) {
   return attribute(name, 5, [&](Writer& w) { w.add_message(field::attribute::kG, graph); });
 }
-// Takes its value from the attribute `outer` of the function's call.
+// An attribute whose value is the attribute `outer` of the function's call.
 inline std::string reference_attribute(std::string_view name, uint32_t type, const std::string& outer) {
   return attribute(name, type, [&](Writer& w) { w.add_string(field::attribute::kRefAttrName, outer); });
 }
@@ -78,7 +78,7 @@ inline std::string node(std::string_view op, const Texts& inputs, const Texts& o
   return out;
 }
 
-// An extent or, where it is a text, a symbol.
+// An extent or, if it is a string, a symbol.
 struct Dim {
   Dim(int extent) : extent(extent) {}
   Dim(const char* symbol) : symbol(symbol) {}

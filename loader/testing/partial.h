@@ -27,13 +27,13 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
   return all[device];
 }
 
-// Of asynchronous devices, one node an island.
+// Options for asynchronous devices and islands of one node.
 inline Environment streaming(std::map<std::string, std::string> options) {
   options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
   return partial_environment(std::move(options));
 }
 
-// x, three floats, negated so many times: n0, n1, …
+// A model that negates x (three floats) so many times, by nodes n0, n1, …
 inline Model chain(int length) {
   Graph graph;
   uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});

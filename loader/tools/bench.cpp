@@ -31,7 +31,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of this program only: getrusage also counts memory of the process that started it.
+// The peak memory of this program only: getrusage also counts memory of the process that started it.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -60,7 +60,7 @@ std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
     }
   };
   cli::Progress progress("runs", runs, [&] { return done.load(); });
-  if (bound.size() == 1) {  // as an application with one thread would
+  if (bound.size() == 1) {  // in this thread, as an application with one thread would
     work(bound.front());
   } else {
     std::vector<std::jthread> threads;

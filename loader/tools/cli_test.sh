@@ -61,7 +61,7 @@ BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.
     wrong 2 "there is no device 'cuda': .*speaks ABI 99.0.*install a build for this loader" run "$model" --device cuda
 wrong 2 "--set is 'threads'" list --set threads
 wrong 2 "--pin is 'op'" explain "$model" --pin op
-wrong 1 "no option loader.nobody" list --set loader.nobody=1
+wrong 1 "no option loader.unknown" list --set loader.unknown=1
 right 0 "Usage" run --help
 
 wrong 2 "--timeout is 'soon'" info "$model" --timeout soon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all commands of `backplane` share: options, results, failures.
+// Common to all commands of `backplane`: options, results, failures.
 #pragma once
 
 #include <functional>
@@ -24,12 +24,12 @@ using Json = nlohmann::ordered_json;
 using cli::Table;
 using cli::Usage;
 
-// What a command could not do, like what the loader refuses (backplane::Error): exit status 1.
+// The failure of a command; like refusals of the loader (backplane::Error) it leads to exit status 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a command found out: the object that --json prints, and the same as text, rendered from it.
+// The result of a command: the object that --json prints, and the text rendered from it.
 struct Outcome {
   Json json;
   std::string text;
@@ -45,7 +45,7 @@ struct EnvironmentFlags {
   Limits limits;
 
   void declare(cli::Command command);
-  // `only_lists`: libraries that are known from an earlier run stay closed until they are used.
+  // `only_lists`: libraries that are known from an earlier run are not opened until they are used.
   Environment make(bool only_lists = false) const;
 };
 
@@ -63,14 +63,14 @@ struct SessionFlags {
   SessionOptions options(const Environment& env) const;
 };
 
-// "a=b" at its last or first '='. Throws Usage with the option's name.
+// Splits "a=b" at its last or first '='. Throws Usage with the option's name.
 std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last);
 
 // Names of the devices that run a node of the session.
 std::vector<std::string> devices_used(const Environment& env, const Session& session);
 uint32_t island_count(const Session& session);
 
-// Of a report of the loader. One function for all commands: each unit that instantiates the parser of nlohmann-json
+// Parses a report of the loader. One function for all commands: each unit that instantiates the parser of nlohmann-json
 // takes two more seconds to compile.
 Json parse_json(const std::string& text);
 

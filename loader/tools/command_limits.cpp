@@ -61,7 +61,7 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// A thread of its own, since what is stopped may be a loop in a backend. It takes no signals.
+// In a separate thread, as the main one may be in a loop in a backend. It blocks all signals.
 void stop_after(double seconds, const std::string& text) {
   sigset_t all, before;
   sigfillset(&all);
@@ -88,7 +88,8 @@ void Limits::start() const {
   if (!memory.empty()) {
     const uint64_t bytes = bytes_of(memory);
     g_memory = memory;
-    // Private writable memory: a mapped model is none. The shadow memory of a sanitizer is, and needs terabytes.
+    // The limit is on private writable memory, so mapped models do not count. The shadow memory of a sanitizer does,
+    // and needs terabytes.
     if (kHasShadowMemory) return start_clock();
     rlimit limit{};
     getrlimit(RLIMIT_DATA, &limit);

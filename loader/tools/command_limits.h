@@ -13,17 +13,16 @@ struct Limits {
   std::string timeout, memory;  // as written on the command line; empty: none
 
   void declare(cli::Command command);
-  // From now on. Throws Usage where a value is no duration or size.
+  // Applies the limits. Throws Usage if a value is no duration or size.
   void start() const;
 
  private:
   void start_clock() const;
 };
 
-// Set by the program: prints an error when the time is over. The process then ends with exit status 1, whatever it
-// does.
+// Set by the program: prints an error when the time is over; the process then ends with exit status 1.
 void report_timeout_by(std::function<void(const std::string& text)> print);
-// What a command reports where memory is exhausted.
+// The error for exhausted memory.
 std::string no_memory_text();
 
 }  // namespace backplane::tools

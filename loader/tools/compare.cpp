@@ -10,7 +10,7 @@
 namespace backplane::tools {
 namespace {
 
-// NaN and infinity where they are expected are right; anywhere else they are infinitely far off.
+// Expected NaN and infinity match; elsewhere they count as infinitely far off.
 double distance(std::complex<double> seen, std::complex<double> expected) {
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(seen.real(), expected.real()) && same(seen.imag(), expected.imag())) return 0;

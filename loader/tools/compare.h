@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tensors that should be the same.
+// Compares two tensors that should be the same.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct Tolerance {
 };
 
 struct Difference {
-  std::string shape;     // where types or shapes differ, both; the rest is not set then
+  std::string shape;     // both types and shapes if they differ; the other members are not set then
   uint64_t count = 0;    // elements
-  uint64_t outside = 0;  // of them outside the tolerance
-  uint64_t first = 0;    // of those the first, and what is farthest out
+  uint64_t outside = 0;  // elements outside the tolerance
+  uint64_t first = 0;    // the first of those, and the one with the largest error
   uint64_t worst = 0;
   double worst_absolute = 0, worst_relative = 0;
   std::string seen, expected;  // there

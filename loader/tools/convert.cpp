@@ -20,8 +20,8 @@ namespace {
 using onnx::Malformed;
 using onnx::Tensor;
 
-// Literals are made in memory, and one value may fill them.
-constexpr uint64_t kMostElements = uint64_t{1} << 28;
+// A literal with one value can have any size, so its memory is limited.
+constexpr uint64_t kMaxElements = uint64_t{1} << 28;
 
 template <class T>
 bool store(Tensor& tensor, uint64_t i, T value) {
@@ -31,7 +31,7 @@ bool store(Tensor& tensor, uint64_t i, T value) {
 
 template <class T>
 bool store_whole(Tensor& tensor, uint64_t i, double value) {
-  // The largest value of 64 bits is no double; the power of two after it is.
+  // The largest 64-bit integer is not a double, but the power of two after it is.
   const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
   if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < most)) return false;
   return value == std::trunc(value) && store(tensor, i, static_cast<T>(value));
@@ -78,7 +78,7 @@ bp_dtype_t type_named(std::string_view name) {
   return BP_DTYPE_UNDEFINED;
 }
 
-// "2x3xf32" apart; false if it is nothing of the kind.
+// Parses "2x3xf32"; false for other text.
 bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t& dtype) {
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
     int64_t extent = 0;
@@ -119,7 +119,7 @@ uint16_t float16_bits(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return sign | 0x7e00;
   const double magnitude = std::abs(value);
-  if (magnitude >= 65520) return sign | 0x7c00;  // from the middle between the largest and what would follow
+  if (magnitude >= 65520) return sign | 0x7c00;  // halfway between the largest finite value and the next power of two
   const int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
   const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   return static_cast<uint16_t>(sign | (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
@@ -227,8 +227,8 @@ Tensor parse_literal(std::string_view text) {
     rest.remove_prefix(comma + 1);
   }
   const uint64_t count = onnx::element_count(tensor.extents);
-  if (count > kMostElements)
-    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMostElements));
+  if (count > kMaxElements)
+    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMaxElements));
   if (count == 0 && values.size() == 1 && values.front().empty()) values.clear();
   if (values.size() != count && values.size() != 1)
     throw Malformed(fmt::format("it has {} values, but {} elements", values.size(), count));

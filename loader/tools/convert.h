@@ -20,13 +20,13 @@ bool set_number(onnx::Tensor& tensor, uint64_t i, double value);
 bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
 // A tensor with the same values in another type, for --cast. Floats are rounded; an integer type must hold each value.
-// Throws onnx::Malformed with the first that it cannot hold.
+// Throws onnx::Malformed that names the first one that it cannot hold.
 onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 
 // "2x3xf32=1,2,3,4,5,6", or "2x3xf32=0.5" for that value throughout, "f32=1" for a scalar. Types are f16, bf16, f32,
 // f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
 onnx::Tensor parse_literal(std::string_view text);
-// Whether a text is meant as such a literal: it starts with extents or a type, and '='.
+// Whether a text looks like such a literal: it starts with extents or a type, and '='.
 bool is_literal(std::string_view text);
 
 }  // namespace backplane::tools

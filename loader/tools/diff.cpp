@@ -21,7 +21,7 @@ constexpr size_t kShown = 10;
 struct Flags {
   SessionFlags session;
   InputFlags inputs;
-  // Wider than what results are tested with: differences add up from node to node.
+  // Wider than the tolerance for results: differences accumulate from node to node.
   Tolerance tolerance{.relative = 1e-3, .absolute = 1e-4};
 };
 
@@ -53,8 +53,8 @@ struct Step {
   std::string value;
 };
 
-// Makes an output of each value between nodes that the canonical graph still has, whose types are known from there.
-// Returns these and the outputs that the model had, in the order of the file's nodes.
+// Makes each intermediate value that the canonical graph still has an output; the types are known from that graph.
+// Returns these and the original outputs, in the order of the nodes in the file.
 std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   std::map<std::string_view, view::Value> values;
   for (const view::Node& node : graph.nodes()) {
@@ -78,7 +78,7 @@ std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   return steps;
 }
 
-// The values of the steps, as a session over `devices` computes them: the first runs all that it supports.
+// The values of the steps in a session over `devices`, of which the first runs everything that it supports.
 std::map<std::string, onnx::Tensor> run_on(const Environment& env, const Model& model, SessionOptions options,
                                            std::vector<std::string> devices, const std::vector<Input>& inputs,
                                            const std::vector<Step>& steps) {

@@ -22,7 +22,7 @@ std::string sourced_text(const Json& seconds, const Json& source) {
   return text;
 }
 
-// Where the cost of a node comes from.
+// The source of the cost of a node.
 Json source_of(const Json& node) {
   for (const Json& verdict : node.at("verdicts"))
     if (verdict.at("device") == node.at("device") && verdict.contains("source")) return verdict.at("source");
@@ -33,7 +33,7 @@ std::string count_text(const Json& list, std::string_view one, std::string_view 
   return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
 }
 
-// "cpu: dtype: input 0 is string". Words are not said twice.
+// "cpu: dtype: input 0 is string". Reasons are not repeated.
 std::string refusal_text(const Json& verdict) {
   const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
   if (detail.empty()) return fmt::format("{}: {}", cell(verdict.at("device")), reason);
@@ -41,7 +41,7 @@ std::string refusal_text(const Json& verdict) {
   return fmt::format("{}: {}: {}", cell(verdict.at("device")), reason, detail);
 }
 
-// What the devices that did not get the node said of it.
+// The verdicts of the devices that did not get the node.
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {

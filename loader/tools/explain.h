@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `explain` and `info` print of nodes that no device supports.
+// Prints the nodes that no device supports, for `explain` and `info`.
 #pragma once
 
 #include <string>

@@ -6,7 +6,8 @@
 namespace backplane::tools {
 namespace {
 
-// Every value: who makes it, who reads it and at which input. Bodies of If, Loop and Scan read at input null.
+// The edges of the graph: the producer of each value, and its readers with the input that reads it (null: a body of If,
+// Loop or Scan).
 Json values(view::Graph graph) {
   Json out = Json::array();
   const auto index = [](uint32_t i) { return i == BP_NONE ? Json(nullptr) : Json(i); };
@@ -33,7 +34,7 @@ Json values(view::Graph graph) {
 std::string explain_page(const std::string& model_file, const Json& report, view::Graph graph) {
   constexpr std::string_view kPlace = "\"BACKPLANE_REPORT\"";
   const Json all = {{"model", model_file}, {"report", report}, {"values", values(graph)}};
-  // "<" never appears in the data as itself, so that no name in a model can end the script element or start another.
+  // "<" is escaped in the data, so that no name in a model can end the script element or start another.
   std::string data;
   for (const char c : all.dump(-1, ' ', true, Json::error_handler_t::replace)) {
     if (c == '<') {

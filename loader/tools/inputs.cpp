@@ -18,7 +18,7 @@
 namespace backplane::tools {
 namespace {
 
-// What the named dimensions of the model are in this run.
+// The extents of the model's named dimensions in this run.
 class Dimensions {
  public:
   Dimensions(view::Graph graph, const std::vector<std::string>& settings) {
@@ -43,7 +43,7 @@ class Dimensions {
     }
   }
 
-  // Checks a tensor that was given against its declaration, and learns from it.
+  // Checks a tensor against the declaration of its input, and takes the extents of named dimensions from it.
   void match(view::Value input, const onnx::Tensor& tensor, const std::string& source) {
     bool fits = tensor.dtype == input.dtype() &&
                 (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
@@ -100,7 +100,7 @@ class Dimensions {
 // Random tensors are made in memory: a model may declare inputs of any size.
 void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint64_t& used) {
   const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  // A string of one digit, whose object takes 32 bytes.
+  // Random strings have one digit; each object takes 32 bytes.
   const uint64_t bytes = input.dtype() == BP_DTYPE_STRING ? std::min(onnx::element_count(extents), UINT64_MAX / 64) * 32
                                                           : onnx::dense_bytes(input.dtype(), extents);
   if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
@@ -110,7 +110,7 @@ void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint6
                   input.name(), bytes_text(bytes)));
 }
 
-// Puts what the command line has for the inputs in their places.
+// Assigns the values on the command line to the inputs.
 class Given {
  public:
   Given(view::Graph graph, const InputFlags& flags, std::vector<Input>& inputs, Dimensions& dimensions)
@@ -132,7 +132,7 @@ class Given {
     }
   }
 
-  // The file behind the model: it is the only input's that has no --input, or an archive.
+  // The file after the model on the command line: for the only input without --input, or an archive.
   void array(const std::string& file) {
     if (file.ends_with(".npz")) return archive(file);
     uint32_t index = BP_NONE;

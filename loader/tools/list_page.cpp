@@ -10,7 +10,7 @@
 namespace backplane::tools {
 namespace {
 
-// Plugins and manifests write what is in here.
+// The text comes from plugins and manifests, so it is escaped.
 std::string escaped(const std::string& text) {
   return cli::xml(cli::printable(text));
 }

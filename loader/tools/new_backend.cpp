@@ -14,12 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a project consists of.
+// The files of a project.
 struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
 };
-// Code is that of backends/null, which this tree builds and tests; what differs outside the tree is in new_backend/.
+// The code is that of backends/null, which this tree builds and tests; files that differ outside of the tree are in
+// new_backend/.
 constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
     {"README.md.in", "README.md"},
@@ -28,13 +29,13 @@ constexpr File kFiles[] = {
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},
 };
-// For vendors whose compiler reads ONNX.
+// Additional files for vendors whose compiler reads ONNX.
 constexpr File kCompilerFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},  {"compiler_README.md.in", "README.md"},
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
     {"compiler.cpp.in", "compiler.cpp"},      {"null_test.cpp.in", "null_test.cpp"},
 };
-constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is taken as it is
+constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is copied unchanged
 
 // Libraries of Backplane itself have these names.
 constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};
@@ -44,13 +45,13 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// The licence is the vendor's to choose.
+// The vendor chooses the licence.
 void remove_licence(std::string& text) {
   if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos)
     text.erase(0, text.find('\n') + 1);
 }
 
-// The template with its names replaced. "null" is also half a word of C++, so only these are names.
+// The template with its names replaced. "null" is also part of words of C++, so only these names are replaced.
 std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');

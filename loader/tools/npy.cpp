@@ -128,7 +128,7 @@ class HeaderParser {
   std::string_view text_;
 };
 
-// The header's text; `bytes` is left at the elements.
+// Returns the header; `bytes` then starts at the elements.
 std::string_view take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
     throw Malformed("the file is no .npy file: its first bytes differ");
@@ -206,7 +206,7 @@ void append_utf8(std::string& text, uint32_t code) {
   for (int i = tail - 1; i >= 0; --i) text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3f));
 }
 
-// The characters of UTF-8 text, or nothing if it is none.
+// The code points of UTF-8 text, or nothing if it is invalid.
 std::optional<std::u32string> characters(std::string_view text) {
   std::u32string result;
   for (size_t i = 0; i < text.size();) {

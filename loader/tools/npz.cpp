@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format: PKWARE's APPNOTE. Members one after the other, then the directory that names them, then its end record.
+// The format: PKWARE's APPNOTE. The members, then the directory that names them, then its end record.
 #include "npz.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ using onnx::Malformed;
 
 constexpr uint32_t kLocal = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
-constexpr size_t kMostMembers = 10000;
-constexpr uint32_t kLarge = 0xffffffff;  // the number is in the field of zip64
+constexpr size_t kMaxMembers = 10000;
+constexpr uint32_t kLarge = 0xffffffff;  // the value is in the zip64 field
 
 template <class T>
 T number(std::string_view bytes, size_t at) {
@@ -40,7 +40,7 @@ struct Member {
   uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive, of the array's file, of its local record
 };
 
-// Numbers that do not fit their 32 bits are in this field, in order.
+// Values that do not fit in 32 bits are in this field, in order.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);
@@ -64,8 +64,8 @@ std::vector<Member> read_directory(std::string_view bytes) {
   const size_t end = bytes.size() - kEndBytes;
   const auto count = number<uint16_t>(bytes, end + 10);
   uint64_t at = number<uint32_t>(bytes, end + 16);
-  if (count > kMostMembers)
-    throw Malformed(fmt::format("the .npz file has {} members; at most {} are read", count, kMostMembers));
+  if (count > kMaxMembers)
+    throw Malformed(fmt::format("the .npz file has {} members; at most {} are read", count, kMaxMembers));
   if (at == kLarge) throw Malformed("the .npz file has more than 4 GB, which is not read");
   std::vector<Member> members;
   for (uint16_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ std::vector<Member> read_directory(std::string_view bytes) {
   return members;
 }
 
-// The file of a member. No more memory is taken than `size` says, and that only as data comes.
+// Decompresses a member. Allocates at most `size` bytes, and only as data arrive.
 std::string inflate_member(std::string_view stored, uint64_t size) {
   std::string bytes;
   z_stream stream{};
@@ -157,7 +157,7 @@ std::string write_npz(const std::vector<std::pair<std::string, onnx::Tensor>>& a
     const auto at = static_cast<uint32_t>(out.size()), size = static_cast<uint32_t>(file.size());
     const auto name_size = static_cast<uint16_t>(name.size());
     if (file.size() >= kLarge || out.size() + file.size() >= kLarge || name.size() > UINT16_MAX ||
-        arrays.size() > kMostMembers)
+        arrays.size() > kMaxMembers)
       throw Malformed("this is more than a .npz file of 4 GB takes: write .npy files, to a folder");
     const uint16_t none = 0, flags = 0x800;  // names are UTF-8
     const uint32_t crc = checksum(file);

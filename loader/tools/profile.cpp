@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kShown = 20;
 
-// Nodes that a device takes, those of them that were measured, and the time of these.
+// The number of nodes that a device supports, the number of measured ones, and their total time.
 Json count_sources(const Json& report, const Json& device) {
   size_t taken = 0, measured = 0;
   double seconds = 0;

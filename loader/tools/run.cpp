@@ -26,7 +26,7 @@ struct Flags {
   Tolerance tolerance;
 };
 
-// JSON has no NaN and no infinity: they are counted instead.
+// JSON has no NaN and no infinity, so these are counted.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -110,7 +110,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Creates the folder of the outputs. NAME=FILE, which --input takes, is refused: it is a mistake, not a folder.
+// Creates the folder of the outputs. Refuses NAME=FILE, the form of --input, as a mistake.
 void create_folder(const std::string& folder) {
   std::error_code error;
   if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {

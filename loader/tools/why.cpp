@@ -22,7 +22,7 @@ bool is_meant(const Json& candidate, const std::string& id) {
   return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
 }
 
-// The places of bp_env_desc_t on this machine, for a user who looks for a missing backend.
+// The folders of bp_env_desc_t on this machine, for a user who looks for a missing backend.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
   const auto add = [&](std::string_view what, const std::string& where) {
@@ -48,7 +48,7 @@ Json places(const EnvironmentFlags& flags) {
   };
   for (const std::string& file : flags.backends) add("--backend", file);
   for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"}) add(name, variable(name));
-  if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // it replaces the folders
+  if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // it replaces all folders
 
   base_folders("XDG_CONFIG_HOME", "/.config", "XDG_CONFIG_DIRS", "/etc/xdg");
   base_folders("XDG_DATA_HOME", "/.local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");

@@ -194,7 +194,7 @@ class Serializer {
       Writer tensor(writer, type.kind == BP_KIND_TENSOR ? f::kTensor : f::kSparseTensor);
       tensor.add_int32(field::tensor_type::kElemType, static_cast<int32_t>(type.dtype));
       if (type.rank < 0) return;
-      // Empty messages mean something here (a scalar, an unknown extent); nested writers would leave them out.
+      // Empty messages have a meaning here (a scalar, an unknown extent), but nested writers would omit them.
       std::string shape;
       Writer dims(shape);
       for (int32_t i = 0; i < type.rank; ++i) {

@@ -183,7 +183,8 @@ class Arrays {
   void add_node(const Node& node, View::Nodes stands_for) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
-    // Plugins compare these texts often: those of schemas are few and stay in the cache, those of nodes are scattered.
+    // Uses the texts of schemas, which are few and stay in the cache: plugins compare them often, and those of nodes
+    // are scattered in memory.
     out.op_type = node.schema ? text(node.schema->name) : text(node.op_type);
     out.domain = node.schema ? text(node.schema->domain) : text(node.domain);
     out.overload = text(node.overload);

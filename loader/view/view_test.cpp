@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend sees: a whole model, an island, older forms of nodes, and ONNX bytes.
+// Views of backends: a whole model, an island, older forms of nodes, and ONNX bytes.
 #include "view/view.h"
 
 #include <gmock/gmock.h>

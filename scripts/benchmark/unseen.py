@@ -51,8 +51,8 @@ def prepare(path, folder):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    beside = path.with_suffix(".json")
-    stated = json.loads(beside.read_text()) if beside.exists() else {}
+    description = path.with_suffix(".json")
+    stated = json.loads(description.read_text()) if description.exists() else {}
     error = None
     for size in SIZES:
         try:

@@ -89,7 +89,7 @@ def ml_trees(d):
     prefix = "class" if d.op == "TreeEnsembleClassifier" else "target"
     targets = d.size(2, 4) if prefix == "class" else d.size(1, 3)
     if prefix == "class" and targets == 2:
-        x = np.nan_to_num(x)  # onnx.reference loses the missing value, onnxruntime the label of two classes: nobody would be left
+        x = np.nan_to_num(x)  # onnx.reference loses the missing value, onnxruntime the label of two classes: no reference would be left
     nodes = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
     leaves = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
     trees = d.size(1, 4)

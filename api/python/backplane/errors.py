@@ -6,7 +6,7 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """A call of the loader that failed. `str(error)` is one line that names the thing, the value seen and the way out."""
+    """A call of the loader that failed. `str(error)` is one line that names the object, the value seen and the remedy."""
 
     code: int = 0
     """The ABI's number of the status, see `backplane/status.h`."""

@@ -9,7 +9,7 @@
 
 namespace backplane::python {
 
-// What the callee does with the memory, and what an object that is no array becomes.
+// How a call uses the memory of an argument, and how objects that are no arrays are converted.
 struct Use {
   std::string_view name;                  // for errors: "input 'x'"
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // of lists and numbers; BP_DTYPE_UNDEFINED: NumPy's choice

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors without elements cost nothing, whatever their other extents: every operator of the table is run on such, and
-// answers with a result or an error at once.
+// returns a result or an error at once.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -28,7 +28,7 @@ constexpr double kSeconds = 0.1;
 struct Operand {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   std::vector<int64_t> extents;
-  std::vector<int64_t> values = {};  // where there are any: a weight of them
+  std::vector<int64_t> values = {};  // not empty: the operand is a weight with these values
 };
 
 struct Case {
@@ -67,7 +67,7 @@ const Operand kZero = value(0, BP_DTYPE_UINT8);
 using Ints = std::vector<int64_t>;
 using Reals = std::vector<float>;
 
-// Operators that the same tensors for all inputs do not suit.
+// Operators that need a different tensor for each input.
 std::vector<Case> cases() {
   const std::vector<bp_dtype_t> u8{BP_DTYPE_UINT8}, i64{BP_DTYPE_INT64}, two{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};
   const std::vector<bp_dtype_t> three{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};
@@ -243,7 +243,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Operators without such a form: their operands are containers, or scalars, or there are none.
+// Operators that cannot have empty tensors: their operands are containers or scalars, or they have none.
 const std::set<std::string> kOthers = {"Constant",
                                        "ConcatFromSequence",
                                        "If",

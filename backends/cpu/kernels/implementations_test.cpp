@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each implementation of each list, asked for by name, against the reference.
+// Each implementation of each list, selected by name, against the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ std::function<void(GraphBuilder&)> matmul(const Extents& b, bp_dtype_t dtype = B
   };
 }
 
-// B is an input of the product whose data are not known before the run.
+// B is an input of the product, so its data are not known before the run.
 void square(GraphBuilder& g) {
   g.node("MatMul", 13, {"x", "x"}, {"y"});
 }
@@ -171,7 +171,7 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
 
-// A list without a case for each of its entries fails here.
+// Fails if a list has an entry without a case.
 TEST(Implementations, EachHasACase) {
   for (const char* family : {"conv", "matmul", "gemm", "pool", "q8"}) {
     const Plugin plugin("2", {{"implementation", std::string(family) + "=?"}});

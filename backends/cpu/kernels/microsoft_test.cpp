@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft, for which there are no conformance cases: numbers worked out by hand or by the formula.
+// Operators of com.microsoft, for which there are no conformance cases. Expected numbers are computed by hand or by the
+// formula.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,25 +34,25 @@ class Microsoft : public ::testing::Test {
 // Two columns of 16 weights in one block each. The first column is 0 … 15 with zero point 8 and scale 2, the second all
 // 3 with zero point 1 and scale 0.5.
 TEST_F(Microsoft, MatMulNBitsUnpacksLowNibblesFirst) {
-  Bytes codes;
-  for (int i = 0; i < 16; i += 2) codes.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
-  codes.insert(codes.end(), 8, 0x33);
+  Bytes packed;
+  for (int i = 0; i < 16; i += 2) packed.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
+  packed.insert(packed.end(), 8, 0x33);
   GraphBuilder b;
   b.input("a", BP_DTYPE_FLOAT, {2, 16});
-  b.weight<uint8_t>("b", BP_DTYPE_UINT8, {2, 1, 8}, codes).weight<float>("scales", BP_DTYPE_FLOAT, {2}, {2, 0.5f});
+  b.weight<uint8_t>("b", BP_DTYPE_UINT8, {2, 1, 8}, packed).weight<float>("scales", BP_DTYPE_FLOAT, {2}, {2, 0.5f});
   b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {2}, {8, 1});
   b.node("com.microsoft::MatMulNBits", 1, {"a", "b", "scales", "zeros"}, {"y"}, BP_DTYPE_FLOAT,
          {{"K", int64_t{16}}, {"N", int64_t{2}}, {"bits", int64_t{4}}, {"block_size", int64_t{16}}});
   b.output("y");
   Floats a(32, 1.0f);
   std::fill_n(a.begin(), 16, 0.0f);
-  a[3] = 1;  // picks weight 3 of each column
+  a[3] = 1;  // selects weight 3 of each column
   Outcome outcome = run(b, {HostTensor::of(BP_DTYPE_FLOAT, {2, 16}, a)});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
   EXPECT_THAT(outcome.outputs[0].as<float>(), ElementsAre((3 - 8) * 2, (3 - 1) * 0.5f, (120 - 16 * 8) * 2, 16));
 }
 
-// A token looks at the one before it and at itself; equal keys share the attention equally.
+// A token attends to the one before it and to itself; equal keys get equal attention.
 TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 1, 4}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
@@ -70,8 +71,8 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
 }
 
-// Batches of different lengths in a cache with room behind them, in each type: the new tokens stand where each batch
-// ends, what is behind them is 0, and attention gives what it gives on the same numbers as FLOAT.
+// Batches of different lengths in a cache with room after them, in each type: new tokens are written where each batch
+// ends, everything after them is 0, and attention has the same results as for FLOAT with the same numbers.
 TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
   const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};
@@ -79,7 +80,7 @@ TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
     Floats values;
     for (int64_t i = 0; i < count; ++i) {
       seed = seed * 1664525u + 1013904223u;
-      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // both 16-bit types have it
+      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // exact in both 16-bit types
     }
     return values;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with a fast way of their own against their definition, on one, two and three threads.
+// Operators with a fast implementation against reference mode, on one, two and three threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,7 +66,7 @@ struct Sizes {
   int64_t times, batch, input, hidden;
 };
 
-// Weights that keep states apart from the ends of what gates give. `more`: lengths, states and, of an LSTM, peepholes.
+// Weights so small that gates do not saturate. `more`: with lengths, states and, for an LSTM, peepholes.
 Case recurrent(const std::string& name, const std::string& op_type, Sizes s, bool known, bool more,
                Attributes attributes) {
   const int64_t gates = op_type == "LSTM" ? 4 : op_type == "GRU" ? 3 : 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion and blocked tensors against the reference mode, which has neither: small networks of every kind of neighbour.
+// Fusion and blocked tensors against reference mode, which has neither, on small networks with many combinations of
+// neighbouring operators.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@
 namespace backplane::cpu::testing {
 namespace {
 
-// A network over "x" that ends in "y" (and other outputs), with helpers for what all of them need.
+// A network over "x" that ends in "y" (and may have other outputs), with helper functions.
 struct Network : GraphBuilder {
   uint32_t seed = 1;
   Network& random(const std::string& name, const Extents& extents) {
@@ -404,7 +405,7 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
   }
 }
 
-// A constant far larger than the sum that it is added to rounds once, not with each term.
+// A constant that is far larger than the sum that it is added to must be rounded once, not with each term.
 TEST(FastBias, IsAddedLast) {
   const Case test{
       "", {1, 48, 8, 8}, [](Network& n) {

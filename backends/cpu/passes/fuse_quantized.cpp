@@ -43,8 +43,8 @@ class QuantizedFusion {
     std::optional<Activation> activation;
     Quantization result;
   };
-  // Real numbers that quantized values stand for.
-  struct Codes {
+  // A dequantized value: its quantized form, with scale and zero point.
+  struct QuantizedValue {
     uint32_t value;  // the quantized values
     Quantization quantization;
   };
@@ -87,7 +87,7 @@ class QuantizedFusion {
 
   // ---- what is known of the operands
 
-  // Of the quantized values `value`, where there is one known scale and zero point.
+  // The quantization of `value`, if its scale and zero point are single known numbers.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
     const std::optional<float> scale = g_.known_scalar(scale_value);
     if (!is_byte(g_.value(value).dtype) || !scale || !std::isnormal(*scale) || *scale < 0) return std::nullopt;
@@ -95,7 +95,7 @@ class QuantizedFusion {
     if (zero_value == BP_NONE) return q;
     const Tensor& zero = g_.value(zero_value);
     if (!g_.known(zero_value) || zero.shape.elements() != 1 || zero.dtype != q.dtype) return std::nullopt;
-    q.zero = code_at(zero.data, q.is_signed(), 0);
+    q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
   // The same at a DequantizeLinear or QuantizeLinear.
@@ -104,13 +104,13 @@ class QuantizedFusion {
     return parameters(value, input(call, 1), input(call, 2));
   }
 
-  std::optional<Codes> codes(uint32_t real) const {
+  std::optional<QuantizedValue> quantized(uint32_t real) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE) return std::nullopt;
     const uint32_t value = g_.call(call).inputs[0];
     const std::optional<Quantization> q = quantization(call, value);
     if (!q || g_.known(value)) return std::nullopt;
-    return Codes{value, *q};
+    return QuantizedValue{value, *q};
   }
 
   // `axis`: of the output channels.
@@ -138,17 +138,17 @@ class QuantizedFusion {
       const Tensor& zero = g_.value(zero_value);
       if (!g_.known(zero_value) || zero.dtype != w.dtype || zero.shape.elements() == 0) return std::nullopt;
       for (int64_t i = 0; i < zero.shape.elements(); ++i) {
-        const int32_t z = code_at(zero.data, w.dtype == BP_DTYPE_INT8, i);
+        const int32_t z = q8_at(zero.data, w.dtype == BP_DTYPE_INT8, i);
         if (i != 0 && z != result.zero) return std::nullopt;
         result.zero = z;
       }
     }
-    // What is left fits eight bits with a sign.
+    // The weights minus their zero point fit in int8.
     if (result.zero != (w.dtype == BP_DTYPE_INT8 ? 0 : 128)) return std::nullopt;
     return result;
   }
 
-  // A known vector of real numbers, perhaps as quantized values.
+  // A known vector of real numbers, which may be stored as quantized values.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);
@@ -197,7 +197,7 @@ class QuantizedFusion {
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
     if (!has_q8_products()) return false;
     std::span<const uint32_t> in = g_.call(chain.head).inputs;
-    const std::optional<Codes> x = codes(in[0]);
+    const std::optional<QuantizedValue> x = quantized(in[0]);
     const std::optional<Weights> w = weights(in[1], axis);
     if (!x || !w) return false;
     const int64_t channels = g_.value(w->value).shape[axis];
@@ -242,7 +242,7 @@ class QuantizedFusion {
 
   bool sum(const Chain& chain) {
     const uint32_t left = input(chain.head, 0), right = input(chain.head, 1);
-    const std::optional<Codes> a = codes(left), b = codes(right);
+    const std::optional<QuantizedValue> a = quantized(left), b = quantized(right);
     const bool rectifies = chain.activation.has_value();
     if (!a || !b || !g_.same_extents(left, right)) return false;
     if (rectifies && chain.activation->function != Activation::kRelu) return false;
@@ -254,8 +254,9 @@ class QuantizedFusion {
     return true;
   }
 
-  // A convolution whose quantized values `a` only the sum reads, as the numbers `real`, computes that too.
-  bool conv_adds(const Chain& chain, uint32_t real, const Codes& a, const Codes& b) {
+  // Fuses the sum into the convolution that computes its operand `a`, if the sum is the only reader of `a`
+  // (dequantized: `real`).
+  bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
         g_.readers(real).size() != 1)
@@ -275,7 +276,7 @@ class QuantizedFusion {
 
   bool max_pool(const Chain& chain) {
     const Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !(x->quantization == chain.result) || call.outputs.size() > 1 ||
         !is_image(call.inputs[0]))
       return false;
@@ -285,16 +286,16 @@ class QuantizedFusion {
 
   bool average_pool(const Chain& chain) {
     const Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !is_image(call.inputs[0])) return false;
     replace(chain, make_q8_average_pool(g_.node(chain.head), x->quantization, chain.result), {x->value});
     return true;
   }
 
-  // What only moves elements moves quantized values as well, if they stand for the same numbers before and behind it.
+  // Operators that only move elements work on quantized values too, if input and output have the same quantization.
   bool move(const Chain& chain) {
     Call& call = g_.call(chain.head);
-    const std::optional<Codes> x = codes(call.inputs[0]);
+    const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
     if (!x || chain.activation || !(x->quantization == chain.result)) return false;
     std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
     operands[0] = x->value;
@@ -307,7 +308,7 @@ class QuantizedFusion {
     if (chain.activation) return false;
     std::vector<uint32_t> operands;
     for (uint32_t value : call.inputs) {
-      const std::optional<Codes> x = codes(value);
+      const std::optional<QuantizedValue> x = quantized(value);
       if (!x || !(x->quantization == chain.result)) return false;
       operands.push_back(x->value);
     }
@@ -352,7 +353,7 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // fp32 values that nothing reads any more, for all readers take the quantized values.
+  // fp32 values without readers, because all of them use the quantized values now.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {
@@ -391,14 +392,14 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
-  // A convolution of quantized values: its node's call, the one that does it now, and what it computes.
+  // A fused convolution: the call of its node, the call that computes it now, and the parameters.
   struct Q8Conv {
     uint32_t head, call;
     Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, Q8Conv> convs_;  // by the quantized values that they make
+  std::map<uint32_t, Q8Conv> convs_;  // by their result (quantized values)
 };
 
 }  // namespace

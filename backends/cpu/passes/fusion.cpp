@@ -16,7 +16,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// A node that can do more to its result, and how many inputs its operator has: what is added comes behind them.
+// A node whose kernel accepts post-operations, and the number of its operator's inputs: a tensor that is added comes
+// after them.
 struct Head {
   std::string_view op_type;
   size_t inputs;
@@ -34,7 +35,7 @@ constexpr Head kScaledProducts[] = {
     {"ConvInteger", 5, 1},
 };
 
-// Where a pattern may begin.
+// The operators at which patterns start.
 struct Pattern {
   std::string_view op_type;
   void (*find)(FusionGraph& graph, uint32_t call);
@@ -45,14 +46,14 @@ constexpr Pattern kPatterns[] = {
     {"Softmax", find_attention},
 };
 
-// A head and what was joined to it so far.
+// A head and the calls that were fused with it so far.
 struct Chain {
   const Head& head;
   Kernel* kernel;
   uint32_t first, last;  // calls
   std::vector<uint32_t> reads;
   int rank;          // of the result
-  int64_t channels;  // 0 where its channels cannot be scaled: the weights are not known
+  int64_t channels;  // 0: the weights are not known, so channels cannot be scaled
   std::vector<uint32_t> joined;
 };
 
@@ -109,8 +110,8 @@ class Fusion {
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
   }
 
-  // A convolution of each channel by itself does not mind their order: a shuffle in front of it becomes the order in
-  // which the convolution behind it reads its input.
+  // A depthwise convolution works in any order of channels: a shuffle before it is moved to the convolution that reads
+  // its result.
   bool pass_shuffle(Chain& chain) {
     const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
     if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
@@ -150,7 +151,7 @@ class Fusion {
     return weights.elements();
   }
 
-  // The constant as one number for each channel of the chain's result; empty if it is anything else.
+  // The constant as one number for each channel of the chain's result; empty if it has another shape.
   std::vector<float> per_channel(const Chain& chain, uint32_t value) const {
     if (value == BP_NONE || !g_.known(value) || chain.channels == 0 || chain.rank <= 0) return {};
     const Tensor& t = g_.value(value);
@@ -168,7 +169,7 @@ class Fusion {
     take(chain, calls);
     return true;
   }
-  // The calls, the last of which makes the chain's result, are done by its kernel now.
+  // Adds calls to the chain; the last of them makes the chain's result.
   void take(Chain& chain, const std::vector<uint32_t>& calls) {
     for (uint32_t i : calls) g_.take(i);
     chain.joined.insert(chain.joined.end(), calls.begin(), calls.end());
@@ -343,7 +344,7 @@ class Fusion {
       }
       value = follow(value, {"Add"});
       if (value == BP_NONE || !with(1)) continue;
-      // Half of it times x: the three factors in any order.
+      // Times 0.5 and x, in any order.
       value = follow(value, {"Mul"});
       if (value == BP_NONE) continue;
       if (g_.reads(joined.back(), x) || with(0.5)) {

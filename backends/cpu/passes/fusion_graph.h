@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fusion asks of a program's calls: who reads a value, who makes it, what is known of it. And which calls are
-// joined.
+// The calls of a program as fusion sees them: the readers, the producer and the known data of each value, and which
+// calls were fused.
 #pragma once
 
 #include <algorithm>
@@ -27,13 +27,13 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
-  // Whether the call is still its own, and of one of these operators.
+  // Whether the call was not fused yet, and has one of these operators.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
-  // The call that alone reads the value, or that makes it, if it is of one of these operators; else BP_NONE.
+  // The only reader of the value, or its producer, if that has one of these operators; else BP_NONE.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   bool reads(uint32_t call, uint32_t value) const;
-  // The operand of a call of two that is not `value`; BP_NONE where there are not two.
+  // The other operand of a call with two operands, one of which is `value`; BP_NONE for other numbers of operands.
   uint32_t other(uint32_t call, uint32_t value) const;
   uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
 
@@ -47,7 +47,7 @@ class FusionGraph {
   bool same_extents(uint32_t a, uint32_t b) const;
   bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
 
-  // Values that are others with their channels shuffled (kernels/conv/channel_shuffle.h).
+  // Values whose channels are those of another value, shuffled (kernels/conv/channel_shuffle.h).
   struct Shuffle {
     uint32_t call, source;
     int64_t groups;
@@ -59,7 +59,7 @@ class FusionGraph {
   }
 
   void take(uint32_t call) { taken_[call] = true; }
-  // The last of these calls is done by `kernel` from now on, with these operands; it stands for all of them.
+  // Replaces these calls: the last one gets `kernel` and these operands, the others count as folded.
   void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using Order = std::array<int, 4>;
 
-// The order of a transposition of four dimensions, or nothing.
+// The permutation of a Transpose of four dimensions, or nothing.
 std::optional<Order> order_of(const Node& transpose) {
   const std::vector<int64_t> perm = transpose.ints("perm");
   if (perm.size() != 4) return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<Order> order_of(const Node& transpose) {
   return order;
 }
 
-// Follows an operand back through transpositions and constant factors that nothing else reads.
+// Follows an operand back through transpositions and multiplications by constants whose results have no other reader.
 struct Operand {
   uint32_t value;
   Order order{0, 1, 2, 3};  // dimension d of the operand is dimension order[d] of `value`
@@ -37,7 +37,7 @@ Operand trace(const FusionGraph& g, uint32_t value, std::vector<uint32_t>& joine
       if (!order) return operand;
       Order before;
       for (size_t d = 0; d < 4; ++d) before[d] = (*order)[static_cast<size_t>(operand.order[d])];
-      // One of the two last dimensions must stay contiguous: a matrix that steps over elements is copied better.
+      // One of the two last dimensions must stay contiguous: for other matrices a copy is faster.
       if (before[2] != 3 && before[3] != 3) return operand;
       operand.order = before;
       operand.value = g.call(call).inputs[0];

@@ -6,8 +6,8 @@
 
 namespace backplane::cpu {
 
-// MatMulInteger or ConvInteger: Cast to float and Mul by a scale behind it, as dynamic quantization has it. The call
-// that does all of it from now on, or BP_NONE.
+// MatMulInteger or ConvInteger: followed by Cast to float and Mul by a scale, as dynamic quantization writes them.
+// Returns the call that replaces all three, or BP_NONE.
 uint32_t find_scaled_product(FusionGraph& graph, uint32_t product);
 
 }  // namespace backplane::cpu

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks of quantized values with DequantizeLinear and QuantizeLinear around each operator, against the reference
-// mode, which computes on the numbers: a sum near the middle between two quantized values may fall to either side,
-// nothing more.
+// mode, which computes in fp32: only sums near the middle between two quantized values may be rounded differently.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +29,7 @@ int64_t product(const Extents& extents) {
 // A network over "x" that ends in "y". Each value NAME has its quantized values in NAME.q and their numbers in NAME.d.
 struct Quantized : GraphBuilder {
   uint32_t seed = 7;
-  bp_dtype_t codes = BP_DTYPE_UINT8;
+  bp_dtype_t quantized_type = BP_DTYPE_UINT8;
 
   std::string bytes(int64_t count, int low, int high) {
     std::string data;
@@ -46,22 +45,22 @@ struct Quantized : GraphBuilder {
   }
   Quantized& typed(const std::string& name, const Extents& extents) {
     for (const char* part : {"", ".d"}) type(name + part, BP_DTYPE_FLOAT, extents);
-    type(name + ".q", codes, extents);
+    type(name + ".q", quantized_type, extents);
     return *this;
   }
-  // The scale and zero point of `name`, and both nodes behind it.
-  Quantized& codes_of(const std::string& name, float scale, int zero) {
+  // The scale and zero point of `name`, and the two nodes that follow.
+  Quantized& quantize(const std::string& name, float scale, int zero) {
     weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
-    weight_bytes(name + ".z", codes, {}, std::string(1, static_cast<char>(zero)));
+    weight_bytes(name + ".z", quantized_type, {}, std::string(1, static_cast<char>(zero)));
     return behind(name, name);
   }
   // The same with the scale and zero point of another value.
   Quantized& behind(const std::string& name, const std::string& of) {
-    node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, codes);
+    node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, quantized_type);
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
     return *this;
   }
-  // Known quantized values of bytes; a scale for each element of `axis`.
+  // Adds random quantized weights and their DequantizeLinear, with a scale for each element of `axis`.
   Quantized& weights(const std::string& name, bp_dtype_t dtype, const Extents& extents, int64_t axis) {
     const int64_t count = extents[static_cast<size_t>(axis)];
     const bool is_signed = dtype == BP_DTYPE_INT8;
@@ -106,52 +105,53 @@ Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
 }
 
 // Each channel by itself, by 3×3 taps.
-Case depthwise(const char* name, bp_dtype_t codes, const Extents& input, const Extents& strides, const Extents& pads,
-               bool clips) {
+Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input, const Extents& strides,
+               const Extents& pads, bool clips) {
   return {name, input, 0.03, [=](Quantized& n) {
             const int64_t channels = input[1];
-            const bool is_signed = codes == BP_DTYPE_INT8;
-            n.codes = codes;
+            const bool is_signed = quantized_type == BP_DTYPE_INT8;
+            n.quantized_type = quantized_type;
             n.weight<float>("low", BP_DTYPE_FLOAT, {}, {-0.4f}).weight<float>("high", BP_DTYPE_FLOAT, {}, {1.25f});
-            n.codes_of("x", 0.01f, is_signed ? -9 : 117);
+            n.quantize("x", 0.01f, is_signed ? -9 : 117);
             n.conv("x.d", "c", BP_DTYPE_INT8, {channels, 1, 3, 3},
                    {{"group", channels}, {"strides", strides}, {"pads", pads}});
             if (clips) n.node("Clip", 13, {"c", "low", "high"}, {"k"});
-            n.codes_of(clips ? "k" : "c", 0.03f, is_signed ? 5 : 130);
+            n.quantize(clips ? "k" : "c", 0.03f, is_signed ? 5 : 130);
             n.node("Identity", 16, {clips ? "k.d" : "c.d"}, {"y"}).output("y");
           }};
 }
 
-// Single places, perhaps with a sum behind them whose other quantized values are the input's.
-Case pointwise(const char* name, bp_dtype_t codes, const Extents& input, int64_t channels, int64_t stride, bool adds) {
+// Pointwise, optionally followed by a sum with the input.
+Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input, int64_t channels, int64_t stride,
+               bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {
-            const int zero = codes == BP_DTYPE_INT8 ? -128 : 0;
-            n.codes = codes;
-            n.codes_of("x", 0.01f, zero + 117);
+            const int zero = quantized_type == BP_DTYPE_INT8 ? -128 : 0;
+            n.quantized_type = quantized_type;
+            n.quantize("x", 0.01f, zero + 117);
             n.conv("x.d", "c", BP_DTYPE_INT8, {channels, input[1], 1, 1}, {{"strides", Extents{stride, stride}}});
             if (!adds) {
               n.weight<float>("low", BP_DTYPE_FLOAT, {}, {-1.5f}).weight<float>("high", BP_DTYPE_FLOAT, {}, {3});
-              n.node("Clip", 13, {"c", "low", "high"}, {"k"}).codes_of("k", 0.05f, zero + 100);
+              n.node("Clip", 13, {"c", "low", "high"}, {"k"}).quantize("k", 0.05f, zero + 100);
               n.node("Identity", 16, {"k.d"}, {"y"}).output("y");
               return;
             }
-            n.typed("c", input).typed("s", input).codes_of("c", 0.04f, zero + 131);
+            n.typed("c", input).typed("s", input).quantize("c", 0.04f, zero + 131);
             n.node("Add", 14, {"x.d", "c.d"}, {"s"}).node("Relu", 14, {"s"}, {"k"}).typed("k", input);
-            n.codes_of("k", 0.05f, zero + 3).node("Identity", 16, {"k.d"}, {"y"}).output("y").output("x.q");
+            n.quantize("k", 0.05f, zero + 3).node("Identity", 16, {"k.d"}, {"y"}).output("y").output("x.q");
           }};
 }
 
 // Scales that are a power of two apart have many sums in the middle of two quantized values.
-Case sum(const char* name, bp_dtype_t codes, const char* op, float scale) {
+Case sum(const char* name, bp_dtype_t quantized_type, const char* op, float scale) {
   return {name,
           {3, 5, 67, 71},
           static_cast<double>(scale),
           [=](Quantized& n) {
-            const int zero = codes == BP_DTYPE_INT8 ? -3 : 125;
-            n.codes = codes;
-            n.codes_of("x", 0.0078125f, zero).typed("r", {3, 5, 67, 71});
-            n.node("Abs", 13, {"x.d"}, {"r"}).codes_of("r", 0.013f, zero + 9);
-            n.node(op, 14, {"x.d", "r.d"}, {"s"}).codes_of("s", scale, zero - 40);
+            const int zero = quantized_type == BP_DTYPE_INT8 ? -3 : 125;
+            n.quantized_type = quantized_type;
+            n.quantize("x", 0.0078125f, zero).typed("r", {3, 5, 67, 71});
+            n.node("Abs", 13, {"x.d"}, {"r"}).quantize("r", 0.013f, zero + 9);
+            n.node(op, 14, {"x.d", "r.d"}, {"s"}).quantize("s", scale, zero - 40);
             n.node("Identity", 16, {"s.d"}, {"y"}).output("y");
           },
           true};
@@ -184,63 +184,63 @@ const Case kCases[] = {
      {1, 3, 46, 46},
      0.02,
      [](Quantized& n) {
-       n.typed("x", {1, 3, 46, 46}).typed("r", {1, 32, 23, 23}).codes_of("x", 0.01f, 119);
+       n.typed("x", {1, 3, 46, 46}).typed("r", {1, 32, 23, 23}).quantize("x", 0.01f, 119);
        n.conv("x.d", "c", BP_DTYPE_INT8, {32, 3, 7, 7}, window(7, 2, 3))
            .node("Relu", 14, {"c"}, {"r"})
-           .codes_of("r", 0.03f, 0);
+           .quantize("r", 0.03f, 0);
        n.node("MaxPool", 22, {"r.d"}, {"m"}, BP_DTYPE_FLOAT, window(3, 2, 1))
            .typed("m", {1, 32, 12, 12})
            .behind("m", "r");
        n.typed("a", {1, 140, 6, 6}).typed("b", {1, 140, 6, 6});
-       n.conv("m.d", "a", BP_DTYPE_INT8, {140, 32, 1, 1}, window(1, 2, 0)).codes_of("a", 0.02f, 127);
-       n.conv("m.d", "b", BP_DTYPE_INT8, {140, 32, 3, 3}, window(3, 2, 1)).codes_of("b", 0.05f, 131);
+       n.conv("m.d", "a", BP_DTYPE_INT8, {140, 32, 1, 1}, window(1, 2, 0)).quantize("a", 0.02f, 127);
+       n.conv("m.d", "b", BP_DTYPE_INT8, {140, 32, 3, 3}, window(3, 2, 1)).quantize("b", 0.05f, 131);
        n.node("Add", 14, {"a.d", "b.d"}, {"s"})
            .node("Relu", 14, {"s"}, {"sr"})
            .typed("sr", {1, 140, 6, 6})
-           .codes_of("sr", 0.04f, 0);
-       n.node("GlobalAveragePool", 22, {"sr.d"}, {"g"}).codes_of("g", 0.03f, 0);
+           .quantize("sr", 0.04f, 0);
+       n.node("GlobalAveragePool", 22, {"sr.d"}, {"g"}).quantize("g", 0.03f, 0);
        n.node("Flatten", 13, {"g.d"}, {"f"}).behind("f", "g").weights("w", BP_DTYPE_INT8, {11, 140}, 0).bias("wb", 11);
        n.node("Gemm", 13, {"f.d", "w", "wb"}, {"h"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}})
-           .codes_of("h", 0.02f, 128);
+           .quantize("h", 0.02f, 128);
        n.node("Identity", 16, {"h.d"}, {"y"}).output("y");
      }},
     {"DepthwiseOfSignedCodes",
      {2, 24, 15, 13},
      0.0231,
      [](Quantized& n) {
-       n.codes = BP_DTYPE_INT8;
+       n.quantized_type = BP_DTYPE_INT8;
        n.weight<float>("low", BP_DTYPE_FLOAT, {}, {0}).weight<float>("high", BP_DTYPE_FLOAT, {}, {1.25f});
-       n.codes_of("x", 0.01f, -9);
+       n.quantize("x", 0.01f, -9);
        n.conv("x.d", "c", BP_DTYPE_INT8, {24, 1, 3, 3}, {{"group", int64_t{24}}, {"pads", Extents{1, 1, 1, 1}}});
-       n.node("Clip", 13, {"c", "low", "high"}, {"k"}).codes_of("k", 0.01f, -128);
-       n.conv("k.d", "p", BP_DTYPE_INT8, {40, 24, 1, 1}).typed("p", {2, 40, 15, 13}).codes_of("p", 0.03f, 5);
-       n.node("AveragePool", 22, {"p.d"}, {"g"}, BP_DTYPE_FLOAT, window(3, 2, 1)).codes_of("g", 0.0231f, 3);
+       n.node("Clip", 13, {"c", "low", "high"}, {"k"}).quantize("k", 0.01f, -128);
+       n.conv("k.d", "p", BP_DTYPE_INT8, {40, 24, 1, 1}).typed("p", {2, 40, 15, 13}).quantize("p", 0.03f, 5);
+       n.node("AveragePool", 22, {"p.d"}, {"g"}, BP_DTYPE_FLOAT, window(3, 2, 1)).quantize("g", 0.0231f, 3);
        n.node("Identity", 16, {"g.d"}, {"y"}).output("y");
      }},
     {"ProductsAndMoves",
      {3, 7, 48},
      0.1,
      [](Quantized& n) {
-       n.codes_of("x", 0.01f, 128).weights("w", BP_DTYPE_UINT8, {48, 65}, 1).typed("p", {3, 7, 65});
-       n.node("MatMul", 13, {"x.d", "w"}, {"p"}).codes_of("p", 0.02f, 128).typed("m", {3, 7, 65});
-       n.node("Mul", 14, {"p.d", "p.d"}, {"m"}).codes_of("m", 0.05f, 0);
+       n.quantize("x", 0.01f, 128).weights("w", BP_DTYPE_UINT8, {48, 65}, 1).typed("p", {3, 7, 65});
+       n.node("MatMul", 13, {"x.d", "w"}, {"p"}).quantize("p", 0.02f, 128).typed("m", {3, 7, 65});
+       n.node("Mul", 14, {"p.d", "p.d"}, {"m"}).quantize("m", 0.05f, 0);
        n.node("Transpose", 13, {"m.d"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1}}}).behind("t", "m");
        n.node("Concat", 13, {"t.d", "t.d"}, {"j"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}}).behind("j", "m");
-       n.conv("j.d", "c", BP_DTYPE_INT8, {5, 130, 3}, {{"pads", Extents{1, 1}}}).codes_of("c", 0.1f, 100);
+       n.conv("j.d", "c", BP_DTYPE_INT8, {5, 130, 3}, {{"pads", Extents{1, 1}}}).quantize("c", 0.1f, 100);
        n.node("Identity", 16, {"c.d"}, {"y"}).output("y").output("j.q");
      }},
     {"WhatElseIsRead",
      {1, 8, 6, 6},
      0.02,
      [](Quantized& n) {
-       n.codes_of("x", 0.01f, 128).conv("x.d", "c", BP_DTYPE_INT8, {16, 8, 1, 1}).codes_of("c", 0.02f, 128);
+       n.quantize("x", 0.01f, 128).conv("x.d", "c", BP_DTYPE_INT8, {16, 8, 1, 1}).quantize("c", 0.02f, 128);
        n.node("Neg", 13, {"c"}, {"y"}).output("y").output("c.q").output("x.d");
      }},
     {"OperatorsOnCodes",
      {1, 5, 9, 9},
      0.03,
      [](Quantized& n) {
-       n.codes_of("x", 0.01f, 128)
+       n.quantize("x", 0.01f, 128)
            .weights("w", BP_DTYPE_INT8, {20, 5, 3, 3}, 0)
            .weights("v", BP_DTYPE_INT8, {49, 30}, 1);
        for (const char* name : {"c", "p"}) {
@@ -297,7 +297,7 @@ TEST_P(OnCodes, GivesTheCodesOfTheReference) {
     }
     float least = b[0], most = b[0];
     for (float v : b) least = std::min(least, v), most = std::max(most, v);
-    EXPECT_GT(most - least, 10 * GetParam().step);  // or it shows nothing
+    EXPECT_GT(most - least, 10 * GetParam().step);  // otherwise the comparison proves nothing
   }
 }
 

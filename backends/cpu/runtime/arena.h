@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands out offsets of one block of memory that is still to be allocated: the smallest hole that fits, else more at the
+// Assigns offsets in one block of memory, which is allocated later: in the smallest hole that fits, otherwise at the
 // end.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Throws sdk::Error where the sum is beyond what an address can count.
+  // Throws sdk::Error if the total overflows.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();
@@ -46,7 +46,7 @@ class Arena {
   int64_t size() const { return end_; }
 
  private:
-  // A hole at the very end is used as the beginning of what is added.
+  // A hole at the end is extended.
   int64_t grow(int64_t bytes) {
     int64_t offset = end_;
     if (!holes_.empty() && std::prev(holes_.end())->first + std::prev(holes_.end())->second == end_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures within a node name it.
+// Adds the name of a node to the failures in it.
 #pragma once
 
 #include <new>
@@ -11,11 +11,11 @@
 
 namespace backplane::cpu {
 
-// A node by name, or by number where it has none, for messages.
+// The name of a node, or its number if it has none, for messages.
 std::string describe(const bp_node_t& node);
 
-// Returns body(). What it throws names the node: sdk::Error, unless it does already or the run was ended, and failed
-// allocations.
+// Returns body(). Adds the node to an sdk::Error that it throws, unless that names a node already or the run was ended,
+// and to failed allocations.
 template <class Body>
 auto at_node(const bp_node_t& node, const Body& body) {
   try {

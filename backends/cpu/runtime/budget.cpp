@@ -8,11 +8,11 @@
 namespace backplane::cpu {
 
 void Budget::refuse(int64_t bytes) {
-  give(bytes);
-  throw_beyond(bytes);
+  release(bytes);
+  throw_too_large(bytes);
 }
 
-void Budget::throw_beyond(int64_t bytes) const {
+void Budget::throw_too_large(int64_t bytes) const {
   throw sdk::Error(BP_RESOURCE_EXHAUSTED, std::to_string(bytes) + " bytes are needed and " + std::to_string(used()) +
                                               " are in use; the limit is " + std::to_string(limit_) +
                                               " (option max_bytes)");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a device may hold: weights in its own layout, arenas, what runs allocate. The caller's tensors are not
-// counted.
+// How many bytes a device may hold: packed weights, arenas, allocations of runs. The caller's tensors are not counted.
 #pragma once
 
 #include <atomic>
@@ -18,18 +17,18 @@ class Budget {
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
   // Throws sdk::Error where the bytes and those in use are more than the limit. [any thread]
-  void take(int64_t bytes) {
+  void reserve(int64_t bytes) {
     if (used_.fetch_add(bytes, std::memory_order_relaxed) > limit_ - bytes) refuse(bytes);
   }
-  void give(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // As `take`, for memory that is not counted.
+  void release(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // Throws as `reserve` does, without counting the bytes.
   void check(int64_t bytes) const {
-    if (used() > limit_ - bytes) throw_beyond(bytes);
+    if (used() > limit_ - bytes) throw_too_large(bytes);
   }
 
  private:
   [[noreturn]] void refuse(int64_t bytes);
-  [[noreturn]] void throw_beyond(int64_t bytes) const;
+  [[noreturn]] void throw_too_large(int64_t bytes) const;
 
   const int64_t limit_;
   std::atomic<int64_t> used_{0};

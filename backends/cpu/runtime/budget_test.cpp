@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that a model chooses: none wraps, and what is larger than the budget is refused with its name.
+// Sizes that follow from a model do not overflow, and those beyond the budget are refused.
 #include "runtime/budget.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(Options, RefuseALimitThatIsNoNumber) {
   EXPECT_THAT(plugin.error, HasSubstr("max_bytes"));
 }
 
-// What could be folded is left to the run where there is much of it.
+// Large results are not folded but computed in the run.
 TEST_F(Limited, FoldsNoMoreThanItMayHold) {
   GraphBuilder b;
   b.weight<int64_t>("n", BP_DTYPE_INT64, {1}, {4 << 20});

@@ -8,11 +8,11 @@ namespace backplane::cpu {
 
 class ValueKernel;
 
-// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph, or
-// to `reads` where what the node's own graphs capture stands behind its inputs.
+// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph or,
+// for nodes with sub-graphs, into `reads`, where the captured values follow the inputs.
 struct Call {
   std::unique_ptr<Kernel> kernel;
-  const ValueKernel* whole = nullptr;  // the same kernel, where it is one
+  const ValueKernel* whole = nullptr;  // the same kernel, if it is a ValueKernel
   const Row* row = nullptr;
   const bp_node_t* node = nullptr;
   std::span<const uint32_t> inputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which implementations of operators are asked for by name, and the report of those that were taken.
+// The implementations of operators that are requested by name, and the report of those that were chosen.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ class Choices {
   // `wanted`: "best", or FAMILY=NAME, separated by commas. Throws sdk::Error for names that no list has.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
-  // The implementation that is asked for, or "".
+  // The requested implementation of a family, or "".
   std::string_view forced(std::string_view family) const;
 
-  // Logs which implementation a node's plan is and why those before it were not taken.
+  // Logs the implementation of a node's plan, and why those before it in the list were refused.
   void report(const std::string& node, const Plan& plan) const;
 
  private:

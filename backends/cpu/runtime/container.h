@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of the host as values, and back.
+// Converts containers of the host to values and back.
 #pragma once
 
 #include "backplane/host.h"
@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// What a host's container of a type of `graph` holds; tensors are borrowed from it. Throws sdk::Error where its
-// elements are not of that type.
+// Converts a host's container, of a type of `graph`; tensors are borrowed from it. Throws sdk::Error where its elements
+// are not of that type.
 Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
                      const bp_container_t* container);
 // Replaces what a host's container holds. Throws sdk::Error.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device says of a node: the one predicate that both coverage and compilation ask.
+// The verdict on a node: the one predicate that both coverage and compilation use.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
@@ -9,10 +9,10 @@ namespace backplane::cpu {
 
 class Device;
 
-// Whether the node, which knows its operators, can be run; then `out_row` (may be null) is its row.
+// Whether the node, whose operators() are set, can be run; then `out_row` (may be null) is set to its row.
 Verdict judge(const Node& node, const Row** out_row);
 
-// Whether the graph that an attribute holds has so many inputs and outputs, and all its nodes can be run.
+// Whether the graph in an attribute has so many inputs and outputs, and all of its nodes can be run.
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
 // The newest operator set known for each domain.
@@ -28,7 +28,7 @@ bp_dtype_set_t supported_dtypes();
 // Seconds that the node takes at the device's nominal rates, 0 where extents are unknown.
 double estimate(const Row& row, const Node& node, const Device& device);
 
-// Answers for all nodes that are asked about. Throws sdk::Error.
+// Reports verdicts on all nodes of the query. Throws sdk::Error.
 void cover(const Device& device, sdk::Coverage& coverage);
 
 }  // namespace backplane::cpu

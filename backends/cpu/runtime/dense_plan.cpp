@@ -13,11 +13,11 @@ class DenseStep final : public Step {
   DenseStep(Plan plan, std::span<const Tensor> inputs, MakeReorder make_reorder)
       : make_reorder_(make_reorder), step_(std::move(plan.step)) {
     scratch_ = align_up(step_->scratch_bytes());
-    plan.takes.resize(inputs.size(), Format::kDense);
+    plan.input_formats.resize(inputs.size(), Format::kDense);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs_.push_back(reordered(inputs[i].shape, Format::kDense, plan.takes[i]));
+      inputs_.push_back(reordered(inputs[i].shape, Format::kDense, plan.input_formats[i]));
     }
-    result_ = reordered(plan.shapes[0], plan.gives, Format::kDense);
+    result_ = reordered(plan.shapes[0], plan.output_format, Format::kDense);
   }
   int64_t scratch_bytes() const override { return scratch_; }
 
@@ -42,8 +42,8 @@ class DenseStep final : public Step {
 
  private:
   struct Operand {
-    std::unique_ptr<Step> step;      // null: used as it is
-    Format format = Format::kDense;  // as the inner step has it
+    std::unique_ptr<Step> step;      // null: no reorder is needed
+    Format format = Format::kDense;  // that the inner step needs
     int64_t offset = 0;
   };
   Operand reordered(const Shape& shape, Format from, Format to) {
@@ -63,7 +63,7 @@ class DenseStep final : public Step {
 }  // namespace
 
 Plan with_dense_operands(const PlanContext& context, Plan plan, std::span<const Tensor> inputs) {
-  if (!plan.step || (plan.takes.empty() && plan.gives == Format::kDense)) return plan;
+  if (!plan.step || (plan.input_formats.empty() && plan.output_format == Format::kDense)) return plan;
   Plan dense;
   dense.shapes = plan.shapes;
   dense.step = std::make_unique<DenseStep>(std::move(plan), inputs, context.make_reorder);

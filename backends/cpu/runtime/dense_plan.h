@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for where no planner puts reorders between steps.
+// Plans for callers without a planner that inserts reorders between steps.
 #pragma once
 
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {
 
-// The same plan for dense operands: its step reorders them itself, in its scratch memory.
+// The plan with dense operands: its step reorders them itself, in scratch memory.
 Plan with_dense_operands(const PlanContext& context, Plan plan, std::span<const Tensor> inputs);
 
 }  // namespace backplane::cpu

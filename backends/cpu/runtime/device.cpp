@@ -32,8 +32,7 @@ std::string cpuinfo(std::string_view key) {
   return {};
 }
 
-// The name of the architecture with the instructions that are used, and how many fp32 operations they do in a cycle
-// (two fused multiply-adds of a vector).
+// The name of the instruction set, and its fp32 operations in a cycle (two fused multiply-adds of a vector).
 struct Architecture {
   const char* name;
   double flops_per_cycle;
@@ -52,7 +51,7 @@ Architecture architecture() {
 #endif
 }
 
-// What the process's control group may use, or INT64_MAX where it has no limit.
+// The memory limit of the process's control group, INT64_MAX without one.
 int64_t allowed_bytes() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     int64_t bytes = 0;

@@ -12,25 +12,24 @@
 
 namespace backplane::cpu {
 
-// What is known of the machine.
+// Properties of the machine.
 struct Machine {
   std::string name;  // of the processor
   std::string vendor;
   std::string arch;  // "x86_64-avx512"
   uint64_t memory_bytes = 0;
-  int64_t available_bytes = 0;  // of these what the process may use
+  int64_t available_bytes = 0;  // of which the process may use so many
   int cores = 1;
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
 };
 // Read once, when the backend is created. Also decides what runtime/processor.h returns from then on: by the option
 // "instructions", else the environment's BACKPLANE_CPU_INSTRUCTIONS, and the host's cache sizes. Throws sdk::Error for
-// a name that does not exist, and for an option that the process can no longer follow.
+// an unknown name, and for an option that differs from what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
-// Settings of the plugin, which throw sdk::Error where they make no sense: how many threads a device has unless it is
-// opened with another number, how many bytes it may hold likewise, and whether kernels follow the operators'
-// definitions (PlanContext::reference).
+// Settings of the plugin; invalid ones throw sdk::Error. They are the default number of threads of a device, the
+// default number of bytes that it may hold, and whether operators are computed as defined (PlanContext::reference).
 int choose_threads(const sdk::Host& host, int cores);
 int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
 bool choose_reference(const sdk::Host& host);

@@ -71,7 +71,7 @@ void Executor::prepare() {
   for (uint32_t value : schedule_->operands)
     operands_.push_back(value == BP_NONE ? Tensor{} : schedule_->values[value]);
   plans_.clear();
-  plans_.resize(schedule_->later.empty() ? 0 : program_.calls().size());
+  plans_.resize(schedule_->deferred.empty() ? 0 : program_.calls().size());
   addresses_changed_ = true;
   extents_changed_ = false;
 }
@@ -84,10 +84,10 @@ void Executor::run(Outputs& outputs, const RunContext& context) {
   context.check();
   run_static(context);
   const bp_graph_t& graph = program_.graph();
-  bool has_later = !schedule_->later.empty();
-  if (has_later) run_later(outputs, context);
+  bool has_deferred = !schedule_->deferred.empty();
+  if (has_deferred) run_deferred(outputs, context);
   for (uint32_t o = 0; o < graph.output_count; ++o) {
-    if (has_later)
+    if (has_deferred)
       outputs.take(o, leave(values_[graph.outputs[o]]));
     else if (!written_in_place(o))
       outputs.take(o, leave(value_of(graph.outputs[o])));
@@ -100,7 +100,7 @@ bool Executor::written_in_place(uint32_t output) const {
   return location.place == Place::kOutput && location.index == output;
 }
 
-// Asks for the memory of outputs that steps write directly.
+// Requests memory for the outputs that steps write directly.
 void Executor::place_outputs(Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   for (uint32_t o = 0; o < graph.output_count; ++o) {
@@ -134,7 +134,7 @@ void Executor::resolve() {
   }
 }
 
-// A value that is there before or after the static steps.
+// A value that is available before or after the static steps.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
@@ -164,33 +164,33 @@ void Executor::run_static(const RunContext& context) {
   }
 }
 
-void Executor::run_later(Outputs& outputs, const RunContext& context) {
+void Executor::run_deferred(Outputs& outputs, const RunContext& context) {
   values_.resize(schedule_->values.size());
   for (uint32_t v = 0; v < values_.size(); ++v) values_[v] = value_of(v);
-  // A container that is handed over is this run's alone: then it can be changed in place.
+  // Containers are moved out, so that they have one owner and can be modified in place.
   for (uint32_t i = 0; i < program_.graph().input_count; ++i) {
     if (inputs_[i].kind != BP_KIND_TENSOR) inputs_[i].elements = nullptr;
   }
-  uses_ = schedule_->later_uses;
-  for (uint32_t index : schedule_->later) {
+  uses_ = schedule_->deferred_uses;
+  for (uint32_t index : schedule_->deferred) {
     context.check();
     const Call& call = program_.calls()[index];
     if (call.whole != nullptr)
       run_whole(call, context);
     else
-      run_later_call(index, outputs, context);
+      run_deferred_call(index, outputs, context);
   }
 }
 
-const Plan& Executor::plan_later(uint32_t index, std::span<const Tensor> inputs) {
+const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inputs) {
   const Call& call = program_.calls()[index];
   Planned& planned = plans_[index];
   const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
-  // As before the run, when values are not there yet: what can be planned so holds for all values.
+  // Plan without values first, as before the run: such a plan is valid for all values.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until the plan is made: that may be ended
+  planned.by_extents = false;  // until the plan is made, which may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);
@@ -202,8 +202,8 @@ const Plan& Executor::plan_later(uint32_t index, std::span<const Tensor> inputs)
   if (!planned.by_extents) planned.plan = call.kernel->plan(context, inputs);
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
-    throw sdk::Error(planned.plan.later ? BP_INTERNAL : BP_TYPE_MISMATCH,
-                     planned.plan.later ? "its extents are unknown even with all inputs known" : error);
+    throw sdk::Error(planned.plan.deferred ? BP_INTERNAL : BP_TYPE_MISMATCH,
+                     planned.plan.deferred ? "its extents are unknown even with all inputs known" : error);
   }
   if (context.choices != nullptr) context.choices->report(describe(*call.node), planned.plan);
   planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);
@@ -214,12 +214,12 @@ const Plan& Executor::plan_later(uint32_t index, std::span<const Tensor> inputs)
   return planned.plan;
 }
 
-void Executor::run_later_call(uint32_t index, Outputs& outputs, const RunContext& context) {
+void Executor::run_deferred_call(uint32_t index, Outputs& outputs, const RunContext& context) {
   const Call& call = program_.calls()[index];
-  at_node(*call.node, [&] { run_later_at(index, call, outputs, context); });
+  at_node(*call.node, [&] { run_deferred_at(index, call, outputs, context); });
 }
 
-void Executor::run_later_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context) {
+void Executor::run_deferred_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context) {
   auto tensors = [&](std::span<const uint32_t> operands) {
     std::vector<Tensor> list;
     list.reserve(operands.size());
@@ -227,7 +227,7 @@ void Executor::run_later_at(uint32_t index, const Call& call, Outputs& outputs, 
     return list;
   };
   std::vector<Tensor> inputs = tensors(call.inputs);
-  const Plan& plan = plan_later(index, inputs);
+  const Plan& plan = plan_deferred(index, inputs);
   int alias = plan.step->alias();
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     uint32_t value = call.outputs[i];
@@ -238,7 +238,7 @@ void Executor::run_later_at(uint32_t index, const Call& call, Outputs& outputs, 
       values_[value].tensor.data = source.tensor.data;
       values_[value].holder = source.holder;
     } else {
-      place_later(value, outputs);
+      place_deferred(value, outputs);
     }
   }
   if (alias < 0) {
@@ -250,8 +250,9 @@ void Executor::run_later_at(uint32_t index, const Call& call, Outputs& outputs, 
   }
 }
 
-// A graph output is written where the run wants it, everything else lies in memory of its own until its last use.
-void Executor::place_later(uint32_t value, Outputs& outputs) {
+// A graph output is written to the memory that the run provides; other values have memory of their own until their last
+// use.
+void Executor::place_deferred(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   Tensor& tensor = values_[value].tensor;
   int64_t bytes = checked_bytes(tensor.dtype, tensor.shape, program_.plan_context().max_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one run of a program at a time, and the run itself: of an island (instance.h), or of a graph inside a
-// node (body.h).
+// Runs a program, one run at a time, and owns the memory for it. Used for islands (instance.h) and for graphs inside
+// nodes (body.h).
 #pragma once
 
 #include "runtime/schedule.h"
@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Where the outputs of a run go.
+// Receives the outputs of a run.
 class Outputs {
  public:
   struct Memory {
@@ -18,7 +18,7 @@ class Outputs {
   virtual ~Outputs() = default;
   // Memory for an output of these extents; it will be there when the run ends. Throws sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
-  // An output that is elsewhere, or came about during the run. Throws sdk::Error.
+  // Takes an output that is in other memory, or was computed during the run. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
 };
 
@@ -34,10 +34,10 @@ class Executor {
   // Plans for the extents that are set. Throws sdk::Error.
   void prepare();
   bool is_prepared() const { return !extents_changed_; }
-  // Only after `prepare`.
+  // Runs; only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }
   void run(Outputs& outputs, const RunContext& context);
-  // Lets go of all values, not of the memory of its own.
+  // Releases all values, but keeps its own memory.
   void clear();
 
  private:
@@ -46,12 +46,12 @@ class Executor {
   bool written_in_place(uint32_t output) const;
   void place_outputs(Outputs& outputs);
   void run_static(const RunContext& context);
-  void run_later(Outputs& outputs, const RunContext& context);
-  void run_later_call(uint32_t index, Outputs& outputs, const RunContext& context);
-  void run_later_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context);
-  const Plan& plan_later(uint32_t index, std::span<const Tensor> inputs);
+  void run_deferred(Outputs& outputs, const RunContext& context);
+  void run_deferred_call(uint32_t index, Outputs& outputs, const RunContext& context);
+  void run_deferred_at(uint32_t index, const Call& call, Outputs& outputs, const RunContext& context);
+  const Plan& plan_deferred(uint32_t index, std::span<const Tensor> inputs);
   void run_whole(const Call& call, const RunContext& context);
-  void place_later(uint32_t value, Outputs& outputs);
+  void place_deferred(uint32_t value, Outputs& outputs);
   Value value_of(uint32_t value) const;
   Value leave(Value value) const;
 
@@ -66,11 +66,10 @@ class Executor {
   int64_t arena_bytes_ = -1;
   std::vector<Tensor> operands_;  // as Schedule::operands, with addresses
 
-  // Of calls that are planned during the run: values until their last use, and the uses that are to come.
+  // For calls that are planned during the run: values until their last use, and the number of remaining uses.
   std::vector<Value> values_;
   std::vector<uint32_t> uses_;
-  // Their last plans, by call; those that hold for the extents of their inputs, whatever the values are, are used
-  // again.
+  // The last plan of each call. It is reused for the same input extents if it does not depend on values.
   struct Planned {
     std::vector<Shape> inputs;
     Plan plan;

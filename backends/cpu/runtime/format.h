@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of a tensor lie in memory. Most operators read and write dense tensors. Convolutions and what stands
-// between them run several times faster where the channels of a place lie next to each other in whole vectors: such
-// tensors stay blocked from operator to operator, and the planner puts a reorder only where the next one wants another
-// format (Plan::takes, Plan::gives).
+// How the elements of a tensor lie in memory. Most operators read and write dense tensors. Convolutions, and the
+// operators between them, run several times faster if the channels of a position are adjacent in whole vectors. Such
+// tensors stay blocked from operator to operator: the planner inserts a reorder only where an operator needs another
+// format (Plan::input_formats, Plan::output_format).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace backplane::cpu {
 enum class Format : uint8_t {
   kDense,         // row-major
   kBlocked,       // [N, C / block, D1 … Dn, block]: float only; channels beyond C fill the last block and hold zeros
-  kChannelsLast,  // [N, D1 … Dn, C]: of types of one byte only, as integer convolutions like them
+  kChannelsLast,  // [N, D1 … Dn, C]: of one-byte types only, for integer convolutions
 };
 
-// Channels in a block, as this processor's vectors have it; 0 where there is no blocked format.
+// Channels in a block: the lanes of this processor's vectors; 0 if there is no blocked format.
 int64_t channel_block();
 
 // Whether tensors of these extents can be blocked: they have a batch, channels and one to three more dimensions.
@@ -28,10 +28,10 @@ inline bool can_be_blocked(const Shape& shape) {
 // Elements in memory, padding included.
 int64_t stored_elements(Format format, const Shape& shape);
 
-// The extents [N, C / block, places, block] that a blocked tensor has as a dense one.
+// The extents [N, C / block, positions, block] of a blocked tensor viewed as a dense one.
 Shape blocked_view(const Shape& shape);
 
-// Whether both formats have the same bytes: whole blocks, and one place.
+// Whether both formats have the same bytes: there are only whole blocks, and one position.
 bool same_bytes(const Shape& shape);
 
 }  // namespace backplane::cpu

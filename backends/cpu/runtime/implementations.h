@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered lists of the ways in which an operator can be computed: the best first, the reference, which refuses nothing,
-// last.
+// Ordered lists of the implementations of an operator: the best first, the reference, which refuses nothing, last.
 //
 //   constexpr std::array kConvs = {
 //       Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
@@ -19,15 +18,15 @@ namespace backplane::cpu {
 template <class Problem>
 struct Implementation {
   const char* name;
-  // Why it does not compute this problem, or null where it does. May leave in the problem what `plan` needs. Null: it
+  // Why it does not compute this problem, or null where it does. May store in the problem what `plan` needs. Null: it
   // refuses nothing.
   const char* (*refuses)(const PlanContext& context, Problem& problem);
   // Only after `refuses` returned null.
   Plan (*plan)(const PlanContext& context, Problem& problem);
 };
 
-// The plan of the first implementation that does not refuse the problem; in reference mode, of the last one. With one
-// that is asked for by name (Choices), those before it are left out; where it refuses, the next ones are tried.
+// The plan of the first implementation that does not refuse the problem; in reference mode, of the last one. If one is
+// requested by name (Choices), those before it are skipped; if it refuses, the following ones are tried.
 template <class Problem, size_t kCount>
 Plan plan_best(const PlanContext& context, const char* family, const std::array<Implementation<Problem>, kCount>& list,
                Problem& problem) {

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether strides say the same as dense row-major; those of extents below 2 mean nothing.
+// Whether strides are those of a dense row-major tensor; strides of extents below 2 are ignored.
 bool dense(const bp_tensor_t& tensor) {
   if (tensor.layout == BP_LAYOUT_DENSE) return true;
   if (tensor.layout != BP_LAYOUT_STRIDED || tensor.strides == nullptr) return false;
@@ -57,7 +57,7 @@ void Instance::extents(const sdk::Slots& slots) {
   inputs_changed_ = true;
 }
 
-// Every tensor, though only those whose extents come about during the run have to be asked for.
+// True for every tensor; it is necessary only for those whose extents are known during the run.
 bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }
@@ -82,8 +82,8 @@ void Instance::plan(const bp_run_t& run) {
   }
 }
 
-// Outputs go to what is bound, or to what bp_run_t.output returns where extents come about during the run or nothing
-// is bound.
+// Outputs go to bound memory, or to the memory that bp_run_t.output returns if nothing is bound or extents become known
+// during the run.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
@@ -157,7 +157,7 @@ void Instance::run(const bp_run_t& run) {
   });
 }
 
-// When what the run waits for is over: it could still be writing them before.
+// Only after the points that the run waits for: until then, other work may still write the inputs.
 void Instance::read_inputs() {
   const bp_graph_t& graph = program().graph();
   for (uint32_t i = 0; i < graph.input_count; ++i) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: the memory of a run, and where its outputs go. What is bound and the order of runs is the
-// SDK's.
+// A program's run state: the memory of a run, and where its outputs go. The SDK keeps bindings and the order of runs.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"
@@ -32,7 +31,7 @@ class Instance final : public sdk::Instance {
   // by output: the memory of the run in flight; here so that runs allocate nothing
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
-  bool reads_inputs_ = false;  // texts and containers, which change without being bound anew
+  bool reads_inputs_ = false;  // strings and containers, which may change without being bound again
 };
 
 }  // namespace backplane::cpu

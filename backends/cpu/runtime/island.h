@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as the host has it: an island's, which makes instances. The graphs inside its nodes have programs too, but
-// no handles.
+// A program with a handle for the host: that of an island, which creates instances. Graphs inside its nodes have
+// programs too, without handles.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"

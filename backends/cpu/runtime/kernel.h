@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an operator is implemented, in three steps, each of which knows more than the one before:
 //
-//   row in the table   the operator: says yes or no to a node (`supports`), and makes a Kernel of one it accepted
+//   row in the table   the operator: accepts or refuses a node (`supports`), and creates a Kernel for an accepted one
 //   Kernel             a node: its attributes are read; immutable, shared by all plans of a program
 //   Step               a node with concrete extents: output extents, strides, primitives, scratch size; immutable,
-//   shared by all
-//                      threads that run the plan; `run` does the work
+//                      shared by all threads that run the plan; `run` does the work
 //
 // A plan is made for each set of input extents that a program meets. While planning, the values of some inputs are
-// known (weights, results of Shape and of everything computed from known values alone). A kernel whose output extents
-// depend on a value that is not known yet answers `Later`; it is then planned during the run, when the value is there.
+// known (weights, results of Shape, and everything computed from known values only). A kernel whose output extents
+// depend on a value that is not known yet returns `deferred()`; it is planned during the run, when the value is there.
 // Nothing else is needed for data-dependent shapes.
 #pragma once
 
@@ -30,39 +29,38 @@ class Step {
  public:
   virtual ~Step() = default;
   // Computes. `inputs` and `outputs` have the node's slots, with the extents that the plan was made for; `scratch` has
-  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allowed it. Thread-safe. A
-  // failure is a text.
+  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allowed it. Thread-safe.
+  // Returns a text if it fails.
   virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                          void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
   // The input whose memory output 0 may reuse when nothing else reads it, or -1. Element types must have the same size.
   virtual int inplace() const { return -1; }
-  // The input whose bytes are output 0's bytes as they are (Reshape, Identity), or -1: the runtime then needs no run at
-  // all.
+  // The input whose bytes output 0 shares unchanged (Reshape, Identity), or -1. The runtime then skips `run`.
   virtual int alias() const { return -1; }
-  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): the runtime
-  // then has the inputs written there, where it can, and needs no run.
-  virtual bool joins() const { return false; }
-  // Whether equal inputs lead to equal outputs in each run; not so for a draw without a seed.
+  // Whether output 0's bytes are those of all inputs, one after another (Concat of the first dimension): if possible,
+  // the runtime has the inputs written there and skips `run`.
+  virtual bool concat_in_place() const { return false; }
+  // Whether equal inputs always have equal outputs; false for random numbers without a seed.
   virtual bool pure() const { return true; }
 };
 
-// What a plan answers.
+// A node planned for concrete extents.
 struct Plan {
-  std::unique_ptr<Step> step;     // null: see `later` and `error`
-  std::vector<Shape> shapes;      // of each output
-  std::vector<Format> takes;      // of each input; empty: all dense
-  Format gives = Format::kDense;  // of output 0; all others are dense
-  int packed = -1;                // the input of which the kernel made its own copy, or -1
-  const char* family = nullptr;   // the list of implementations that it comes from (runtime/implementations.h), or null
-  const char* implementation = nullptr;  // its name there
+  std::unique_ptr<Step> step;             // null: see `deferred` and `error`
+  std::vector<Shape> shapes;              // of each output
+  std::vector<Format> input_formats;      // of each input; empty: all dense
+  Format output_format = Format::kDense;  // of output 0; all others are dense
+  int packed = -1;                        // the input that the kernel has packed into its own copy, or -1
+  const char* family = nullptr;  // the list of implementations that it comes from (runtime/implementations.h), or null
+  const char* implementation = nullptr;  // its name in that list
   std::string refused;                   // "NAME: why; …" of those before it, where choices are reported
-  bool later = false;                    // a value is needed that is not known yet
-  std::string error;                     // the inputs cannot be: names what was seen
+  bool deferred = false;                 // planning needs a value that is not known yet
+  std::string error;                     // the inputs are invalid: what was seen
 };
-inline Plan later() {
+inline Plan deferred() {
   Plan p;
-  p.later = true;
+  p.deferred = true;
   return p;
 }
 inline Plan fail(std::string error) {
@@ -76,29 +74,30 @@ using MakeReorder = std::unique_ptr<Step> (*)(const Shape& shape, Format from, F
 
 class Choices;
 
-// What a plan depends on other than its inputs.
+// Everything except its inputs that a plan depends on.
 struct PlanContext {
-  int threads = 1;  // that `parallel` will have
+  int threads = 1;  // of `parallel` in the run
   bool reference =
-      false;  // plan what the operator's definition says: no blocked tensors, no oneDNN where there is plain code
+      false;  // compute operators as they are defined: no blocked tensors, and no oneDNN if there is plain code
   MakeReorder make_reorder = nullptr;
-  const Choices* choices = nullptr;  // of implementations (runtime/choices.h); null: the best ones, unreported
-  int64_t max_bytes = INT64_MAX;     // of one tensor
+  const Choices* choices =
+      nullptr;  // requested implementations (runtime/choices.h); null: the best ones, without a report
+  int64_t max_bytes = INT64_MAX;  // of one tensor
 };
 
 // A node whose attributes were read.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // `inputs` have extents, the format in which they are there already, and data where the value is known. Thread-safe.
-  // Throws sdk::Error where sizes are beyond what there is memory for.
+  // `inputs` have extents, the format that they already have, and data if the value is known. Thread-safe. Throws
+  // sdk::Error for sizes that do not fit in memory.
   virtual Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const = 0;
-  // Whether it makes its own copy of this input where the values are known, and reads them wherever they lie: files
-  // guarantee no alignment. What a plan does not name as `packed` is aligned all the same.
+  // Whether it packs this input into a copy of its own if the values are known, reading them at any address: weights in
+  // files may be unaligned. If a plan does not name the input as `packed`, it is aligned for the step.
   virtual bool packs(size_t) const { return false; }
-  // Whether its steps read this input as bytes: it then stays wherever it lies.
+  // Whether its steps read this input as bytes, so that it need not be aligned.
   virtual bool reads_bytes(size_t) const { return false; }
-  // While compiling: from now on does this to its result as well. False: it does not do that.
+  // Called while compiling: fuses a post-operation. False: it is not supported.
   virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): others keep it
 };
 

@@ -17,28 +17,28 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kOwnPages = int64_t{128} << 10;  // bytes from which the rest of a last page is little
+constexpr int64_t kOwnPages = int64_t{128} << 10;  // from this size on, the unused part of the last page is negligible
 
 bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;
 }
 
-// Beyond what any address space has, and small enough to be rounded up.
+// Larger than any address space, but can be rounded up without overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 56;
 
 [[noreturn]] void throw_no_memory(int64_t bytes) {
   throw sdk::Error(BP_RESOURCE_EXHAUSTED, "there is no memory for " + std::to_string(bytes) + " bytes");
 }
 
-// Bytes of the calling thread's budget, until they are a block's.
+// Charges bytes to the calling thread's budget, and releases them unless a block takes them over.
 class Charge {
  public:
   explicit Charge(int64_t bytes) : budget_(thread_state().budget), bytes_(bytes) {
     if (bytes < 0 || bytes > kMaxBytes) throw_no_memory(bytes);
-    if (budget_ != nullptr) budget_->take(bytes);
+    if (budget_ != nullptr) budget_->reserve(bytes);
   }
   ~Charge() {
-    if (budget_ != nullptr) budget_->give(bytes_);
+    if (budget_ != nullptr) budget_->release(bytes_);
   }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
@@ -52,7 +52,7 @@ class Charge {
   int64_t bytes_;
 };
 
-// The address sanitizer watches the ends of the allocator's blocks alone.
+// The address sanitizer checks the ends of blocks from the allocator only.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMayMap = false;
 #else
@@ -66,7 +66,7 @@ void BlockDelete::operator()(std::byte* memory) const {
     std::free(memory);
   else
     munmap(memory, mapped);
-  if (budget != nullptr) budget->give(bytes);
+  if (budget != nullptr) budget->release(bytes);
 }
 
 Block allocate(int64_t bytes) {
@@ -76,7 +76,7 @@ Block allocate(int64_t bytes) {
   const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1, alignment));
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size));
   if (memory == nullptr) throw_no_memory(bytes);
-  if (huge) madvise(memory, size, MADV_HUGEPAGE);  // a wish: refusing it costs nothing
+  if (huge) madvise(memory, size, MADV_HUGEPAGE);  // a hint, which may be refused
   return charge.into(memory, 0);
 }
 
@@ -84,7 +84,7 @@ Block allocate_pages(int64_t bytes) {
   if (bytes < kOwnPages || bytes > kMaxBytes || !kMayMap) return allocate(bytes);
   Charge charge(bytes);
   const auto size = static_cast<size_t>(align_up(bytes, sysconf(_SC_PAGESIZE)));
-  const size_t more = wants_huge_pages(bytes) ? kHugePage : 0;  // to begin at a huge page
+  const size_t more = wants_huge_pages(bytes) ? kHugePage : 0;  // to start at a huge page
   void* mapping = mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) throw_no_memory(bytes);
   auto* memory = static_cast<std::byte*>(mapping);

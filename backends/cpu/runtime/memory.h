@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for tensors: owned blocks aligned to a cache line; large ones ask for huge pages, across which reading ahead
-// does not stop every 4 KiB.
+// Memory for tensors: owned blocks aligned to a cache line. Large ones use huge pages if possible, since hardware
+// prefetching stops at page boundaries.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,23 @@ inline int64_t align_up(int64_t bytes, int64_t alignment = kAlignment) {
 }
 
 struct BlockDelete {
-  size_t mapped = 0;         // bytes of a mapping of its own; 0: the allocator's
-  Budget* budget = nullptr;  // that `bytes` are given back to, or none
+  size_t mapped = 0;         // bytes of its own mapping; 0: it is from the allocator
+  Budget* budget = nullptr;  // that `bytes` are released to, or null
   int64_t bytes = 0;
   void operator()(std::byte* memory) const;
 };
 using Block = std::unique_ptr<std::byte, BlockDelete>;
 
-// For a run: the allocator has what was freed ready for the next one. Never null: an empty tensor has an address too.
-// Throws sdk::Error where the calling thread's budget (runtime/threads.h) or the machine has no such memory.
+// For runs: from the allocator, which reuses freed blocks. Never null: empty tensors have an address too. Throws
+// sdk::Error where the calling thread's budget (runtime/threads.h) or the machine has not enough memory.
 Block allocate(int64_t bytes);
 
-// For what stays (weights, arenas), and for what is needed once while compiling: large blocks have pages of their own,
-// which go back to the system when they are freed and leave no hole in the heap. As `allocate` otherwise.
+// For memory that stays (weights, arenas), and for temporary memory while compiling: large blocks have their own pages,
+// which are returned to the system when freed, without holes in the heap. Otherwise as `allocate`.
 Block allocate_pages(int64_t bytes);
 
-// For memory from elsewhere whose size follows from a model or from values, such as a vector's: throws sdk::Error where
-// so many elements of a size are more than the calling thread's budget has left.
+// For other memory whose size follows from a model or from values, such as a std::vector: throws sdk::Error if so many
+// elements exceed what is left of the calling thread's budget.
 void require_memory(int64_t count, int64_t element_bytes);
 
 }  // namespace backplane::cpu

@@ -17,8 +17,8 @@ class Operators;
 class Program;
 class Node {
  public:
-  // `operators`: where the node is looked up, for rows that look up others; may be null once the program is made.
-  // `program`: the one that is being made of the graph, or null while only asking about the node.
+  // `operators`: the table, for rows that look up other rows; may be null after compilation. `program`: the program
+  // that is being compiled, or null for coverage.
   Node(const bp_graph_t& graph, uint32_t index, const Operators* operators = nullptr, Program* program = nullptr)
       : graph_(&graph), index_(index), node_(bp_graph_node(&graph, index)), operators_(operators), program_(program) {}
 
@@ -53,11 +53,11 @@ class Node {
   std::vector<float> floats(std::string_view name) const;       // empty when absent
   std::vector<std::string> texts(std::string_view name) const;  // empty when absent
   const bp_attribute_t* find(std::string_view name) const;      // null when absent
-  // A graph that an attribute holds; null when absent. Its program, while the node's own is being made.
+  // A graph in an attribute; null when absent. Its program, while the program of the node is compiled.
   const bp_graph_t* graph_in(std::string_view name) const;
   const Body& body(std::string_view name) const;
 
-  // The same node as one that moves numbers about: its string tensors are of type INT64.
+  // The same node with INT64 in place of its string tensors.
   Node with_texts_as_numbers() const;
 
  private:

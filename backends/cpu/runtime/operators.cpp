@@ -13,7 +13,7 @@ auto key(const Row* row) {
   return std::tuple(row->op_type, row->domain, row->since_version);
 }
 
-// What the node's operands are other than tensors of numbers.
+// The kinds of the node's operands other than tensors of numbers.
 uint32_t needs_of(const Node& node) {
   uint32_t needs = 0;
   auto add = [&](const bp_type_t& type) {
@@ -43,12 +43,12 @@ Operators::Operators(Parts parts) : parts_(std::move(parts)) {
 const Row* Operators::find(const Node& node) const {
   const auto wanted = std::tuple(node.op_type(), node.domain(), node.since_version());
   const uint32_t needs = needs_of(node);
-  const Row* other = nullptr;  // takes more than the node has
+  const Row* other = nullptr;  // accepts kinds that the node does not have
   for (auto after = std::ranges::upper_bound(sorted_, wanted, {}, key); after != sorted_.begin(); --after) {
     const Row* row = *std::prev(after);
     if (!same_operator(*row, node)) break;
-    if ((row->takes & needs) != needs) continue;
-    if (row->takes == 0 || needs != 0) return row;
+    if ((row->operand_kinds & needs) != needs) continue;
+    if (row->operand_kinds == 0 || needs != 0) return row;
     if (other == nullptr) other = row;
   }
   return other;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime is given from above: the rows of all operators, and the passes that rewrite a program's calls.
+// The rows of all operators, and the passes that rewrite the calls of a program. The runtime gets them from the plugin.
 #pragma once
 
 #include <span>
@@ -21,8 +21,8 @@ class Operators {
     // The kernel of a node with 16-bit operands whose row computes in fp32.
     std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
     MakeReorder make_reorder = nullptr;
-    // In order; none of them runs in reference mode. The early ones see calls whose row says kFoldsLate before their
-    // known results are computed, the late ones after it.
+    // In order; not run in reference mode. Early passes run before calls of rows with kFoldsLate are folded, late ones
+    // after that.
     std::vector<Pass> early_passes, late_passes;
     std::vector<ImplementationNames> implementations;
   };
@@ -30,13 +30,13 @@ class Operators {
   Operators(const Operators&) = delete;
   Operators& operator=(const Operators&) = delete;
 
-  // The row for a node, or null. Where all operands are tensors of numbers, rows for these alone come first.
+  // The row for a node, or null. If all operands are tensors of numbers, rows that accept only these take precedence.
   const Row* find(const Node& node) const;
   // The oldest row of a node's operator, whatever its version, or null: distinguishes an unknown operator from an
   // unknown version.
   const Row* find_operator(const Node& node) const;
 
-  // The kernel of a node that the row accepted. `reference`: by the row itself, whatever the types.
+  // The kernel of a node that the row accepted. `reference`: always the row's own kernel, for 16-bit floats too.
   std::unique_ptr<Kernel> create(const Row& row, const Node& node, bool reference) const;
 
   std::span<const Row> rows() const { return parts_.rows; }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/threads.h"
 #include "runtime/tsan.h"
 
@@ -15,7 +15,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// More pieces than threads, so that a thread that was held up by another process does not hold up the loop.
+// More pieces than threads, so that a thread that was preempted does not delay the loop.
 constexpr int64_t kPiecesPerThread = 4;
 
 }  // namespace
@@ -23,13 +23,13 @@ constexpr int64_t kPiecesPerThread = 4;
 int thread_count() {
   const Threads* current = thread_state().threads;
   if (current != nullptr) return current->count();
-  // A worker that took a piece of an outer loop: nested loops stay in its arena. Other threads are not in any.
+  // A oneTBB worker with a piece of an outer loop: nested loops stay in its arena. Other threads are in no arena.
   bool worker = oneapi::tbb::this_task_arena::current_thread_index() != oneapi::tbb::task_arena::not_initialized;
   return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
 }
 
 int thread_index() {
-  if (const int place = Team::place(); place >= 0) return place;
+  if (const int index = Team::helper_thread_index(); index >= 0) return index;
   return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
 }
 
@@ -42,14 +42,14 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   const ThreadState state = thread_state();
   const Loop whole{count, pieces, body, self, state.budget, state.watch, grain};
   if (threads == 1 || pieces <= 1) return whole.run_part(0, count);
-  // A run that is alone has a team; more share oneTBB's workers, which are as many as the cores, however many ask.
-  // Where weights are packed, each loop counts as a run.
-  std::optional<Presence> packing;
+  // A run that is alone uses the team; several runs share oneTBB's workers, of which there are never more than cores.
+  // Outside of runs, when weights are packed, each loop counts as a run.
+  std::optional<ActiveRun> packing;
   Threads* current = state.threads;
-  if (current != nullptr && state.presence == nullptr) packing.emplace();
-  const Presence* presence = packing ? &*packing : state.presence;
-  const AsPresent present(presence);
-  if (current != nullptr && presence->alone()) {
+  if (current != nullptr && state.active_run == nullptr) packing.emplace();
+  const ActiveRun* active_run = packing ? &*packing : state.active_run;
+  const UseActiveRun use_run(active_run);
+  if (current != nullptr && active_run->alone()) {
     Team* team = current->team();
     if (team != nullptr && team->run(whole, thread_index())) return;
   }
@@ -64,10 +64,10 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  // A full arena has one of its own threads begin the loop.
+  // If the arena is full, one of its threads starts the loop.
   happens_before(&pieces);
-  // A piece that waits for its own loop takes no other piece of the outer one: that has the same place in scratch
-  // memory.
+  // Isolated: while a piece waits for its nested loop, its thread takes no other piece of the outer loop, which would
+  // use the same part of scratch memory.
   if (current != nullptr && !state.inside_arena)
     current->arena().execute(loop);
   else

@@ -8,8 +8,8 @@
 namespace backplane::cpu {
 
 // Runs body(begin, end) over [0, count) in pieces of at least `grain` on the backend's threads; the caller takes part.
-// Throws what a piece throws, and what the caller's watch does (runtime/watch.h), which is asked every millisecond or
-// so.
+// Rethrows exceptions of pieces, and those of the caller's watch (runtime/watch.h), which is checked about every
+// millisecond.
 void parallel(int64_t count, int64_t grain, const auto& body);
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self);
 void parallel(int64_t count, int64_t grain, const auto& body) {
@@ -21,7 +21,7 @@ void parallel(int64_t count, int64_t grain, const auto& body) {
 // How many threads `parallel` can use here, at least 1. Plans are made for PlanContext::threads.
 int thread_count();
 
-// The calling thread's place among them, below thread_count(): within one parallel loop no two threads have the same.
+// The calling thread's index, below thread_count(): different for all threads in a parallel loop.
 int thread_index();
 
 }  // namespace backplane::cpu

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/threads.h"
 
 namespace backplane::cpu {
@@ -18,9 +18,9 @@ namespace {
 TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, 1, INT64_MAX);
-  const Presence other, mine;  // two runs at once: oneTBB's workers instead of a team
+  const ActiveRun other, mine;  // two runs at once: oneTBB's workers instead of a team
   const UseThreads use(threads);
-  const AsPresent present(&mine);
+  const UseActiveRun use_run(&mine);
   std::array<std::atomic<int>, 64> inside{};
   std::atomic<int> overwritten = 0;
   for (int round = 0; round < 20; ++round) {

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // Thrown where folding takes longer than it may.
 struct TooLong {};
 
-// Ends the folding of a node when the allowance of time is used up, and with the watch that compiling is under.
+// Ends the folding of a node when the time allowance is used up, or when the watch of the compilation does.
 class FoldWatch final : public Watch {
  public:
   explicit FoldWatch(std::chrono::nanoseconds time) : outer_(thread_state().watch), end_(Clock::now() + time) {}
@@ -35,8 +35,7 @@ class FoldWatch final : public Watch {
   Clock::time_point end_;
 };
 
-// Does body(), which returns whether it did, within what is left of the allowance's time; false where that is too
-// short.
+// Returns body(), or false if the time left in the allowance is too short for it.
 template <class Body>
 bool within(FoldAllowance& allowance, const Body& body) {
   const auto begin = Clock::now();
@@ -75,7 +74,7 @@ std::string describe(const bp_node_t& node) {
 
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes) {
   for (int64_t extent : shape) {
-    if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output extent is " + std::to_string(extent));
+    if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output has the negative extent " + std::to_string(extent));
   }
   const int64_t bytes = countable(shape) ? bytes_of(dtype, shape.elements()) : INT64_MAX;
   if (bytes > max_bytes) {
@@ -132,11 +131,11 @@ void Planner::set_extents(uint32_t value, const Shape& shape) {
 
 void Planner::walk() {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i].folded && !plan(i)) later.push_back(i);
+    if (!calls_[i].folded && !plan(i)) deferred.push_back(i);
   }
 }
 
-// False: the call has to wait for a value.
+// False: the call needs a value that is not known yet.
 bool Planner::plan(uint32_t index) {
   const Call& call = calls_[index];
   return at_node(*call.node, [&] { return plan_at(index, call); });
@@ -152,17 +151,17 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   std::vector<Tensor> inputs = gather(call.inputs, values);
   Plan plan;
   if (call.costly_to_plan) return false;
-  // With all values known planning may be most of the work, as it is for Unique: it is a part of folding then.
+  // With all values known, planning may be most of the work, as for Unique: it then counts as folding.
   if (!inputs_known || !call.may_fold) {
-    plan = ask(call, inputs);
+    plan = plan_kernel(call, inputs);
   } else if (!within(allowance_, [&] {
-               plan = ask(call, inputs);
+               plan = plan_kernel(call, inputs);
                return true;
              })) {
     costly_to_plan.push_back(index);
     return false;
   }
-  if (plan.later) return false;
+  if (plan.deferred) return false;
   if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, plan.error);
 
   std::vector<Tensor> outputs = gather(call.outputs, values);
@@ -185,18 +184,18 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     plan = std::move(dense);
   }
   std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
-  plan.takes.resize(operands.size(), Format::kDense);
+  plan.input_formats.resize(operands.size(), Format::kDense);
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.takes[i], index);
+    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.input_formats[i], index);
   }
   if (plan.packed >= 0 && on_packed) on_packed(call.inputs[static_cast<size_t>(plan.packed)]);
-  if (plan.gives != Format::kDense) values[call.outputs[0]].format = plan.gives;
+  if (plan.output_format != Format::kDense) values[call.outputs[0]].format = plan.output_format;
   add_step(index, std::move(plan.step), operands, call.outputs);
   return true;
 }
 
-// The kernel's plan. Known inputs are aligned for it, but for those that it packs or reads as bytes.
-Plan Planner::ask(const Call& call, std::vector<Tensor>& inputs) {
+// The kernel's plan. Known inputs are aligned, except those that it packs or reads as bytes.
+Plan Planner::plan_kernel(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -223,7 +222,7 @@ void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<cons
   operands.insert(operands.end(), outputs.begin(), outputs.end());
 }
 
-// The value in a format: itself, or a copy that a step before `call` makes once.
+// The value in a format: itself, or a copy that a reorder step before `call` makes, once for all readers.
 uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   if (values[value].format == format) return value;
   twins_.resize(values.size(), BP_NONE);
@@ -250,7 +249,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
     swapped.emplace_back(value, twin);
   };
   for (uint32_t value : outputs) require(value, steps.empty() ? 0 : steps.back().call);
-  for (uint32_t index : later) {
+  for (uint32_t index : deferred) {
     for (uint32_t value : calls_[index].inputs) require(value, index);
   }
   if (swapped.empty()) return;
@@ -262,7 +261,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
   }
 }
 
-// The blocks of what is not folded in the end are released.
+// The blocks are released if the call is not folded after all.
 bool Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Call& call = calls_[index];
   const bool alias = step.alias() >= 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an island's nodes that turns kernels into steps. It keeps what is known of each value: its extents, and
-// its data where they are weights or could be computed ahead of the run (constant folding).
+// Walks over the nodes of an island and turns kernels into steps. Keeps what is known of each value: its extents, and
+// its data if it is a weight or was computed before the run (constant folding).
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace backplane::cpu {
 
-// What folding may still cost: the time that it takes, and the bytes of the results that are kept. What would cost more
-// is left to the run.
+// The remaining time for folding, and the remaining bytes for its results. Nodes that need more are computed in the
+// run.
 struct FoldAllowance {
   std::chrono::nanoseconds time;
   int64_t bytes;
@@ -21,7 +21,7 @@ struct FoldAllowance {
 
 class Planner {
  public:
-  // Starts from what the program knows of every value. `allowance` outlives the planner.
+  // Starts with what the program knows of every value. `allowance` outlives the planner.
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known, FoldAllowance& allowance);
 
@@ -35,10 +35,10 @@ class Planner {
     uint32_t input_count;
     uint32_t output_count;
   };
-  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `later`. Throws
+  // Plans all calls that are not folded yet. Those that it could neither plan nor fold end up in `deferred`. Throws
   // sdk::Error.
   void walk();
-  // After the walk: `outputs` and what `later` reads become dense under their own numbers.
+  // After the walk: `outputs` and what `deferred` reads become dense under their own numbers.
   void make_dense(std::span<const uint32_t> outputs);
 
   // Returns the data of a known value at an address that suits its type.
@@ -46,7 +46,7 @@ class Planner {
   // Called for values whose data no kernel will read again.
   std::function<void(uint32_t value)> on_packed;
 
-  // By value. Those beyond the graph's are copies of others in another format.
+  // By value. Values after those of the graph are copies of others in another format.
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: its extents are known
   std::vector<bool> known;     // by value: its data are known
@@ -55,15 +55,15 @@ class Planner {
   std::vector<uint32_t> folded;          // calls whose outputs became known
   std::vector<uint32_t> costly;          // calls that take too long to be folded
   std::vector<uint32_t> costly_to_plan;  // calls that, all inputs being known, take too long to be planned
-  std::vector<uint32_t> later;           // calls to be planned during the run, in order
+  std::vector<uint32_t> deferred;        // calls to be planned during the run, in order
   std::vector<Block> blocks;             // memory of the values that became known
-  bool transient = false;                // what becomes known does not last as long as the program
+  bool transient = false;                // values that become known do not live as long as the program
   int64_t block_bytes = 0;
 
  private:
   bool plan(uint32_t index);
   bool plan_at(uint32_t index, const Call& call);
-  Plan ask(const Call& call, std::vector<Tensor>& inputs);
+  Plan plan_kernel(const Call& call, std::vector<Tensor>& inputs);
   void add_step(uint32_t call, std::unique_ptr<Step> step, std::span<const uint32_t> inputs,
                 std::span<const uint32_t> outputs);
   uint32_t in_format(uint32_t value, Format format, uint32_t call);
@@ -75,7 +75,7 @@ class Planner {
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
 };
 
-// Whether the data do not lie where a type of this size may lie.
+// Whether the data are not aligned for their type.
 bool misaligned(const Tensor& tensor);
 
 // The node's inputs or outputs as tensors, absent ones included.

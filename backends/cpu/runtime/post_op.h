@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to a kernel's result before it is written, in place of nodes that followed (passes/fusion.cpp).
+// Operations that a kernel applies to its result before it is written, instead of the nodes after it
+// (passes/fusion.cpp).
 #pragma once
 
 #include <algorithm>
@@ -40,15 +41,15 @@ struct PostOp {
   Activation activation;
 };
 
-// Whether it is a mere addition.
+// Whether it only adds constants.
 inline bool shifts(const PostOp& op) {
   return op.kind == PostOp::kAffine && std::ranges::any_of(op.shift, [](float shift) { return shift != 0; }) &&
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
-// Whether a kernel that scales and shifts within its weights, and then adds and activates, can take `next` behind what
-// it has. Two additions that nodes ask for stay apart: their sum would be rounded where the nodes round nothing. (What
-// normalizations scale is rounded anyway.)
+// Whether a kernel that folds affine operations into its weights, and then adds and applies activations, can apply
+// `next` after those that it has. Additions of two nodes are not combined: the sum of the constants would be rounded,
+// which the nodes do not do. (Scaling by normalizations is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
   return next.kind == PostOp::kActivation || post_ops.empty() ||

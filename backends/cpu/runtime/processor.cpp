@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512"};
 
-// Keeps oneDNN to what is stated, unless its own limit is set.
+// Limits oneDNN to the stated instructions, unless its own limit is set.
 void limit_onednn(Instructions most) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return;
   if (most <= Instructions::kSse41) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
@@ -26,7 +26,7 @@ bool onednn_has(dnnl::cpu_isa wanted) {
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
 }
 
-// Those of the processor, within oneDNN's limit.
+// The instructions of the processor, within oneDNN's limit.
 Instructions present() {
 #if defined(__x86_64__)
   const bool has_fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -55,7 +55,7 @@ Processor describe(const ProcessorLimits& limits) {
   const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
   if (limits.most)
     most = *limits.most;
-  else if (variable != nullptr)  // which a backend has checked
+  else if (variable != nullptr)  // which the backend has validated
     most = instructions_named(variable).value_or(most);
   limit_onednn(most);
   Processor result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor that kernels are chosen and tuned for: the one that the process runs on, or less of it where the option
-// `instructions` states that. What depends on the processor follows from here; no kernel asks the processor itself.
+// The processor that kernels are chosen and tuned for: the one that the process runs on, or a lesser one if the option
+// `instructions` says so. Everything that depends on the processor is derived from this; no kernel queries the
+// processor itself.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Each includes those before it, but AVX-512 not the products of kAvx2Vnni: Processor::vnni has its own.
+// Each includes those before it, except that AVX-512 does not include the products of kAvx2Vnni: see Processor::vnni.
 enum class Instructions {
   kBaseline,
   kSse41,     // blocked layouts
@@ -27,8 +28,8 @@ struct Processor {
 
   bool has(Instructions wanted) const { return instructions >= wanted; }
   int64_t vector_floats() const { return vector_bytes / 4; }
-  // Multiply-adds of floats that a core does in that time at its nominal rate: two vectors a cycle at 4 GHz. Chunks of
-  // parallel loops are so long.
+  // fp32 multiply-adds of a core in that time at the nominal rate: two vectors a cycle at 4 GHz. For the length of
+  // chunks in parallel loops.
   int64_t multiply_adds(double microseconds) const {
     return static_cast<int64_t>(microseconds * 8000 * static_cast<double>(vector_floats()));
   }
@@ -37,7 +38,7 @@ struct Processor {
 const char* name_of(Instructions instructions);  // as the option names them
 std::optional<Instructions> instructions_named(std::string_view name);
 
-// What is stated of the processor.
+// Limits for the processor that kernels see.
 struct ProcessorLimits {
   std::optional<Instructions> most;
   int64_t l1_bytes = 0, l2_bytes = 0;  // 0: unknown

@@ -20,14 +20,14 @@ namespace {
 
 constexpr size_t kMaxSchedules = 64;
 
-// What folding may cost while compiling, and for each schedule. Results that follow from weights are mostly as large as
-// these, or larger by what a wider type takes.
+// The allowance for folding while compiling, and for each schedule. Results computed from weights are mostly as large
+// as these, or larger by the width of their type.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
 constexpr int64_t kFoldShare = 4;  // of the bytes that the device may hold
 
-// Ends compiling when it is cancelled.
+// Ends compilation when it is cancelled.
 class CompileWatch final : public Watch {
  public:
   CompileWatch(const sdk::Host& host, const bp_cancel_t* cancel) : host_(host), cancel_(cancel) {}
@@ -124,8 +124,8 @@ void Program::map_weights() {
       detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
                    "weight '" + name + "' cannot be read");
     }
-    // Weights are borrowed where they lie. Files guarantee no alignment, kernels need whole elements: odd addresses are
-    // copied. Matrices are left alone until a kernel wants them as they are: most pack them anyway.
+    // Weights are borrowed. In files they may be unaligned, but kernels need aligned elements: unaligned ones are
+    // copied. Matrices are copied only if a kernel uses them directly: most kernels pack them anyway.
     tensor.data = const_cast<void*>(data);
     const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;
     const bool is_odd = is_text ? reinterpret_cast<uintptr_t>(data) % sizeof(int64_t) != 0 : misaligned(tensor);
@@ -148,7 +148,7 @@ FoldAllowance Program::schedule_folding() const {
   return {kScheduleFoldTime, foldable_bytes_};
 }
 
-// In pieces whose pages the host may take back one by one: a large weight is not there twice.
+// In pieces, so that the host can release the pages of each: otherwise large weights would be in memory twice.
 Block Program::copy_weight(uint32_t value, int64_t bytes) const {
   constexpr int64_t kPiece = int64_t{16} << 20;
   Block copy = allocate_pages(bytes);
@@ -206,8 +206,8 @@ PlanContext Program::plan_context() const {
   return device_.plan_context();
 }
 
-// What early passes take as quantized values is never converted. The rest is, for a known weight is read in every run;
-// elements of less than eight bits would grow too much.
+// Weights that early passes use in quantized form are never dequantized. Others are, since weights are read in every
+// run, unless their elements have less than eight bits and would grow too much.
 void Program::fold_and_fuse() {
   const auto run = [&](std::span<const Pass> passes) {
     if (plan_context().reference) return;
@@ -226,7 +226,7 @@ void Program::fold_and_fuse() {
   run(device_.operators().late_passes());
 }
 
-// With no extents of inputs given, the walk computes exactly what follows from weights alone.
+// Without extents of inputs, the walk computes exactly what depends on weights only.
 void Program::fold_constants() {
   Planner planner(plan_context(), calls_, values_, known_, folding_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };
@@ -245,8 +245,9 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// How output extents come about. With numbers for all inputs the schedule is made at once and has the answer. Otherwise
-// one is made for sample extents: whether a node has to wait for a value depends on the graph, not on the numbers.
+// Determines when output extents become known (BP_SHAPES_*). With static input extents, the schedule shows it.
+// Otherwise a schedule for sample extents does: whether a node depends on a value follows from the graph, not from the
+// extents.
 uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
     std::vector<Shape> shapes;
@@ -305,7 +306,7 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// A cache of which some elements are written: no other call reads it, so that none sees it change.
+// A buffer that is updated in place: no other call may read it, as that would see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;
@@ -348,7 +349,8 @@ std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs)
     if (auto found = find()) return found;
   }
   UseThreads use(device_.threads());
-  auto made = std::make_shared<const Schedule>(*this, inputs);  // outside the lock: other extents need not wait
+  auto made =
+      std::make_shared<const Schedule>(*this, inputs);  // outside the lock, so that runs with other extents do not wait
   std::lock_guard lock(mutex_);
   if (auto found = find()) return found;
   cache_.push_front({{inputs.begin(), inputs.end()}, made});

@@ -20,7 +20,7 @@ class Program {
  public:
   // Throws sdk::Error. `what.graph` outlives the program.
   Program(Device& device, const bp_compile_t& what);
-  // A graph inside a node of `parent`, which outlives it. What is known there is known here.
+  // A graph inside a node of `parent`, which outlives it. Values that are known in the parent are known here too.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
 
@@ -31,13 +31,13 @@ class Program {
   // The inputs of the graph, then what it captures from the graph around it, which has those as `captures`.
   std::span<const uint32_t> inputs() const { return inputs_; }
   std::span<const uint32_t> captures() const { return captures_; }
-  // For each value of the graph its data type; with extents and data where they are the same in each run (weights and
-  // what follows from them alone: then `known`).
+  // For each value of the graph its data type; also its extents and data if they are the same in each run (`known`:
+  // weights and what is computed from them).
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
   uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
-  // Inputs that one node changes a part of to make an output: the two may share a buffer.
+  // Inputs of which a node updates a part to make an output: the two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
@@ -45,26 +45,26 @@ class Program {
   const bp_type_t& type_of(uint32_t value) const {
     return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
   }
-  // Whether extents agree with the numbers that a declared type has.
+  // Whether extents agree with the static extents of a declared type.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // Whether a declared type has all extents as numbers.
+  // Whether all extents of a declared type are static.
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 
-  // What folding for one schedule may cost.
+  // The allowance for folding in one schedule.
   FoldAllowance schedule_folding() const;
 
-  // Makes a body of one of the graph's sub-graphs; it lives as long as the program. For kernels under construction.
+  // Compiles one of the graph's sub-graphs; the body lives as long as the program. For constructors of kernels.
   const Body& add_body(uint32_t subgraph);
 
-  // The data of a known value where its type may lie: its own, or a copy that is made once. Thread-safe.
+  // The data of a known value, aligned for its type: its own, or a copy that is made once. Thread-safe.
   void* aligned(uint32_t value) const;
 
-  // A kernel has its own copy of this value: where it was the only reader, the host may take the pages back.
+  // A kernel has packed a copy of this value: if it is the only reader, the host may release the pages.
   void consumed(uint32_t value) const;
 
-  // The schedule for these extents, one shape per input; made when it is not in the cache. Thread-safe. Throws
+  // The schedule for these extents, one shape per input; created if it is not in the cache. Thread-safe. Throws
   // sdk::Error.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
 
@@ -83,7 +83,7 @@ class Program {
   const bp_graph_t& graph_;
   const bp_compile_t* what_ = nullptr;  // while compiling
   FoldAllowance folding_{};             // likewise
-  int64_t foldable_bytes_ = 0;          // that folded values may have, of the program and of each schedule
+  int64_t foldable_bytes_ = 0;          // limit for folded values of the program, and of each schedule
   std::vector<uint32_t> inputs_;
   std::vector<uint32_t> captures_;
   std::vector<std::unique_ptr<Body>> bodies_;

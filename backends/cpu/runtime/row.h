@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Why a node is refused, or that it is not.
+// The acceptance of a node, or the reason for its refusal.
 struct Verdict {
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
@@ -24,11 +24,11 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return {reason, std::move(detail)};
 }
 
-// What a row accepts other than tensors of numbers.
+// The kinds of operands that a row accepts in addition to tensors of numbers.
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
-// Facts that the runtime acts on.
+// Properties that the runtime uses.
 inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the extents of the inputs are
 inline constexpr uint32_t kFoldsLate =
     2;  // known results are computed only after the passes that look for this operator
@@ -51,12 +51,12 @@ struct Row {
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
   std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` accepted the node
-  uint32_t takes = 0;                                   // kTexts, kContainers
+  uint32_t operand_kinds = 0;                           // kTexts, kContainers
 
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: bits of the inputs of which the kernel may keep its own copy
   uint32_t facts = 0;    // kReadsExtentsOnly, …
-  // Operations for each element of output 0, a multiply-add being two; null: one.
+  // Operations for each element of output 0, where a multiply-add counts as two; null: one.
   double (*operations)(const Node& node) = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {

@@ -10,11 +10,11 @@ namespace backplane::cpu {
 
 namespace {
 
-// Memory that one or several values lie in, one after another (in place) or at once (alias).
+// A buffer of one or several values, one after another (in place) or at the same time (alias).
 struct Buffer {
   Location location;
   int64_t bytes = 0;
-  uint32_t pending = 0;      // reads that are still to come
+  uint32_t pending = 0;      // remaining reads
   size_t begin = 0;          // the first action that needs it
   size_t end = SIZE_MAX;     // the last one; SIZE_MAX: needed until the run ends
   uint32_t whole = BP_NONE;  // the buffer that it is a part of, from `offset` on
@@ -22,7 +22,7 @@ struct Buffer {
   bool parted = false;  // others are parts of it
 };
 
-// Decides which values share memory, by lifetime, and places every shared piece.
+// Decides by lifetime which values share memory, and assigns offsets.
 class Layout {
  public:
   Layout(const Program& program, Schedule& schedule) : program_(program), schedule_(schedule) {
@@ -57,7 +57,8 @@ class Layout {
     return {schedule_.operands.data() + step.first_operand + step.input_count, step.output_count};
   }
 
-  // Graph outputs and what calls planned during the run read count as reads that never come: their memory stays.
+  // Graph outputs, and values that deferred calls read, count as an additional read that never happens, so their memory
+  // is not reused.
   void count_reads(std::span<const Planner::Planned> steps) {
     auto count = [&](std::span<const uint32_t> values) {
       for (uint32_t value : values) {
@@ -65,7 +66,7 @@ class Layout {
       }
     };
     for (const Planner::Planned& planned : steps) count(inputs(planned));
-    for (uint32_t index : schedule_.later) count(call(index).inputs);
+    for (uint32_t index : schedule_.deferred) count(call(index).inputs);
     count({program_.graph().outputs, program_.graph().output_count});
   }
 
@@ -91,7 +92,7 @@ class Layout {
     bool no_run = true;
     if (int input = planned.step->alias(); input >= 0) {
       join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(input)]]);
-    } else if (planned.step->joins() && become_parts(node)) {
+    } else if (planned.step->concat_in_place() && become_parts(node)) {
       if (reads_[node.outputs[0]] == 0) buffers_[buffer_of_[node.outputs[0]]].end = action == 0 ? 0 : action - 1;
     } else {
       no_run = false;
@@ -107,8 +108,7 @@ class Layout {
         if (reads_[value] == 0) buffer.end = action;
       }
     }
-    // The reads of what needs no run happen at no action of their own: the action before it was the last that needed
-    // them.
+    // Calls that are not run have no action of their own: their reads count for the action before.
     size_t now = no_run && action != 0 ? action - 1 : action;
     for (uint32_t value : node.inputs) {
       if (value == BP_NONE) continue;
@@ -122,7 +122,7 @@ class Layout {
     buffers_[buffer].pending += reads_[node.outputs[0]];
   }
 
-  // The inputs become parts of the output's memory, if all of them can be moved and fill it.
+  // Makes the inputs parts of the output's memory, if all of them can be moved there and fill it.
   bool become_parts(const Operands& node) {
     const uint32_t output = node.outputs[0];
     if (output == BP_NONE || node.outputs.size() != 1) return false;
@@ -157,7 +157,7 @@ class Layout {
                        [&](uint32_t value) { return buffer_of_[value] == buffer; });
   }
 
-  // Parts lie where the whole lies.
+  // Parts are at offsets in the whole.
   Location location_of(uint32_t buffer) const {
     int64_t offset = 0;
     for (; buffers_[buffer].whole != BP_NONE; buffer = buffers_[buffer].whole) offset += buffers_[buffer].offset;
@@ -172,7 +172,7 @@ class Layout {
            buffer.whole == BP_NONE && !buffer.parted && buffer.bytes == bytes_at(node.outputs[0]);
   }
 
-  // A buffer that holds a graph output is the caller's memory from the start.
+  // A buffer of a graph output is in the caller's memory from the start.
   void place_outputs() {
     const bp_graph_t& graph = program_.graph();
     for (uint32_t o = 0; o < graph.output_count; ++o) {
@@ -185,7 +185,7 @@ class Layout {
 
   void place_arena() {
     Arena arena;
-    // A whole comes after its parts.
+    // A whole has a higher number than its parts.
     for (const Buffer& buffer : buffers_) {
       if (buffer.whole == BP_NONE) continue;
       Buffer& whole = buffers_[buffer.whole];
@@ -230,7 +230,7 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
   planner.aligned = [&](uint32_t value) { return program.aligned(value); };
   planner.on_packed = [&](uint32_t value) { program.consumed(value); };
   planner.walk();
-  for (uint32_t index : planner.later) {
+  for (uint32_t index : planner.deferred) {
     for (uint32_t value : program.calls()[index].inputs) {
       if (value != BP_NONE && misaligned(planner.values[value])) planner.values[value].data = program.aligned(value);
     }
@@ -239,17 +239,17 @@ Schedule::Schedule(const Program& program, std::span<const Shape> inputs) {
   operands = std::move(planner.operands);
   values = std::move(planner.values);
   shaped = std::move(planner.shaped);
-  later = std::move(planner.later);
+  deferred = std::move(planner.deferred);
   steps_ = std::move(planner.steps);
   blocks_ = std::move(planner.blocks);
   locations.resize(values.size());
-  later_uses.resize(values.size());
-  for (uint32_t index : later) {
+  deferred_uses.resize(values.size());
+  for (uint32_t index : deferred) {
     for (uint32_t value : program.calls()[index].inputs) {
-      if (value != BP_NONE) ++later_uses[value];
+      if (value != BP_NONE) ++deferred_uses[value];
     }
   }
-  for (uint32_t o = 0; o < program.graph().output_count; ++o) ++later_uses[program.graph().outputs[o]];
+  for (uint32_t o = 0; o < program.graph().output_count; ++o) ++deferred_uses[program.graph().outputs[o]];
   Layout(program, *this).build(steps_, planner.known);
 }
 

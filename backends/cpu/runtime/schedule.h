@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: the steps in the order they run, and where each value lies. Immutable, shared by
+// An island with concrete extents: the steps in their order, and the location of each value. Immutable, shared by
 // executors.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace backplane::cpu {
 
-// Where a value lies during a run.
+// The location of a value during a run.
 enum class Place : uint8_t {
-  kNowhere,  // no step makes it: its node is folded away, or planned during the run
+  kNowhere,  // no step computes it: its node was folded, or is planned during the run
   kKnown,    // in the tensor of `values`: a weight, or computed while planning
   kInput,    // in the program's input `index`
   kOutput,   // at `offset` of the memory given for graph output `index`
@@ -37,12 +37,12 @@ class Schedule {
   Schedule(const Program& program, std::span<const Shape> inputs);
 
   std::vector<Action> actions;
-  std::vector<uint32_t> operands;    // values, BP_NONE where omitted
-  std::vector<Location> locations;   // by value
-  std::vector<Tensor> values;        // by value: extents where known before the run, data where kKnown
-  std::vector<bool> shaped;          // by value
-  std::vector<uint32_t> later;       // calls to be planned during the run, in order
-  std::vector<uint32_t> later_uses;  // by value: how often those calls and the graph's outputs read it
+  std::vector<uint32_t> operands;       // values, BP_NONE where omitted
+  std::vector<Location> locations;      // by value
+  std::vector<Tensor> values;           // by value: extents where known before the run, data where kKnown
+  std::vector<bool> shaped;             // by value
+  std::vector<uint32_t> deferred;       // calls to be planned during the run, in order
+  std::vector<uint32_t> deferred_uses;  // by value: how often those calls and the graph's outputs read it
   int64_t arena_bytes = 0;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extents of a tensor: at most BP_MAX_RANK numbers. The few that tensors mostly have are kept inline, so that
-// planning allocates nothing for them. Products of extents are checked: none wraps.
+// planning allocates nothing for them. Products of extents are checked for overflow.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 
 namespace backplane::cpu {
 
-// A tensor has at most so many elements. Extents of one without elements have a product, zeros left out, of at most
-// kMaxExtents: strides and byte offsets computed from them stay in range.
+// The largest number of elements of a tensor. For empty tensors, the product of the extents other than 0 is at most
+// kMaxExtents, so that strides and byte offsets do not overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;
 inline constexpr int64_t kMaxExtents = int64_t{1} << 58;
 
-// The product of factors of which none is below 0. Throws sdk::Error where it is beyond 2^63.
+// The product of non-negative factors. Throws sdk::Error where it is beyond 2^63.
 int64_t product(std::span<const int64_t> factors);
 inline int64_t product(std::initializer_list<int64_t> factors) {
   return product(std::span<const int64_t>(factors.begin(), factors.size()));
@@ -81,12 +81,12 @@ class Shape {
 
   int rank_ = 0;
   std::array<int64_t, kNear> near_{};
-  std::unique_ptr<Far> far_;  // where there are more
+  std::unique_ptr<Far> far_;  // for larger ranks
 };
 
 // Whether a tensor can have these extents: none is below 0, and their products stay below the bounds above.
 bool countable(const Shape& shape);
-// Throws the sdk::Error for a shape that is not.
+// Throws the sdk::Error for a shape that it cannot have.
 [[noreturn]] void throw_uncountable(const Shape& shape);
 
 // "[2,3]".

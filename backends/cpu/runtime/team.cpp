@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -20,23 +20,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A caller that waits this long looks whether the helper runs at all. Moving it takes about as long.
+// A caller that has waited this long checks whether the helper runs at all. Moving it takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
-// A thread that runs has used its core when this is over.
+// The check: a running thread's CPU time grows within this time.
 constexpr std::chrono::microseconds kLook{4};
 
-// The longest rest, about a turn of the system's. The first is for threads of the system, which take a core for a
-// moment: each that follows within kForget lasts twice as long.
-constexpr std::chrono::nanoseconds kLongestRest = std::chrono::milliseconds(4);
-constexpr std::chrono::nanoseconds kFirstRest = std::chrono::microseconds(125);
+// Backing off: at first long enough for a thread of the system that takes a core for a moment, then twice as long each
+// time it happens again within kForget, at most about a time slice of the system's.
+constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4);
+constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
 
-// Parts of a piece under a watch take about this long.
+// The duration of the parts that a piece is cut into if there is a watch.
 constexpr std::chrono::milliseconds kPart{1};
 
-thread_local int helper_place = -1;
+thread_local int own_thread_index = -1;
 
-// About a quarter of a microsecond in which the other hardware thread of this core, if any, can work.
+// Pauses for about a quarter of a microsecond, to let the other hardware thread of this core work.
 void relax() {
   for (int i = 0; i < 16; ++i) {
 #if defined(__x86_64__)
@@ -47,7 +47,8 @@ void relax() {
   }
 }
 
-// That its first thread may use. A caller's own may be fewer: some are pinned to a core, and helpers inherit that.
+// The cores that the first thread of the process may use. The calling thread may be pinned to fewer, which helpers
+// would inherit.
 cpu_set_t cores_of_process() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -90,72 +91,73 @@ void Loop::run_part(int64_t begin, int64_t end) const {
 }
 
 Team::Team(int threads)
-    : seats_(helpers_for(threads, cores_of_process())),
+    : max_helpers_(helpers_for(threads, cores_of_process())),
       process_(getpid()),
-      helpers_(std::make_unique<Helper[]>(static_cast<size_t>(seats_))),
-      shares_(std::make_unique<Share[]>(static_cast<size_t>(seats_) + 1)) {}
+      helpers_(std::make_unique<Helper[]>(static_cast<size_t>(max_helpers_))),
+      shares_(std::make_unique<Share[]>(static_cast<size_t>(max_helpers_) + 1)) {}
 
 Team::~Team() {
-  if (getpid() != process_) {  // forked off: the threads are the parent's
-    for (int seat = 0; seat < started_; ++seat) helpers_[seat].thread.detach();
+  if (getpid() != process_) {  // in a forked child: the threads are the parent's
+    for (int index = 0; index < started_; ++index) helpers_[index].thread.detach();
     return;
   }
   stop_.store(true);
-  for (int seat = 0; seat < started_; ++seat) {
-    Helper& helper = helpers_[seat];
+  for (int index = 0; index < started_; ++index) {
+    Helper& helper = helpers_[index];
     helper.parked.store(0);
     helper.parked.notify_one();
     helper.thread.join();
   }
 }
 
-int Team::place() {
-  return helper_place;
+int Team::helper_thread_index() {
+  return own_thread_index;
 }
 
 void Team::start() {
-  begun_ = true;
-  // The application's handlers run on its own threads, but for those of what a thread itself did and of profilers.
+  is_started_ = true;
+  // Blocks signals, so that the application's handlers run on its own threads. Exceptions are those that a thread
+  // itself causes, and SIGPROF for profilers.
   sigset_t others, before;
   sigfillset(&others);
   for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
   pthread_sigmask(SIG_SETMASK, &others, &before);
   try {
-    for (; started_ < seats_; ++started_)
-      helpers_[started_].thread = std::thread([this, seat = started_] { help(seat); });
-  } catch (const std::system_error&) {  // no more threads: those that there are do it
+    for (; started_ < max_helpers_; ++started_)
+      helpers_[started_].thread = std::thread([this, index = started_] { helper_main(index); });
+  } catch (const std::system_error&) {  // the system has no more threads: continue with fewer
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  for (int seat = 0; seat < started_; ++seat)
-    pthread_getcpuclockid(helpers_[seat].thread.native_handle(), &helpers_[seat].clock);
+  for (int index = 0; index < started_; ++index)
+    pthread_getcpuclockid(helpers_[index].thread.native_handle(), &helpers_[index].clock);
 }
 
-bool Team::run(const Loop& loop, int place) {
+bool Team::run(const Loop& loop, int caller_index) {
   if (taken_.exchange(true, std::memory_order_acquire)) return false;
   struct Release {
     std::atomic<bool>& taken;
     ~Release() { taken.store(false, std::memory_order_release); }
   } release{taken_};
-  if (!begun_) start();
+  if (!is_started_) start();
   if (started_ == 0) return false;
 
   loop_ = loop;
-  place_ = place;
+  caller_index_ = caller_index;
   const int wanted = static_cast<int>(std::min<int64_t>(loop.pieces - 1, started_));
-  deal(loop.pieces, wanted + 1);
+  distribute(loop.pieces, wanted + 1);
   wanted_.store(wanted, std::memory_order_release);  // after the last round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
-  // Here and in `park`: either the helper sees the new round or we see that it is parked. In `take_part`: either it
+  // Here and in `park`: either the helper sees the new round or we see that it is parked. In `join_loop`: either it
   // sees the round closed or we see it inside.
   round_.fetch_add(1);
-  for (int seat = 0; seat < wanted; ++seat) {
-    Helper& helper = helpers_[seat];
+  for (int index = 0; index < wanted; ++index) {
+    Helper& helper = helpers_[index];
     if (helper.parked.load() != 0 && helper.parked.exchange(0) != 0) helper.parked.notify_one();
   }
   work(0);
   round_.fetch_add(1);
-  for (int seat = 0; seat < wanted; ++seat) wait_for(helpers_[seat]);
+  for (int index = 0; index < wanted; ++index) wait_for(helpers_[index]);
 
   if (failed_.load(std::memory_order_relaxed)) {
     failed_.store(false, std::memory_order_relaxed);
@@ -164,19 +166,19 @@ bool Team::run(const Loop& loop, int place) {
   return true;
 }
 
-void Team::deal(int64_t pieces, int threads) {
-  dealt_ = threads;
+void Team::distribute(int64_t pieces, int threads) {
+  share_count_ = threads;
   for (int i = 0; i < threads; ++i) {
     shares_[i].next.store(pieces * i / threads, std::memory_order_relaxed);
     shares_[i].end = pieces * (i + 1) / threads;
   }
 }
 
-// First the thread's own share, then what is left of the others'.
+// Runs the pieces of the thread's own share, then what is left of other shares.
 void Team::work(int share) {
   try {
-    for (int i = 0; i < dealt_; ++i) {
-      Share& from = shares_[(share + i) % dealt_];
+    for (int i = 0; i < share_count_; ++i) {
+      Share& from = shares_[(share + i) % share_count_];
       for (;;) {
         const int64_t piece = from.next.fetch_add(1, std::memory_order_relaxed);
         if (piece >= from.end) break;
@@ -184,7 +186,7 @@ void Team::work(int share) {
       }
     }
   } catch (...) {
-    for (int i = 0; i < dealt_; ++i) shares_[i].next.store(shares_[i].end, std::memory_order_relaxed);
+    for (int i = 0; i < share_count_; ++i) shares_[i].next.store(shares_[i].end, std::memory_order_relaxed);
     if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
   }
 }
@@ -203,45 +205,45 @@ void Team::wait_for(Helper& helper) {
     cpu_set_t ours;
     CPU_ZERO(&ours);
     CPU_SET(sched_getcpu(), &ours);
-    helper.guest.store(true);
+    helper.on_callers_core.store(true);
     if (pthread_setaffinity_np(helper.thread.native_handle(), sizeof ours, &ours) != 0) continue;
-    lent_.fetch_add(1, std::memory_order_relaxed);
+    migrations_.fetch_add(1, std::memory_order_relaxed);
     helper.inside.wait(1);
   }
 }
 
-void Team::help(int seat) {
-  Helper& me = helpers_[seat];
+void Team::helper_main(int index) {
+  Helper& me = helpers_[index];
   std::fesetenv(FE_DFL_ENV);
-  step_aside(me);
+  leave_callers_core(me);
   uint64_t seen = 0;
   auto idle_since = Clock::now();
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (me.guest.load(std::memory_order_relaxed)) step_aside(me);
+    if (me.on_callers_core.load(std::memory_order_relaxed)) leave_callers_core(me);
     const uint64_t round = round_.load(std::memory_order_acquire);
-    if (round % 2 == 1 && round != seen && seat < wanted_.load(std::memory_order_acquire)) {
-      take_part(me, seat, round);
+    if (round % 2 == 1 && round != seen && index < wanted_.load(std::memory_order_acquire)) {
+      join_loop(me, index, round);
       seen = round;
       idle_since = Clock::now();
       continue;
     }
     relax();
-    if (!Presence::crowded() && Clock::now() - idle_since < kStay) continue;
+    if (!ActiveRun::several() && Clock::now() - idle_since < kSpinTime) continue;
     park(me, round);
     idle_since = Clock::now();
   }
 }
 
-void Team::take_part(Helper& me, int seat, uint64_t round) {
+void Team::join_loop(Helper& me, int index, uint64_t round) {
   me.inside.store(1);
   if (round_.load() == round) {
-    helper_place = seat < place_ ? seat : seat + 1;
+    own_thread_index = index < caller_index_ ? index : index + 1;
     const WorkFor caller(loop_);
-    work(seat + 1);
+    work(index + 1);
   }
   me.inside.store(0);
-  if (me.guest.load()) me.inside.notify_one();
-  if (me.guest.load() || sched_getcpu() == core_.load(std::memory_order_relaxed)) step_aside(me);
+  if (me.on_callers_core.load()) me.inside.notify_one();
+  if (me.on_callers_core.load() || sched_getcpu() == core_.load(std::memory_order_relaxed)) leave_callers_core(me);
 }
 
 void Team::park(Helper& me, uint64_t round) {
@@ -250,21 +252,21 @@ void Team::park(Helper& me, uint64_t round) {
   me.parked.store(0, std::memory_order_relaxed);
 }
 
-void Team::step_aside(Helper& me) {
-  const bool was_guest = me.guest.exchange(false);
-  cpu_set_t others = cores_of_process();  // of now: who limits it does not expect us to widen it again
+void Team::leave_callers_core(Helper& me) {
+  const bool was_on_callers_core = me.on_callers_core.exchange(false);
+  cpu_set_t others = cores_of_process();  // read again: the limits of the process may have changed
   if (const int core = core_.load(std::memory_order_relaxed); core >= 0) CPU_CLR(core, &others);
   if (CPU_COUNT(&others) != 0) pthread_setaffinity_np(pthread_self(), sizeof others, &others);
-  if (was_guest) rest(me);
+  if (was_on_callers_core) back_off(me);
 }
 
-void Team::rest(Helper& me) {
-  me.rests = Clock::now() - me.rested < kForget ? me.rests + 1 : 0;
-  std::chrono::nanoseconds time = kFirstRest;
-  for (int i = 0; i < me.rests && time < kLongestRest; ++i) time *= 2;
-  std::this_thread::sleep_for(std::min({time, kLongestRest, time_on_core(CLOCK_THREAD_CPUTIME_ID) - me.worked}));
+void Team::back_off(Helper& me) {
+  me.backoffs = Clock::now() - me.last_backoff < kForget ? me.backoffs + 1 : 0;
+  std::chrono::nanoseconds time = kFirstBackoff;
+  for (int i = 0; i < me.backoffs && time < kLongestBackoff; ++i) time *= 2;
+  std::this_thread::sleep_for(std::min({time, kLongestBackoff, time_on_core(CLOCK_THREAD_CPUTIME_ID) - me.worked}));
   me.worked = time_on_core(CLOCK_THREAD_CPUTIME_ID);
-  me.rested = Clock::now();
+  me.last_backoff = Clock::now();
 }
 
 }  // namespace backplane::cpu

@@ -26,9 +26,9 @@ struct Body {
   static void call(void* self, int64_t begin, int64_t end) { static_cast<Body*>(self)->f(begin, end); }
 };
 
-bool run(Team& team, int64_t count, int64_t pieces, std::function<void(int64_t, int64_t)> f, int place = 0) {
+bool run(Team& team, int64_t count, int64_t pieces, std::function<void(int64_t, int64_t)> f, int caller_index = 0) {
   Body body{std::move(f)};
-  return team.run({count, pieces, &Body::call, &body}, place);
+  return team.run({count, pieces, &Body::call, &body}, caller_index);
 }
 
 double seconds_of_process() {
@@ -65,20 +65,20 @@ TEST_F(TeamTest, HelpersHavePlacesOfTheirOwn) {
   Team team(2);
   for (int mine : {0, 1}) {
     std::mutex mutex;
-    std::set<int> places;
+    std::set<int> indices;
     const auto end = Clock::now() + std::chrono::seconds(20);
-    while (places.size() < 2 && Clock::now() < end)
+    while (indices.size() < 2 && Clock::now() < end)
       ASSERT_TRUE(run(
           team, 8, 8,
           [&](int64_t, int64_t) {
             std::this_thread::sleep_for(milliseconds(1));
             std::scoped_lock lock(mutex);
-            places.insert(Team::place() < 0 ? mine : Team::place());
+            indices.insert(Team::helper_thread_index() < 0 ? mine : Team::helper_thread_index());
           },
           mine));
-    EXPECT_EQ(places, (std::set<int>{0, 1}));
+    EXPECT_EQ(indices, (std::set<int>{0, 1}));
   }
-  EXPECT_EQ(Team::place(), -1);
+  EXPECT_EQ(Team::helper_thread_index(), -1);
 }
 
 TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
@@ -137,7 +137,7 @@ TEST_F(TeamTest, WakesAfterSleep) {
     std::this_thread::sleep_for(milliseconds(2));
     ASSERT_TRUE(run(team, 8, 8, [&](int64_t, int64_t) {
       std::this_thread::sleep_for(milliseconds(1));
-      if (loop > 0 && Team::place() >= 0) ++helped;
+      if (loop > 0 && Team::helper_thread_index() >= 0) ++helped;
     }));
   }
   EXPECT_GT(helped, 0);
@@ -160,7 +160,7 @@ TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
   {
     Team team(2);
     const auto end = Clock::now() + std::chrono::seconds(20);
-    while (team.lent() == 0 && Clock::now() < end) {
+    while (team.migrations() == 0 && Clock::now() < end) {
       std::atomic<int> ran = 0;
       ASSERT_TRUE(run(team, 8, 8, [&](int64_t, int64_t) {
         const auto until = Clock::now() + std::chrono::microseconds(300);
@@ -170,7 +170,7 @@ TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
       }));
       ASSERT_EQ(ran, 8);
     }
-    EXPECT_GT(team.lent(), 0u);
+    EXPECT_GT(team.migrations(), 0u);
   }
   stop = true;
   for (auto& other : others) other.join();

@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// Host memory, dense and row-major unless the kernel asked for another format. `data` is null where the value is not
-// known (while planning), and where an optional input or output is absent: then dtype is BP_DTYPE_UNDEFINED.
+// Host memory, dense and row-major unless the kernel asked for another format. `data` is null if the value is not known
+// (while planning), and for absent optional inputs and outputs, whose dtype is BP_DTYPE_UNDEFINED.
 struct Tensor {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   Shape shape;
@@ -26,10 +26,10 @@ struct Tensor {
 };
 
 // Bytes of `elements` elements of a type; sub-byte types are packed. 0 for strings and unknown types. Throws sdk::Error
-// where they are beyond what an address can count.
+// if that overflows.
 int64_t bytes_of(bp_dtype_t dtype, int64_t elements);
 
-// Fills the channels of a blocked tensor beyond its last one with zeros.
+// Zeroes the padding channels of a blocked tensor.
 void clear_padding(const Tensor& tensor);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calling thread works with and for.
+// The device, run and limits that the calling thread works for.
 #pragma once
 
 #include <utility>
@@ -7,16 +7,16 @@
 namespace backplane::cpu {
 
 class Budget;
-class Presence;
+class ActiveRun;
 class Threads;
 class Watch;
 
 struct ThreadState {
-  Threads* threads = nullptr;          // or none
-  bool inside_arena = false;           // of `threads`
-  const Presence* presence = nullptr;  // of the run that it began and is in, or none
-  Budget* budget = nullptr;            // that its allocations are charged to, or none
-  const Watch* watch = nullptr;        // that may end its work, or none
+  Threads* threads = nullptr;             // or none
+  bool inside_arena = false;              // of `threads`
+  const ActiveRun* active_run = nullptr;  // of the run that it began and is in, or none
+  Budget* budget = nullptr;               // that its allocations are charged to, or none
+  const Watch* watch = nullptr;           // that may end its work, or none
 };
 
 inline ThreadState& thread_state() {

@@ -5,21 +5,21 @@
 
 #include <atomic>
 
-#include "runtime/presence.h"
+#include "runtime/active_run.h"
 #include "runtime/tsan.h"
 
 namespace backplane::cpu {
 
 namespace {
 
-// Sanitizers refuse the way in which oneTBB opens its library for NUMA nodes.
+// oneTBB opens its NUMA library in a way that sanitizers do not support.
 #if defined(__SANITIZE_ADDRESS__) || defined(BACKPLANE_TSAN)
 constexpr bool kMayBind = false;
 #else
 constexpr bool kMayBind = true;
 #endif
 
-// Binds each new arena to the next NUMA node, so that its memory is near; an arena with more threads than the node has
+// Binds each new arena to the next NUMA node, so that its memory is local; an arena with more threads than the node has
 // cores is not bound.
 oneapi::tbb::task_arena::constraints near_memory(int count) {
   static std::atomic<size_t> arenas = 0;
@@ -53,12 +53,12 @@ UseThreads::~UseThreads() {
 }
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
-  const Presence here;
+  const ActiveRun active_run;
   happens_before(&self);
   threads.arena().execute([&] {
     happens_after(&self);
     UseThreads use(threads, true);
-    const AsPresent present(&here);
+    const UseActiveRun use_run(&active_run);
     body(self);
     happens_before(&self);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads, and a team
-// for a run that is alone. What they allocate is charged to the device's budget.
+// for a run that is alone. Their allocations are charged to the device's budget.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -29,7 +29,8 @@ class Threads {
   int count_;
   Budget budget_;
   oneapi::tbb::task_arena arena_;
-  std::optional<Team> team_;  // not where the arena is bound to a node of many: only its threads are
+  std::optional<Team>
+      team_;  // absent on machines with several NUMA nodes: only threads of the arena are bound to a node
 };
 
 // While it lives, `parallel` on this thread uses these threads, and allocations count against their budget; without one
@@ -45,20 +46,20 @@ class UseThreads {
   ThreadState before_;
 };
 
-// While it lives, the calling thread works for this presence.
-class AsPresent {
+// While it lives, the calling thread works for this run.
+class UseActiveRun {
  public:
-  explicit AsPresent(const Presence* presence) : before_(std::exchange(thread_state().presence, presence)) {}
-  ~AsPresent() { thread_state().presence = before_; }
-  AsPresent(const AsPresent&) = delete;
-  AsPresent& operator=(const AsPresent&) = delete;
+  explicit UseActiveRun(const ActiveRun* active_run) : before_(std::exchange(thread_state().active_run, active_run)) {}
+  ~UseActiveRun() { thread_state().active_run = before_; }
+  UseActiveRun(const UseActiveRun&) = delete;
+  UseActiveRun& operator=(const UseActiveRun&) = delete;
 
  private:
-  const Presence* before_;
+  const ActiveRun* before_;
 };
 
 // Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena
-// each time, and callers beyond the number of threads wait. What f throws reaches the caller.
+// each time, and callers beyond the number of threads wait. Exceptions of f are rethrown to the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the thread sanitizer what oneTBB, which is not instrumented, orders: spawn before body before join. For files
-// that are themselves left out of the checks, which define BACKPLANE_TSAN; nothing in other builds.
+// Announces to the thread sanitizer the order that oneTBB, which is not instrumented, enforces: spawn before body
+// before join. For files that are themselves not instrumented, which define BACKPLANE_TSAN. Does nothing in other
+// builds.
 #pragma once
 
 #ifdef BACKPLANE_TSAN

@@ -35,13 +35,13 @@ Value texts_of(const Shape& shape, std::span<const Text> texts) {
   return Value::of({BP_DTYPE_STRING, shape, data}, std::move(memory));
 }
 
-// A part of a result: `extent` positions along the joined axis.
+// A part of a result: `extent` positions along the concatenated axis.
 struct Part {
   const Tensor* tensor;
   int64_t extent;
 };
 
-// Writes the parts one after another along an axis with `inner` elements behind each position.
+// Writes the parts one after another along an axis with `inner` elements at each position.
 Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64_t inner) {
   bp_dtype_t dtype = parts[0].tensor->dtype;
   if (!countable(shape)) throw_uncountable(shape);
@@ -168,15 +168,15 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
     std::memcpy(out + to * width, in + from * width, static_cast<size_t>(count * width));
     return;
   }
-  // The rest of the last byte is written too, as zeros: what lies behind is copied later or nothing.
+  // The rest of the last byte is zeroed, since elements are copied in order: those in it follow, or there are none.
   int64_t bits = 8 / per_byte;
   auto mask = static_cast<uint8_t>((1 << bits) - 1);
   for (int64_t i = 0; i < count; ++i) {
     int64_t s = from + i, t = to + i;
-    auto code = static_cast<uint8_t>(in[s / per_byte] >> (s % per_byte * bits) & mask);
+    auto element = static_cast<uint8_t>(in[s / per_byte] >> (s % per_byte * bits) & mask);
     auto shift = t % per_byte * bits;
     uint8_t before = shift == 0 ? uint8_t{0} : out[t / per_byte];
-    out[t / per_byte] = static_cast<uint8_t>(before | code << shift);
+    out[t / per_byte] = static_cast<uint8_t>(before | element << shift);
   }
 }
 
@@ -228,7 +228,7 @@ Value slice(const Value& value, int axis, int64_t begin, int64_t end) {
     }
     return make_texts(shape, texts);
   }
-  // Whole rows of whole bytes are where they are.
+  // No copy for whole rows of whole bytes.
   if (outer == 1 && packed(source.dtype) == 0) {
     Tensor part{source.dtype, shape, source.as<std::byte>() + begin * inner * bytes_of(source.dtype, 1)};
     return Value::of(part, value.holder);

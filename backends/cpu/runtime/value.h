@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What flows between nodes that are run as a whole (value_kernel.h): a tensor with its owner, or a container.
+// The operands of nodes with a ValueKernel (value_kernel.h): a tensor with its owner, or a container.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace backplane::cpu {
 
 struct Elements;
 
-// Cheap to copy: data are shared, and never written once they are in a value.
+// Cheap to copy: data are shared, and immutable once they are in a value.
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*, 0: absent
   Tensor tensor;      // of tensors
-  // What keeps the tensor's data alive. Null: they are borrowed (a weight, a graph's input, the arena of an
-  // executor) and stay valid until the run ends.
+  // Owns the tensor's data. Null: they are borrowed (a weight, a graph's input, the arena of an executor) and stay
+  // valid until the run ends.
   std::shared_ptr<const void> holder;
   std::shared_ptr<Elements> elements;  // of containers, never null there
 
@@ -36,12 +36,12 @@ struct Elements {
   std::vector<std::string> keys;  // maps: text, or the 8 bytes of an int64
 };
 
-// The elements for changing them: those of `value` if no other value shares them, else a copy.
+// The elements, to be modified: those of `value` if no other value shares them, else a copy.
 Elements& own_elements(Value& value);
 // The same value with data of its own, fit for a container.
 Value own(Value value);
 
-// The same value where an optional of it is declared, or what an optional has where no optional is.
+// Wraps the value in an optional if `kind` is that of optionals, or unwraps it if it is one and `kind` is not.
 Value as_kind(Value value, uint32_t kind);
 
 // Bytes of a tensor, texts included.
@@ -69,19 +69,19 @@ class Texts {
 Value make_texts(const Shape& shape, std::span<const std::string_view> texts);
 Value make_texts(const Shape& shape, std::span<const std::string> texts);
 
-// What is wrong with the offsets of a string tensor that lies in `capacity` bytes, or an empty text.
+// Checks the offsets of a string tensor of `capacity` bytes; returns an error text, or an empty one.
 std::string check_texts(const Tensor& tensor, uint64_t capacity);
 
 // Copies `count` elements of a type from position `from` of one tensor to position `to` of another. Not for texts.
 void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* target, int64_t to, int64_t count);
 
-// Tensors along an axis: `axis` itself grows (concatenate), or a new one is made there (stack). The parts agree in type
-// and in all other extents, and there is at least one. Throws sdk::Error where they do not agree.
+// Joins tensors along an existing axis (concatenate) or a new one (stack). The parts agree in type and in all other
+// extents, and there is at least one. Throws sdk::Error where they do not agree.
 Value concatenate(std::span<const Value> parts, int axis);
 Value stack(std::span<const Value> parts, int axis);
 // Positions [begin, end) along an axis.
 Value slice(const Value& value, int axis, int64_t begin, int64_t end);
-// The same elements under other extents.
+// The same elements with other extents.
 Value reshaped(Value value, const Shape& shape);
 
 }  // namespace backplane::cpu

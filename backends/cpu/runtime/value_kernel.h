@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are run as a whole when their turn comes, because their operands are texts or containers, or because they
-// run graphs.
+// Kernels without planning, for nodes with strings or containers as operands and for those that run graphs.
 #pragma once
 
 #include "backplane/sdk/host.hpp"
@@ -9,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// What a run brings along for all that happens in it.
+// The context of a run.
 struct RunContext {
   const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
@@ -20,7 +19,7 @@ struct RunContext {
   bool watched() const { return cancel != nullptr || deadline != 0; }
   // Throws sdk::Error where the run was cancelled or its deadline has passed.
   void check() const;
-  // When a span begins, or 0 where no trace is taken; and its end.
+  // The start time of a span, or 0 without a trace; and its end.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
 };
@@ -37,9 +36,9 @@ class RunWatch final : public Watch {
 
 class ValueKernel : public Kernel {
  public:
-  Plan plan(const PlanContext&, std::span<const Tensor>) const final { return later(); }
-  // `inputs` are the node's, then what its graphs capture, body by body; they are the call's own and may be moved from.
-  // Wanted outputs are set, the others may be. Thread-safe. A failure is a text; those of bodies are thrown.
+  Plan plan(const PlanContext&, std::span<const Tensor>) const final { return deferred(); }
+  // `inputs` are the node's, then the captured values of its graphs; they may be moved from. Sets all outputs that are
+  // wanted. Thread-safe. Returns a text if it fails; errors in bodies are thrown.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
                                          const RunContext& context) const = 0;
 };

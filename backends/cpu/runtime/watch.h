@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long work is ended before it is done: a run that is cancelled or past its deadline, a constant that takes too
-// long to fold. Work asks every few milliseconds: `parallel` by itself, long loops elsewhere through a Pace.
+// Ends work early: runs that are cancelled or past their deadline, constants that take too long to fold. It is checked
+// every few milliseconds: by `parallel`, and in other long loops by a Pace.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch() = default;
-  // Throws where the work has to end. [any thread]
+  // Throws if the work has to end. [any thread]
   virtual void check() const = 0;
 };
 
-// A loop's count of the work that it does between two checks. Cheap enough for each row of a tensor, not for each
+// Counts the work of a loop between two checks. Cheap enough to be called for each row of a tensor, not for each
 // element.
 class Pace {
  public:
   Pace() : watch_(thread_state().watch) {}
-  // `work`: about so many multiply-adds. Throws where the thread's watch does.
+  // `work`: about so many multiply-adds. Throws if the thread's watch does.
   void spend(int64_t work) {
     left_ -= work;
     if (left_ < 0) pause();

@@ -15,7 +15,7 @@
 namespace backplane::cpu::testing {
 
 class GraphBuilder;
-// A graph is the body of a control-flow node; its builder lives as long as the outer one's graph is used.
+// A graph is the body of a control-flow node; its builder must outlive the use of the outer graph.
 using AttributeValue =
     std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*>;
 using Attributes = std::map<std::string, AttributeValue>;
@@ -26,7 +26,7 @@ class GraphBuilder {
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype);  // of unknown rank
   GraphBuilder& output(const std::string& name);
-  // In a body: the value of that name of the graph around it, which has declared it.
+  // In a body: a value of the outer graph, which has declared it.
   GraphBuilder& capture(const std::string& name, GraphBuilder& outer);
   // Declares a value as a sequence of tensors.
   GraphBuilder& sequence(const std::string& name, bp_dtype_t dtype);

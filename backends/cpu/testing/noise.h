@@ -9,7 +9,7 @@ namespace backplane::cpu::testing {
 
 using Extents = std::vector<int64_t>;
 
-// Numbers between -1 and 1 that look like none in particular.
+// Pseudo-random numbers between -1 and 1.
 inline std::vector<float> noise(int64_t count, uint32_t seed) {
   std::vector<float> data(static_cast<size_t>(count));
   for (float& x : data) {

@@ -41,9 +41,9 @@ struct Outputs {
   const bp_graph_t* graph;
   std::vector<HostTensor>* tensors;
 
-  // Memory is poisoned: what a kernel does not write shows.
-  static bp_status_t give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
-                          bp_tensor_t* out_tensor) {
+  // Memory is poisoned, so that elements that a kernel does not write are noticed.
+  static bp_status_t provide(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+                             bp_tensor_t* out_tensor) {
     auto& outputs = *static_cast<Outputs*>(self);
     uint32_t o = slot - BP_SLOT_OUTPUT;
     HostTensor& tensor = (*outputs.tensors)[o];
@@ -185,7 +185,7 @@ Outcome Compiled::run(std::vector<HostTensor> inputs, uint64_t deadline) {
   bp_run_t run{};
   run.size = sizeof(run);
   run.self = &outputs;
-  run.output = Outputs::give;
+  run.output = Outputs::provide;
   run.deadline = deadline;
   if (result.status == BP_OK) result.status = api.run(instance, &run, &error.error);
   api.destroy(instance);

@@ -30,7 +30,7 @@ Functions open_driver() {
   return all;
 }
 
-// Errors after which the context does nothing any more.
+// Errors after which the context is unusable.
 bool loses_device(CUresult status) {
   switch (status) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:

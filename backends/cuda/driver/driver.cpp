@@ -58,14 +58,14 @@ gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t) co
 }
 
 std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
-  constexpr uint64_t kLeast = uint64_t{1} << 16;  // smaller copies are staged by the driver
+  constexpr uint64_t kLeast = uint64_t{1} << 16;  // for smaller copies the driver uses its own pinned memory
   if (bytes < kLeast) return nullptr;
   const std::lock_guard lock(pinned_mutex_);
   std::erase_if(pinned_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const void>& known = pinned_[{address, bytes}];
   if (auto pinned = known.lock()) return pinned;
   const Current current(*context_);
-  // Memory that the framework has pinned is as good as it is.
+  // The framework may have pinned the memory already.
   if (cuda().cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE) != CUDA_SUCCESS) return nullptr;
   std::shared_ptr<const void> pinned(address, [context = context_](const void* pinned) {
     static_cast<void>(sdk::caught([&] {

@@ -36,7 +36,7 @@ class Driver final : public gpu::Driver {
   FoundDevice device_;
   SharedContext context_;
   std::shared_ptr<Words> words_;
-  std::shared_ptr<const Event> clock_;  // what device times are counted from
+  std::shared_ptr<const Event> clock_;  // the origin of device times
   // Host memory that is pinned, by address and size: bindings of the same memory share it.
   mutable std::mutex pinned_mutex_;
   mutable std::map<std::pair<void*, uint64_t>, std::weak_ptr<const void>> pinned_;

@@ -308,7 +308,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   reports_->changed.notify_all();
 }
 
-// Ends come in the order in which the stream reaches them, so one thread may wait for one after the other.
+// Events end in the order of the stream, so one thread can wait for them one after the other.
 void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
   for (;;) {
     Reports::Entry entry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nvrtc_check FOLDER ARCH…: compiles the kernels that a run on the stand-in left in FOLDER (testing/standin/nvrtc.cpp)
-// with the real NVRTC, which needs no GPU, and prints what the machine code takes. Exit status: 0 if each compiles to
-// machine code without a warning, 77 where there is no NVRTC or no kernel.
+// with the real NVRTC, which needs no GPU, and prints the registers and memory that the machine code uses. Exit status:
+// 0 if each compiles to machine code without a warning, 77 where there is no NVRTC or no kernel.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -53,7 +53,7 @@ int greatest(const std::string& log, const char* pattern) {
 void compile(const Source& source, const std::string& arch, Totals& totals) {
   std::string log, binary;
   const auto failure = backplane::sdk::caught([&] {
-    // Kernels share a text, and each leaves some of it unused.
+    // Kernels share source text, of which each uses only a part.
     const std::string options = source.options + " --ptxas-options=-v --diag-suppress=177,550";
     binary = backplane::cuda::compile(source.text, options, arch, &log);
   });

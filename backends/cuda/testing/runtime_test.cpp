@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend in the loader over the stand-in for a GPU: results, what stays behind, and calls that fail.
+// The backend in the loader over the stand-in for a GPU: results, leaked objects, and calls that fail.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -92,8 +92,8 @@ TEST_F(Runtime, ManyRunsOnFourThreads) {
   EXPECT_EQ(objects(), before);
 }
 
-// Each call fails once, in turn, until a whole run finds nothing that fails: no run crashes, each error has its code,
-// and no object stays behind.
+// Each call fails once, in turn, until a run completes without a failure: no run crashes, each error has the right
+// code, and no object leaks.
 TEST_F(Runtime, EveryCallMayFail) {
   const Environment env = Runtime::env();
   bound(env, "cuda").run();

@@ -26,7 +26,7 @@ Constant Device::share(const std::string& key, Buffer buffer) {
   const std::lock_guard lock(mutex_);
   std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const DeviceMemory>& known = constants_[key];
-  Constant constant = known.lock();  // another program was as fast
+  Constant constant = known.lock();  // another thread was faster
   if (constant == nullptr) known = constant = std::move(buffer);
   return constant;
 }

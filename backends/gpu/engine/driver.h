@@ -102,7 +102,7 @@ class CommandQueue {
   virtual Mapped map(const Span& range, uint64_t bytes, uint32_t access, bool blocking, std::string_view what);
   virtual Event unmap(const DeviceMemory& memory, void* pointer, std::string_view what);
 
-  // An event that ends when everything now in the queue has ended.
+  // An event that completes when everything now in the queue has ended.
   virtual Event mark() = 0;
   // Later commands start when these events have ended.
   virtual void wait(std::span<const Event> events) = 0;

@@ -48,7 +48,7 @@ class Writer {
   const std::vector<int64_t>& numbers() const { return numbers_; }
   const std::string& parameters() const { return parameters_; }
 
-  // Where view k is at the work item's place.
+  // The offset in view k at the coordinates of the work item.
   std::string place(size_t k) {
     std::string at;
     for (size_t d = 0; d < walk_.extents.size(); ++d) {
@@ -61,7 +61,7 @@ class Writer {
     return at.empty() ? "0" : at;
   }
 
-  // c0, c1, … of the work item; returns from those beyond the extents.
+  // The coordinates c0, c1, … of the work item; items beyond the extents return.
   std::string coordinates() const {
     const size_t rank = walk_.extents.size();
     std::string code = "  const int c0 = (int)get_global_id(0);\n";
@@ -118,7 +118,7 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   const std::vector<int64_t>& extents = writer.walked().extents;
   int64_t outer = 1;
   for (size_t d = 2; d < extents.size(); ++d) outer *= extents[d];
-  // Transposed reads want square groups: neighbours in the other direction share cache lines.
+  // For transposed reads square groups are best: neighbours in the other direction share cache lines.
   const bool across =
       std::ranges::any_of(writer.walked().strides, [](const auto& s) { return s[0] != 0 && s[0] != 1; });
   launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel for a chain of formulas.
+// Generates one kernel for a chain of formulas.
 #pragma once
 
 #include "engine/planner.h"

@@ -50,8 +50,8 @@ void Instance::extents(const sdk::Slots& slots) {
 }
 
 void Instance::prepare() {
-  // In a stream, what comes before has to end where a plan follows from the bytes of an input, and where memory is new:
-  // the host maps it.
+  // In a stream, earlier work has to end if a plan depends on the bytes of an input, or if memory is new, because the
+  // host maps it.
   bool is_alone = run_queue_ == queue_;
   const auto finish = [&] {
     if (!is_alone) run_queue_->finish("stream before a run");
@@ -88,7 +88,7 @@ bool Instance::binds_host_memory() const {
 void Instance::replan(const ReadInput& read) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  shapes_changed_ = true;  // until all of it has worked
+  shapes_changed_ = true;  // until all of this has succeeded
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();
     create_kernels(*plan);

@@ -48,7 +48,7 @@ class Instance final : public sdk::Instance {
   };
 
   // ---- plan and bindings (instance.cpp) ----
-  void prepare();                  // for the run that is to start
+  void prepare();                  // before a run
   bool binds_host_memory() const;  // whether a new binding is in host memory
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;

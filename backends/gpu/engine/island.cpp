@@ -70,7 +70,7 @@ void Island::prepare(Plan& plan) const {
     if (needed[i]) plan.constant_bytes += plan.storages[i].bytes, resolve(plan, i);
   }
   for (uint32_t i = 0; i < plan.storages.size(); ++i) {
-    if (!needed[i]) plan.storages[i].constant.reset();  // was read while others were made
+    if (!needed[i]) plan.storages[i].constant.reset();  // only used to compute other constants
   }
   std::erase_if(plan.launches, [](const Launch& launch) { return launch.once; });
   pack(plan, gpu_device_.caps().alignment);

@@ -53,7 +53,7 @@ TEST(Pack, TensorsThatLiveAtOnceDoNotOverlap) {
   }
 }
 
-// What runs when the plan is prepared writes constants, not the arena.
+// Launches that run once, when the plan is prepared, write constants, which are not in the arena.
 TEST(Pack, LaunchesThatRunOnceTakeNoMemory) {
   PlanBuilder s;
   const uint32_t w = s.storage(Place::kConstant), k = s.storage(Place::kConstant), x = s.storage(Place::kInput),

@@ -146,7 +146,7 @@ void Instance::launch(size_t end) {
   }
 }
 
-// What comes after the kernels.
+// Enqueues the commands after the kernels.
 void Instance::finish_work() {
   for (uint32_t i = 0; i < inputs_.size(); ++i)
     work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, work_->ended);

@@ -40,7 +40,7 @@ std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
 
 namespace {
 
-// What the first of them failed with, by the id of its run.
+// The first failure among them, with the id of its run.
 std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
   std::optional<sdk::Error> first;
   for (const auto& flight : flights) {
@@ -89,7 +89,7 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
-    // A framework may wait by its own means and never call `wait`.
+    // The framework may wait by other means and never call `wait`.
     constexpr size_t kKept = 64;
     if (unreported_.size() >= kKept)
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });

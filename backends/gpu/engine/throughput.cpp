@@ -14,7 +14,7 @@ namespace backplane::gpu {
 namespace {
 
 constexpr size_t kChains = 16;  // of kernels/throughput.cl
-constexpr int kRepeats = 8;     // the best one counts: what disturbs a measurement makes it slower
+constexpr int kRepeats = 8;     // the best one counts, as disturbances only make a measurement slower
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // of one call of arithmetic
 constexpr double kSlowSeconds = 50e-3;   // a slow or simulated device is measured only once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does in a second, measured once and kept on disk: estimates for placement are made of it.
+// The throughput of a device, measured once and stored on disk: the basis of estimates for placement.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct DeviceCaps;
 struct Throughput {
   double flops;           // fp32, a second
   double bandwidth;       // bytes a second, read and written
-  double launch_seconds;  // of a kernel among others
+  double launch_seconds;  // of a kernel in a sequence of kernels
 };
 
 // The measurement of an earlier process for this device and driver.

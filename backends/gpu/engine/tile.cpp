@@ -10,7 +10,7 @@
 namespace backplane::gpu {
 namespace {
 
-// Sums that fit into vector registers next to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// The number of sums that fit into vector registers next to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
 // Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
@@ -100,7 +100,7 @@ Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype) {
   if (tile.depth != 0) return tile;  // the kernel checks its edges
   tile.rows = below(tile.rows, m);
   tile.vector = below(tile.vector, n);
-  // Few rows leave registers for more columns.
+  // With few rows there are registers for more columns.
   tile.columns = below(std::min<int64_t>(8, caps.tile.rows * caps.tile.columns / tile.rows), n / tile.vector);
   return tile;
 }

@@ -35,11 +35,11 @@ struct Tile {
   Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
 };
 
-// What the tuner chooses from, and the order in which it would without measuring: the first that fits.
+// The candidates of the tuner, in the order of preference without measurements: the first that fits.
 std::span<const Tile> tiles(uint32_t device_kind);
 // Whether every device allows it, or this one does: its local memory and the items of a group.
 bool fits(const DeviceCaps& caps, const Tile& tile);
-// All tiles that the device can run, those meant for other kinds of device too: what the option `tile` accepts.
+// All tiles that the device can run, including those for other kinds of device: the values of the option `tile`.
 std::vector<Tile> tiles_that_fit(const DeviceCaps& caps);
 // The tile that a text names; nothing where it names none of the above.
 std::optional<Tile> tile_named(std::string_view text);

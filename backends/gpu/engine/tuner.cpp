@@ -22,7 +22,7 @@ KernelSource source_of(const Tile& tile) {
   return {"gemm", "gemm", "-DTYPE=f32 -DBIAS=0" + tile.macros(), {}};
 }
 
-// Times products in tiles.
+// Measures products with tiles.
 class Products {
  public:
   explicit Products(Device& device)
@@ -108,7 +108,7 @@ double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
       for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);
       queue->finish("tuning");
     });
-    if (failure) return INFINITY;  // more than the device allows
+    if (failure) return INFINITY;  // it exceeds the limits of the device
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (i != 0) best = std::min(best, time.count());
   }

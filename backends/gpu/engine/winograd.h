@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels/winograd.cl is cut for a device, and what decides whether it is faster than a product with the windows as
-// columns.
+// The parameters of kernels/winograd.cl for a device, and the throughput that decides whether it is faster than a
+// product with the windows as columns.
 #pragma once
 
 #include "engine/tile.h"
@@ -27,8 +27,8 @@ struct WinogradThroughput {
   double flops = 0;     // of products in the device's tile, a second
   double elements = 0;  // that the transforms write and read, a second
 };
-// Measured with the device's tile, once for a device and driver: kept on disk. kNever where the device is too slow to
-// be asked.
+// Measured with the device's tile, once for a device and driver: kept on disk. kNever if the device is too slow to
+// measure.
 WinogradThroughput winograd_throughput(Device& device);
 
 }  // namespace backplane::gpu

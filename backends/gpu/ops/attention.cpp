@@ -12,7 +12,7 @@ namespace {
 
 enum Slot : uint32_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
 
-// A tensor as [batch, heads, length, size]: so it is, or [batch, length, heads * size].
+// A tensor viewed as [batch, heads, length, size]; it may have this shape, or [batch, length, heads * size].
 struct Heads {
   Tensor tensor;
   int64_t batch, heads, length, size;
@@ -30,7 +30,7 @@ Heads heads_of(const Tensor& x, int64_t heads) {
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// What was and what is new, one after the other; into output `slot` where it is wanted.
+// Concatenates the past and the new elements; in output `slot` if the node has it.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);
@@ -182,7 +182,8 @@ Verdict supports_attention(const Node& node) {
   if (static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)))
     return sdk::no(BP_REASON_OTHER, "past_key and past_value come together or not at all");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode));
+  if (mode < 0 || mode > 3)
+    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
   return accept();
 }
 

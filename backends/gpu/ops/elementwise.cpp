@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are a formula: each output element follows from the input elements at its place. $0, $1 are the
+// Operators that are a formula: each output element depends on the input elements at its position. $0, $1 are the
 // inputs, $T is the type of arithmetic. Formulas are code of the kernels' dialect over scalars; chains of them become
 // one kernel.
 #include <cctype>
@@ -170,7 +170,7 @@ void emit_gelu(Emit& e, std::string_view) {
   e.elementwise("($T)0.5f * $0 * (1 + " + erf_of(e, "$0 * ($T)0.7071067811865476") + ")");
 }
 
-// Slopes broadcast to the input, never the reverse.
+// The slope broadcasts to the input, never the reverse.
 Verdict supports_prelu(const Node& node) {
   if (node.input(1).rank() > node.input(0).rank()) return sdk::no(BP_REASON_SHAPE, "the slope has the higher rank");
   return same_types(node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen, placed and ordered by indices: Gather*, Scatter*, OneHot, TopK.
+// Elements read, written or sorted by index: Gather*, Scatter*, OneHot, TopK.
 #include <algorithm>
 
 #include "ops/rows.h"
@@ -151,7 +151,7 @@ std::string join_of(const Node& node) {
   return {};
 }
 
-// Output 0 with the input's elements, to be changed.
+// Output 0 with a copy of the input's elements, to be updated.
 Tensor copy_of_input(Emit& e) {
   const Tensor x = e.input(0), y = e.output(0, x.shape);
   e.move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});
@@ -257,7 +257,7 @@ Verdict supports_one_hot(const Node& node) {
 }
 
 // Each element is compared with all others of its row.
-constexpr int64_t kMostCompared = 16384;
+constexpr int64_t kMaxCompared = 16384;
 
 void emit_top_k(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
@@ -285,11 +285,13 @@ void emit_top_k(Emit& e, std::string_view) {
 Verdict supports_top_k(const Node& node) {
   if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
   const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
-  if (axis < -rank || axis >= rank) return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis));
+  if (axis < -rank || axis >= rank)
+    return sdk::no(BP_REASON_ATTRIBUTE,
+                   "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
-  if (n < 0 || n > kMostCompared)
+  if (n < 0 || n > kMaxCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
-                                        std::to_string(kMostCompared) + " are ordered");
+                                        std::to_string(kMaxCompared) + " are ordered");
   return known_on_host(node, 1);
 }
 

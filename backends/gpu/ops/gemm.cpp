@@ -7,8 +7,8 @@
 namespace backplane::gpu {
 namespace {
 
-// B in panels as wide as a tile, each with its lines one after the other: lines that lie far apart cost a page each,
-// and those whose distance is a power of two share few places of the caches. Empty where that is not worth a copy.
+// B in panels as wide as a tile, so that the lines of a panel are contiguous: otherwise each line is in another page,
+// and lines that are a power of two apart evict each other from the caches. Empty if that is not worth a copy.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;
@@ -23,11 +23,11 @@ Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
 struct Columns {
   int64_t lines, line;     // how many, and how long each
   int64_t lines_of_slice;  // of the windows' outermost dimension
-  bool gaps;               // walks over places between y's lines too
+  bool gaps;               // also computes positions between the lines of y
   int64_t count() const { return lines * line; }
 };
 
-// All places from the first window to the last, those between y's lines too.
+// All positions from the first window to the last, including those between the lines of y.
 Columns flattened(const Product& p) {
   if (p.window == nullptr) return {1, p.n, 1, false};
   const Spatial out = p.window->out, places = p.window->places();
@@ -152,7 +152,7 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
     p.m *= p.batch;
     p.batch = 1;
   }
-  // A batch that is repeated whole needs no copy; others are laid out.
+  // A batch that is repeated as a whole needs no copy; other broadcasts are materialised.
   const auto spread = [&](Tensor& x, const Shape& own, int64_t rows, int64_t columns) {
     const bool whole =
         elements(own) == 1 || (own.size() <= batch.size() && std::equal(own.rbegin(), own.rend(), batch.rbegin()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from extents and a few numbers: Shape, Size, ConstantOfShape, Range, EyeLike, Trilu, Dropout; and moves
-// that are views: Tile, DepthToSpace, SpaceToDepth, BitCast.
+// Operators whose results depend on extents and a few numbers: Shape, Size, ConstantOfShape, Range, EyeLike, Trilu,
+// Dropout; and moves that are views: Tile, DepthToSpace, SpaceToDepth, BitCast.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace backplane::gpu {
 namespace {
 
-// One element everywhere.
+// Fills the output with one element.
 View everywhere(const Tensor& scalar, const Shape& shape) {
   return {scalar, std::vector<int64_t>(shape.size()), 0};
 }
@@ -49,7 +49,7 @@ void emit_constant_of_shape(Emit& e, std::string_view) {
   if (const bp_weight_t* value = value_of(e.node); value != nullptr && value->bytes == bytes.size())
     std::copy_n(static_cast<const std::byte*>(value->data), bytes.size(), bytes.begin());
   if (std::ranges::any_of(shape, [](int64_t n) { return n < 0; }))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "the shape is " + to_string(shape));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the shape " + to_string(shape) + " has a negative extent");
   e.moved(0, shape, everywhere(e.table(dtype, {}, bytes), shape));
 }
 
@@ -137,7 +137,7 @@ Verdict supports_trilu(const Node& node) {
   return expect(node).rank(0, 2).input_dtype(1, one(BP_DTYPE_INT64));
 }
 
-// As in inference: nothing is dropped.
+// As in inference: no element is dropped.
 void emit_dropout(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   if (e.has_output(1)) {
@@ -177,7 +177,8 @@ void emit_tile(Emit& e, std::string_view) {
   Shape shape, split;
   std::vector<int64_t> strides;
   for (size_t i = 0; i < x.rank(); ++i) {
-    if (repeats.at(i) < 0) throw sdk::Error(BP_INVALID_ARGUMENT, "repeats are " + to_string(repeats));
+    if (repeats.at(i) < 0)
+      throw sdk::Error(BP_INVALID_ARGUMENT, "repeats " + to_string(repeats) + " must not be negative");
     shape.push_back(x.shape[i] * repeats[i]);
     split.insert(split.end(), {repeats[i], x.shape[i]});
     strides.insert(strides.end(), {0, dense[i]});

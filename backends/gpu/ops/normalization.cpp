@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: a factor and a term for each channel. Normalisations of rows, softmax.
+// BatchNormalization: a factor and a summand for each channel. Normalisations of rows, softmax.
 #include <algorithm>
 #include <bit>
 
@@ -43,8 +43,8 @@ Verdict supports_batch_normalization(const Node& node) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// What the kernel normalize_rows does: rows of n neighbours, with a factor for each element of them, or with the
-// factors of channels from `row % period * (n / span)` on, one for `span` neighbours.
+// The arguments of the kernel normalize_rows, for rows of n neighbours with a factor for each element, or with factors
+// of channels from `row % period * (n / span)` on, one for `span` neighbours.
 struct Normalization {
   Rows rows;
   int64_t period = 1, span = 0;  // span 0: a factor for each element

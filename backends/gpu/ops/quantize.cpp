@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised operators: QuantizeLinear and DequantizeLinear as formulas; products and convolutions of 8-bit numbers in
-// int32, after their zero points are taken off.
+// int32, after subtracting the zero points.
 #include "ops/conv.h"
 #include "ops/gemm.h"
 #include "ops/rows.h"
@@ -24,7 +24,7 @@ std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::
 
 // ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------
 
-// The input as [.., blocks, block, ..] where scales are of blocks, and strides of scales along it.
+// The input viewed as [.., blocks, block, ..] for scales of blocks, and the strides of the scales in this view.
 struct Grid {
   Shape shape;
   std::vector<int64_t> strides;
@@ -108,7 +108,7 @@ Verdict supports_dynamic(const Node& node) {
 
 // ---- products and convolutions -------------------------------------------------------------------------------------
 
-// A vector along dimension `dimension` of a tensor, or one number for all of it, or what broadcasts.
+// A vector along dimension `dimension` of a tensor, a single number, or a tensor that broadcasts.
 View along(const Tensor& x, const Shape& shape, size_t dimension) {
   View view{x, std::vector<int64_t>(shape.size()), 0};
   if (x.count() == 1) return view;

@@ -53,7 +53,8 @@ Reduction reduction_of(Emit& e) {
   return r;
 }
 
-// As kernels write it, of values of type C(TYPE): what an element contributes, how two join, the result.
+// Expressions for the kernel, for values of type C(TYPE): the contribution of an element, the combination of two, the
+// result.
 struct Formula {
   std::string_view name, first, map, join, finish;
 };

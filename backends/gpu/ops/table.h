@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operators. One table answers coverage and gates the compiler.
+// All operators. Coverage and compilation use the same table.
 #pragma once
 
 #include "ops/row.h"
@@ -28,7 +28,7 @@ std::span<const Row> attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
 
-// All of them.
+// The table of all rows.
 const Table& table();
 
 }  // namespace backplane::gpu

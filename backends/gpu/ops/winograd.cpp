@@ -28,7 +28,7 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
   return u;
 }
 
-// The cost of an m × n product, including what tiles compute twice or beyond the edges.
+// The cost of an m × n product, including elements that tiles compute twice or beyond the edges.
 double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
   const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };

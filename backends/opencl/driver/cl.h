@@ -54,7 +54,7 @@ using ClProgram = Handle<cl_program, clRetainProgram, clReleaseProgram>;
 using ClKernel = Handle<cl_kernel, clRetainKernel, clReleaseKernel>;
 using ClEvent = Handle<cl_event, clRetainEvent, clReleaseEvent>;
 
-// What a device reports of itself; the zero value where it does not know the question.
+// A property that a device reports; zero if it does not support the query.
 template <class T>
 T device_number(cl_device_id device, cl_device_info what) {
   T value{};

@@ -179,7 +179,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   struct Ending {
     std::function<void(const sdk::Error*)> end;
     ClEvent marker;
-    std::atomic<bool> settled{false};  // `end` was called, or never will be
+    std::atomic<bool> ended{false};  // `end` was called, or never will be
   };
   const auto ending = std::make_shared<Ending>();
   ending->end = std::move(end);
@@ -188,7 +188,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   const auto on_end = [](cl_event, cl_int status, void* self) {
     const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
     Ending& ending = **held;
-    if (ending.settled.exchange(true)) return;
+    if (ending.ended.exchange(true)) return;
     ending.marker = {};  // before the end is reported
     if (status == CL_COMPLETE) return ending.end(nullptr);
     const sdk::Error failure = error_of(status, "run");
@@ -200,7 +200,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   // After the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that has
   // ended.
   const cl_int status = clFlush(queue_.get());
-  if (status != CL_SUCCESS && !ending->settled.exchange(true)) check(status, "flush");
+  if (status != CL_SUCCESS && !ending->ended.exchange(true)) check(status, "flush");
 }
 
 void CommandQueue::flush() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of islands on one device makes no more trips through the host than one island does.
+// A chain of islands on one device does not transfer more through the host than a single island.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
@@ -15,7 +15,7 @@ struct Trips {
 
 class ChainTest : public OpenCl {
  protected:
-  // Of one run of `nodes` times Neg, each an island of its own.
+  // Counts for one run of `nodes` Negs, each in an island of its own.
   static Trips trips_of(const Environment& env, int nodes) {
     Graph graph;
     uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});

@@ -87,7 +87,7 @@ void* find(const char* function) {
   return found;
 }
 
-// An object of OpenCL was made, or was not.
+// Counts an OpenCL object if it was created.
 template <class Object>
 Object made(Object object, std::atomic<int64_t>& count) {
   if (object != nullptr) ++count;
@@ -299,7 +299,7 @@ cl_event clCreateUserEvent(cl_context context, cl_int* status) {
   return made(real(context, status), cl_layer().events);
 }
 
-// The end of the work is what fails where "the end" is asked to.
+// Reports that the work failed if "the end" is to fail.
 cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)(cl_event, cl_int, void*), void* user) {
   REAL(clSetEventCallback);
   FAIL_IF_ASKED(clSetEventCallback);

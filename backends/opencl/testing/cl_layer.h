@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL that the backend meets in a test: the real one, with its objects counted and chosen calls made to fail.
-// The functions are defined in the test program, where the dynamic linker looks before it looks in the ICD loader.
+// OpenCL as the backend sees it in tests: the real one, with objects counted and selected calls made to fail. The
+// functions are defined in the test program, where the dynamic linker looks before it looks in the ICD loader.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -33,7 +33,7 @@ class ClLayer {
   std::atomic<uint64_t> copies{0};        // reads, writes and copies of buffers
   std::atomic<uint64_t> copied_bytes{0};  // by them
   std::atomic<uint64_t> imports{0};       // buffers over host memory
-  std::atomic<uint64_t> callbacks{0};     // asked of events
+  std::atomic<uint64_t> callbacks{0};     // registered for events
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
@@ -43,9 +43,9 @@ class ClLayer {
   // The calls of `function` fail with `status`, after `good` successful ones, until `clear_failures`. "the end" is not
   // a function: work that was started is reported to have ended so.
   void fail(std::string function, cl_int status, uint64_t good = 0);
-  // Programs made from source get this in front.
+  // Text that is prepended to programs made from source.
   void prepend_to_sources(std::string with);
-  // What devices report as their driver's version.
+  // The driver version that devices report.
   void set_driver_version(std::string version);
   // Ends all of the above.
   void clear_failures();

@@ -19,7 +19,7 @@ class Fault : public OpenCl {
 };
 
 TEST_F(Fault, AKernelThatDoesNotCompileComesWithItsLog) {
-  const CacheFolder folder;  // nothing is found built
+  const CacheFolder folder;  // without cached kernels
   const Environment env = opencl();
   const Model model = small_model();
   cl_layer().prepend_to_sources("#error these words come from the compiler\n");
@@ -63,7 +63,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
       const Error error = failure([&] { bound(env).run(); });
       cl_layer().clear_failures();
       refused = cl_layer().refused != refused_so_far;
-      // A run whose work has ended before its flush fails has ended well.
+      // A run whose work has completed before a flush fails has succeeded.
       const bool may_be_well = !refused || function == std::string("clFlush");
       if (error.status() != BP_OK || !may_be_well) {
         EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
@@ -75,7 +75,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
   }
 }
 
-// Whether it is gone when a run begins or when its work should have ended.
+// The device is lost when a run begins, or when its work should have ended.
 TEST_F(Fault, ALostDeviceIsReportedAsLost) {
   const Environment env = opencl();
   for (const char* where : {"clEnqueueNDRangeKernel", "clEnqueueMarkerWithWaitList", "the end"}) {

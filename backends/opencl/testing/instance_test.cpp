@@ -28,7 +28,7 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// What a run of the small model returns on the CPU backend.
+// The results of the small model on the CPU backend.
 std::vector<float> expected(const Environment& env, int64_t rows, int seed) {
   SessionOptions how;
   how.devices = {"cpu"};
@@ -38,7 +38,8 @@ std::vector<float> expected(const Environment& env, int64_t rows, int seed) {
   return exec.output(0u).values<float>();
 }
 
-// Runs of one program in `exec`: new memory each time, three extents in turn. Bits are those of the first time.
+// Runs of one program in `exec`: new memory each time, three extents in turn. Results are bitwise those of the first
+// time.
 void run_often(Exec exec, int count, const std::vector<std::vector<float>>& right) {
   for (int i = 0; i < count; ++i) {
     const size_t which = static_cast<size_t>(i) % right.size();
@@ -63,7 +64,7 @@ TEST_F(InstanceTest, ManyRunsOnManyThreadsLeakNothing) {
       right.push_back(exec.output(0u).values<float>());
       EXPECT_THAT(right.back(), ::testing::Pointwise(::testing::FloatNear(1e-6f), expected(env, 1 + which * 3, which)));
     }
-    // Two threads share a program; the second round begins with what the first one left.
+    // Two threads share a program; the second round starts with the state that the first one left.
     const auto round = [&](int count) {
       std::vector<std::thread> threads;
       for (int t = 0; t < kThreadCount; ++t)

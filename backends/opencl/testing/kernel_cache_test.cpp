@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels between starts. A start is an environment: a process of its own would read the same files.
+// Kernels are cached from start to start. A new environment stands for a start, as a new process would read the same
+// files.
 #include <gmock/gmock.h>
 
 #include <fstream>

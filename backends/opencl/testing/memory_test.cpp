@@ -26,7 +26,7 @@ bp_space_t space_of(const Environment& env, uint32_t index) {
   return space;
 }
 
-// The space of cl_mem: the last.
+// The space of cl_mem is the last one.
 uint32_t own_space(const Environment& env) {
   return device_of(env).space_count - 1;
 }
@@ -151,7 +151,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     const uint32_t space = own_space(env);
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
-    // A context is the device's own: a buffer of it says which.
+    // The device's own context is that of one of its buffers.
     const Buffer any = device_buffer(env, 16);
     const bp_external_t exported = env.export_memory(any, BP_EXTERNAL_CL_MEM);
     EXPECT_EQ(exported.bytes, 16u);
@@ -212,7 +212,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
     EXPECT_EQ(cl_layer().copies - copies, expected_copies);
     copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -7));
-    // Host memory in its place, and back again.
+    // Host memory instead, then the cl_mem again.
     exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 8)));
     exec.run();
     copy(env, y.abi(), host_buffer(back));

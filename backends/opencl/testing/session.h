@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the backend share: environments with it and the CPU backend, a folder for caches, small models.
+// Common to the tests of the backend: environments with it and the CPU backend, a folder for caches, small models.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline SessionOptions only_opencl() {
   return how;
 }
 
-// Where the processes of tests keep what they cache, anew for each object.
+// An empty cache folder for the processes of a test.
 class CacheFolder {
  public:
   CacheFolder() {
@@ -51,7 +51,7 @@ class CacheFolder {
       setenv(kVariable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
-  // Those of kernels: an entry has the source in it. What is measured of a device has entries too.
+  // The cache entries of kernels, which contain the source. Measurements of a device have entries too.
   std::vector<std::filesystem::path> kernels() const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) {
@@ -71,7 +71,7 @@ class CacheFolder {
 using gpu::testing::small_input;
 using gpu::testing::small_model;
 
-// Tests of a machine without an OpenCL device are skipped, and say so.
+// Skips tests on machines without an OpenCL device.
 class OpenCl : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on when the call has returned: what they wait for, what they signal, streams. The plugin is called
-// through its tables, without the loader.
+// Runs that continue after the call has returned: the points that they wait for and signal, and streams. The plugin is
+// called through its tables, without the loader.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ uint64_t in(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>((std::chrono::steady_clock::now().time_since_epoch() + time).count());
 }
 
-// What the host offers: its semaphores.
+// The host's semaphores.
 bp_host_t test_host() {
   bp_host_t host{};
   host.size = sizeof host;
@@ -82,7 +82,7 @@ class SyncTest : public OpenCl {
     for (auto& instance : instances) ok(slots->instance->create(program_, nullptr, &instance, error()));
   }
   void TearDown() override {
-    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // its work may signal until then
+    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // its work may signal semaphores until then
     for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
     for (auto*& instance : instances) {
       if (instance != nullptr) slots->instance->destroy(instance);
@@ -244,7 +244,8 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   Ended third, of_host;
   ok(start(0, &third, {bp_native_point(last, 0, 1)}, {}));
   EXPECT_EQ(third.status(), BP_DEPENDENCY_FAILED);
-  // Host points do, and where it is known before the run is started, the call returns it and reports nothing.
+  // Host points carry failures; if one is known before the run is started, the call returns it and `done` is not
+  // called.
   const Semaphore failed;
   failed.fail(1, BP_INTERNAL, "the step before");
   EXPECT_EQ(start(0, &of_host, {failed.at(1)}, {}), BP_DEPENDENCY_FAILED);
@@ -396,7 +397,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   clSetUserEventStatus(gate, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);
   clReleaseEvent(gate);
-  // What cannot be a stream is refused.
+  // Handles that cannot be streams are refused.
   const cl_command_queue out_of_order =
       clCreateCommandQueue(context(), id, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status);
   ASSERT_EQ(status, CL_SUCCESS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forgets 64 bytes with each run.
+// Leaks 64 bytes in each run.
 #include <cstdlib>
 
 #include "testing/wrapper.h"

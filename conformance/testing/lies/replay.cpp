@@ -15,7 +15,7 @@ std::string bytes_of(const Bound& bound) {
   return {bound.bytes(), bound.tensor.buffer.bytes};
 }
 
-// What was asked: everything that a device sees of a run.
+// A request: everything that a device sees of a run.
 uint64_t question(const Run& run) {
   std::string text = run.op;
   for (const Bound& input : run.inputs) text += bytes_of(input);

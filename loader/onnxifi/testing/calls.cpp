@@ -41,7 +41,7 @@ Calls::~Calls() {
 }
 
 onnxStatus Calls::call(const std::function<uint32_t()>& next) {
-  constexpr size_t kMostHandles = 200;
+  constexpr size_t kMaxHandles = 200;
   const auto pick = [&] { return handles_[next() % handles_.size()]; };
   onnxStatus status = ONNXIFI_STATUS_SUCCESS;
   void* made = nullptr;
@@ -54,7 +54,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
     case 1:
       status = onnxInitEvent(pick(), &made);
       break;
-    case 2:  // at times of a model that lacks its last byte
+    case 2:  // sometimes of a model that lacks its last byte
       status = onnxInitGraph(pick(), nullptr, model_.size() - next() % 2, model_.data(), 0, nullptr, &made);
       break;
     case 3:
@@ -98,7 +98,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
       status = onnxGetBackendInfo(pick(), static_cast<onnxBackendInfo>(next() % 50), text, &size);
     }
   }
-  if (made != nullptr && handles_.size() < kMostHandles) handles_.push_back(made);
+  if (made != nullptr && handles_.size() < kMaxHandles) handles_.push_back(made);
   return status;
 }
 

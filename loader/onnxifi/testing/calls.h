@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of calls with handles that are good, stale, foreign, NULL or of another kind: what the test draws at random
-// and the fuzzer chooses.
+// Sequences of calls with handles that are valid, stale, foreign, NULL or of another kind, chosen at random by the test
+// and by the fuzzer.
 #pragma once
 
 #include <functional>

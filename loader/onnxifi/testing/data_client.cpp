@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What a case comes to: "passed", a refusal, or what is wrong.
+// The result of a case: "passed", a refusal, or what is wrong.
 struct Result {
   bool good;
   std::string text;

@@ -4,7 +4,7 @@
 namespace backplane::ops {
 namespace {
 
-// What Q, K or V holds, whether packed [batch, length, heads * size] or not [batch, heads, length, size].
+// The extents of Q, K or V, whether packed [batch, length, heads * size] or not [batch, heads, length, size].
 struct Heads {
   Scalar batch, heads, length, size;
 };

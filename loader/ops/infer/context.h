@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule sees of its node: the inputs as far as they are known, and where to write the outputs.
+// The node as a rule sees it: what is known about the inputs, and the outputs to be set.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ using KnownData = std::vector<Scalar>;
 // The elements of larger tensors are not followed.
 inline constexpr size_t kMaxKnownData = 1024;
 
-// What inference knows of one graph in addition to its types.
+// The state of inference for one graph, in addition to its types.
 struct Scope {
   model::Graph& graph;
   Scope* parent = nullptr;
@@ -81,9 +81,9 @@ class Context {
   Shape shape(size_t slot);  // of a ranked input
   // The elements of an integer, boolean or floating-point tensor; null if it is large or nothing is known.
   const KnownData* known_data(size_t slot);
-  // The elements, where all are integers.
+  // The elements, if all are integers.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // The element, where there is only one.
+  // The element, if there is only one.
   std::optional<int64_t> number(size_t slot);
   // The number of elements of a one-dimensional input.
   std::optional<int64_t> length(size_t slot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with sub-graphs: their inputs get the types that the node gives them, then they are inferred as any graph.
+// Operators with sub-graphs: their inputs get types from the node, then they are inferred like any graph.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -8,7 +8,7 @@ namespace {
 using model::Graph;
 using model::Type;
 
-// The input of a sub-graph is of this type; what it declares itself is kept where the type says less.
+// Sets the type of an input of a sub-graph; its declared type is kept where it is more specific.
 Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;

@@ -43,7 +43,7 @@ Status gather_elements(Context& c) {
   return {};
 }
 
-// The last extent of indices is how many axes of data it walks, after the batch axes.
+// The last extent of the indices is the number of axes of the data that they address, after the batch axes.
 Status gather_nd(Context& c) {
   BP_TRY(c.expect_rank(0, 1, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 1, BP_MAX_RANK));

@@ -16,11 +16,11 @@ struct Inference {
   std::function<Status(const model::Graph&, uint32_t node, std::vector<model::Type>& outputs)> foreign;
 };
 
-// Sets Value::type of every value as far as it follows from inputs, weights and attributes, and replaces results of
-// shape arithmetic that are inferred to be numbers by constants. Declared types are kept where inference knows less,
-// and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other extents become
-// one of the model's problems, and the inferred ones are used. Adds symbols for new dimensions: "floor((W + 1)/2)", and
-// "x.2" for axis 2 of input x where the model declares neither a number nor a name.
+// Sets Value::type of every value as far as it can be inferred from inputs, weights and attributes, and replaces
+// results of shape arithmetic that are inferred to be numbers by constants. Declared types are kept where inference
+// knows less, and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other
+// extents become one of the model's problems, and the inferred ones are used. Adds symbols for new dimensions:
+// "floor((W + 1)/2)", and "x.2" for axis 2 of input x where the model declares neither a number nor a name.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

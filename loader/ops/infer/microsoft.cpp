@@ -23,7 +23,7 @@ Status broadcast_two(Context& c, size_t a, size_t b) {
   return c.set_shape(0, shape);
 }
 
-// Shapes as MatMul makes them, if both are at least matrices.
+// The shape of a MatMul, for operands of rank 2 or more.
 Status product(Context& c, size_t a_slot, size_t b_slot, bool a_transposed = false, bool b_transposed = false) {
   if (!c.ranked(a_slot) || !c.ranked(b_slot) || c.rank(a_slot) < 2 || c.rank(b_slot) < 2) return {};
   Shape a = c.shape(a_slot), b = c.shape(b_slot), shape;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kFar = INT32_MAX;  // what exporters write for "to the end" is at least this
 
-// Where a slice of an axis begins or ends. `backwards`: the step is negative.
+// The start or end of a slice on an axis. `backwards`: the step is negative.
 Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool backwards) {
   if (position.kind == Scalar::kUnknown) return {};
   if (m.lower(position) >= 0) return m.min(position, backwards ? m.subtract(extent, 1) : extent);
@@ -18,7 +18,7 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
-// Where a slice begins: within the axis, unless that is empty.
+// The start of a slice: within the axis, unless that is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
   if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;

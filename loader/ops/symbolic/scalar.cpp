@@ -7,8 +7,8 @@
 namespace backplane::ops {
 namespace {
 
-constexpr size_t kMostTerms = 12;
-constexpr size_t kMostAtoms = 8;
+constexpr size_t kMaxTerms = 12;
+constexpr size_t kMaxAtoms = 8;
 constexpr size_t kLongestName = 80;
 // Terms, names and the table entry, plus the temporary expressions on the way.
 constexpr uint64_t kBytesOfExpression = 2048;
@@ -254,7 +254,7 @@ bool Expressions::accumulate(Polynomial& sum, const Term& term) {
       std::lower_bound(sum.begin(), sum.end(), term, [](const Term& x, const Term& y) { return x.atoms < y.atoms; });
   if (at == sum.end() || at->atoms != term.atoms) {
     sum.insert(at, term);
-    return sum.size() <= kMostTerms && term.atoms.size() <= kMostAtoms;
+    return sum.size() <= kMaxTerms && term.atoms.size() <= kMaxAtoms;
   }
   if (__builtin_add_overflow(at->factor, term.factor, &at->factor)) return false;
   if (at->factor == 0) sum.erase(at);

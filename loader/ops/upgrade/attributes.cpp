@@ -54,7 +54,7 @@ Status concat_axis(Rewrite& r) {
   return {};
 }
 
-// C broadcasts by itself now.
+// C now broadcasts without an attribute.
 Status gemm_broadcast(Rewrite& r) {
   r.node.erase("broadcast");
   return {};

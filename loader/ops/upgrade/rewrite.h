@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an upgrade function works with: the node that it changes, and functions that insert nodes and constants around
-// it. Inserted nodes are in the newest form.
+// The argument of upgrade functions: the node to be changed, with functions that insert nodes and constants around it.
+// Inserted nodes are in the newest form.
 #pragma once
 
 #include <string>

@@ -91,7 +91,7 @@ static const enum fault kFault = FAULT;
 #define TEXT(literal) \
   { (literal), sizeof(literal) - 1 }
 
-static void tell(bp_error_t* error, const char* text, uint64_t size) {
+static void report(bp_error_t* error, const char* text, uint64_t size) {
   if (!error) return;
   error->text_size = size;
   for (uint64_t i = 0; i < size && i < error->text_capacity; ++i) error->text[i] = text[i];
@@ -206,7 +206,7 @@ static bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_bac
   if (kFault == HANG_IN_CREATE) hang();
   if (kFault == THROW_IN_CREATE) raise_exception();
   misbehave();
-  if (kFault == CREATE_FAILS) tell(error, "the moon is in the wrong house", 30);
+  if (kFault == CREATE_FAILS) report(error, "the device refuses to start", 27);
   if (kFault == CREATE_FAILS || kFault == CREATE_MUTE) return BP_UNSUPPORTED;
   *out_backend = kFault == CREATE_NOTHING ? NULL : (bp_backend_t*)&instance;
   return BP_OK;
@@ -223,7 +223,7 @@ static bp_status_t count(bp_backend_t* backend, uint32_t* out_count, bp_error_t*
   if (kFault == COUNT_FAILS) return BP_PERMISSION_DENIED;
   if (kFault == CRASH_IN_COUNT) crash();
   if (kFault == THROW_IN_COUNT) raise_exception();
-  if (kFault == NO_DEVICES) tell(error, "nothing is plugged in", 21);
+  if (kFault == NO_DEVICES) report(error, "nothing is plugged in", 21);
   *out_count = kFault == NO_DEVICES ? 0 : kFault == MANY_DEVICES ? 4000000000u : 1;
   return BP_OK;
 }

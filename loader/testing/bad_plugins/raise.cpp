@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bad_plugin.c cannot write in C.
+// The parts of bad_plugin.c that need C++.
 #include <stdexcept>
 
 extern "C" void raise_exception() {

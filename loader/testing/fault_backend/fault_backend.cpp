@@ -30,7 +30,7 @@
 
 namespace {
 
-const bp_plugin_t* fake;  // the honest one
+const bp_plugin_t* fake;  // the backend without faults
 bp_plugin_t plugin;
 bp_device_api_t device;
 bp_coverage_api_t coverage;
@@ -62,7 +62,7 @@ bool is(std::string_view fault) {
   return what == fault;
 }
 
-// The faults that any slot can have.
+// Faults that are possible in any slot.
 void misbehave(const char* slot) {
   const std::string tail = std::string("_in_") + slot;
   if (!what.ends_with(tail)) return;
@@ -82,7 +82,7 @@ bool is_asynchronous() {
   return is("done_twice") || is("done_never");
 }
 
-// Whether something was possible that a sandbox should forbid.
+// Whether an operation succeeded that the sandbox should forbid.
 bool escapes() {
   if (is("opens_socket")) return ::socket(AF_INET, SOCK_STREAM, 0) >= 0;
   if (is("opens_file")) return ::open("/root", O_RDONLY | O_DIRECTORY) >= 0 || ::open("/tmp", O_RDONLY) >= 0;
@@ -206,7 +206,7 @@ void destroy_instance(bp_instance_t* handle) {
   fake->instance->destroy(handle);
 }
 
-char* output;  // that was bound last
+char* output;  // the buffer that was bound last
 uint64_t output_bytes;
 
 bp_status_t bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t* error) {

@@ -144,7 +144,7 @@ def model(main, functions=(), opsets=((17, ""), (1, "fn")), extra=b""):
 
 
 def simple(nodes, inputs=None, outputs=None, **more):
-    """A model whose graph reads float x[2,3] and writes y, unless said otherwise."""
+    """A model whose graph reads float x[2,3] and writes y, by default."""
     inputs = [value("x", FLOAT, [2, 3])] if inputs is None else inputs
     outputs = [value("y")] if outputs is None else outputs
     main = {key: more.pop(key) for key in ("initializers", "name") if key in more}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a partial device did, counted. Tests reach the counters of all devices (an array, by the plugin's own index)
+// Counts the actions of a partial device. Tests reach the counters of all devices (an array, by the plugin's own index)
 // with bp_env_get_extension("partial/counters", 1).
 #pragma once
 
@@ -9,12 +9,12 @@
 namespace backplane::partial {
 
 struct Counters {
-  std::atomic<uint64_t> allocations{0};  // of its own memory
+  std::atomic<uint64_t> allocations{0};  // of memory of its own
   std::atomic<uint64_t> releases{0};     // of allocations and imports
   std::atomic<uint64_t> imports{0};      // of host memory
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes{0};
-  std::atomic<uint64_t> copies_beside_runs{0};  // while a device ran
+  std::atomic<uint64_t> copies_during_runs{0};  // copies while a device ran
   std::atomic<uint64_t> flushes{0};
   std::atomic<uint64_t> compiles{0};
   std::atomic<uint64_t> deserializations{0};
@@ -27,8 +27,9 @@ struct Counters {
   std::atomic<uint64_t> stream_waits{0};
   std::atomic<uint64_t> marks{0};      // native points that runs and copies waited for
   std::atomic<uint64_t> abandoned{0};  // devices
-  std::atomic<uint64_t> busy_ns{0};    // that runs took on the device
-  std::atomic<uint64_t> at_once{0};    // the most devices that ran while it did, itself included
+  std::atomic<uint64_t> busy_ns{0};    // the total time of runs on the device
+  std::atomic<uint64_t> at_once{
+      0};  // the largest number of devices that ran at the same time as this one, itself included
   std::atomic<uint64_t> programs{0};   // that live
   std::atomic<uint64_t> instances{0};  // that live
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU backend covers, less what the script takes away.
+// The verdicts of the CPU backend, restricted by the script.
 #include "partial_backend/device.h"
 
 namespace backplane::partial {
@@ -18,7 +18,7 @@ struct Sink {
       bp_verdict_t verdict =
           *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
       if (verdict.answer != BP_ANSWER_NO) {
-        if (auto told = sink.script->cost(bp_graph_node(sink.graph, verdict.node)->id)) verdict.seconds = *told;
+        if (auto seconds = sink.script->cost(bp_graph_node(sink.graph, verdict.node)->id)) verdict.seconds = *seconds;
         if (!sink.claims(verdict.node)) {
           verdict.answer = BP_ANSWER_NO;
           verdict.reason = BP_REASON_OPERATOR;
@@ -29,7 +29,7 @@ struct Sink {
     }
   }
 
-  // A group stays whole or goes.
+  // A group is kept as a whole or dropped.
   static void BP_CALL groups(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
     const Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {

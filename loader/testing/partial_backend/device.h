@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handles of the plugin are. Each stands before the handle of the CPU backend that does the work.
+// The handles of the plugin. Each wraps a handle of the CPU backend, which does the work.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Backend {
   std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;
   std::atomic<uint64_t> running{0};
-  std::atomic<uint64_t> most_running{0};
+  std::atomic<uint64_t> max_running{0};
 };
 
 struct Device {
@@ -37,7 +37,7 @@ struct Device {
 
   const Script& script() const { return backend->scripts[index]; }
   Counters& counters() const { return backend->counters[index]; }
-  // Throws once a fault took the device.
+  // Throws if a fault has made the device lost.
   void check() const {
     if (lost) throw sdk::Error::device_lost("partial device " + std::to_string(index) + " is lost");
   }
@@ -47,7 +47,7 @@ struct Program {
   bp_program_t* inner = nullptr;
   Device* device = nullptr;
   uint32_t nodes = 0;
-  uint64_t fault_node = BP_NO_NODE;  // id of the node that the fault names, where this island holds it
+  uint64_t fault_node = BP_NO_NODE;  // id of the node that the fault names, if it is in this island
   mutable std::atomic<uint64_t> runs{0};
 };
 
@@ -62,7 +62,7 @@ inline const Program& of(const bp_program_t* handle) {
   return *reinterpret_cast<const Program*>(handle);
 }
 
-// Gives up with what a call of the CPU backend said; its text is already in `error`.
+// Throws the failure of a call of the CPU backend, whose text is already in `error`.
 struct Passed {
   bp_status_t status;
 };
@@ -82,7 +82,7 @@ inline void pass(bp_status_t status) {
   if (status != BP_OK) throw Passed{status};
 }
 
-// Sleeps where the script says so.
+// Sleeps for the time that the script sets.
 void take_time(uint64_t microseconds);
 
 // Writes at most the caller's size of a sized struct.

@@ -21,20 +21,20 @@ uint64_t now() {
           .count());
 }
 
-// The same tensor as the CPU backend may have it.
+// The tensor in the form that the CPU backend gets: with a pointer.
 bp_tensor_t reached(const Device& device, const bp_tensor_t& tensor) {
   bp_tensor_t host = tensor;
   host.buffer = bp_buffer_t{0, 0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
   return host;
 }
 
-// bp_run_t.output, with what the framework gives made a pointer.
+// bp_run_t.output, with the framework's buffer turned into a pointer.
 struct Outputs {
   const Device& device;
   const bp_run_t& run;
 
-  static bp_status_t BP_CALL give(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
-                                  bp_tensor_t* out) {
+  static bp_status_t BP_CALL provide(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
+                                     bp_tensor_t* out) {
     const auto& outputs = *static_cast<Outputs*>(self);
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -99,7 +99,7 @@ void Instance::work(const bp_run_t& run) {
     const uint64_t at_once = ++count;
     ~Running() { --count; }
   } running{device.backend->running};
-  for (std::atomic<uint64_t>* most : {&device.backend->most_running, &device.counters().at_once}) {
+  for (std::atomic<uint64_t>* most : {&device.backend->max_running, &device.counters().at_once}) {
     for (uint64_t seen = *most; seen < running.at_once && !most->compare_exchange_weak(seen, running.at_once);) {
     }
   }
@@ -109,7 +109,7 @@ void Instance::work(const bp_run_t& run) {
   }
   take_time(device.script().run_us);
   constexpr int kPatience = 10'000;  // milliseconds
-  for (int i = 0; i < kPatience && device.backend->most_running < device.script().meet; ++i) take_time(1000);
+  for (int i = 0; i < kPatience && device.backend->max_running < device.script().meet; ++i) take_time(1000);
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;
@@ -118,7 +118,7 @@ void Instance::work(const bp_run_t& run) {
   passed.cancel = is_late ? nullptr : run.cancel;
   passed.trace_id = run.trace_id;
   passed.self = &outputs;
-  passed.output = run.output == nullptr ? nullptr : Outputs::give;
+  passed.output = run.output == nullptr ? nullptr : Outputs::provide;
   sdk::Detail detail;
   detail.check(cpu->instance->run(inner, &passed, detail.get()), "the CPU backend failed");
   ++device.counters().runs;
@@ -149,7 +149,7 @@ void Instance::run(const bp_run_t& run) {
     ++device.counters().stream_runs;
   }
   number_ = ++program_.runs;
-  run_ = run;  // what the work needs of it; its points are the stream's matter
+  run_ = run;  // for the work; the stream handles its points
   stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
     // The caller may run it again as soon as the end is reported.
     struct Ended {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: buffers made pointers for the CPU backend, and faults.
+// A program's run state: turns buffers into pointers for the CPU backend, and causes faults.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ class Instance {
   std::condition_variable changed_;
   bool in_flight_ = false;
   bp_run_t run_{};       // the one in flight
-  uint64_t number_ = 0;  // of it, among all runs of the program
+  uint64_t number_ = 0;  // its number among all runs of the program
   char* scratch_ = nullptr;
   std::optional<sdk::HostStream> own_;
 };

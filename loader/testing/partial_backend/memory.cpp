@@ -86,7 +86,7 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
       take_time(device.script().copy_us);
       constexpr int kPatience = 10'000;  // milliseconds
       for (int i = 0; i < kPatience && device.script().copy_meets && device.backend->running == 0; ++i) take_time(1000);
-      if (device.backend->running != 0) ++device.counters().copies_beside_runs;
+      if (device.backend->running != 0) ++device.counters().copies_during_runs;
       std::memmove(target, source, bytes);
       ++device.counters().copies;
       device.counters().copied_bytes += bytes;

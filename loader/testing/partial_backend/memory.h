@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of partial devices: handles that no one but the plugin can look into.
+// The memory of partial devices: opaque handles, which only the plugin can dereference.
 #pragma once
 
 #include "partial_backend/device.h"
@@ -8,14 +8,14 @@ namespace backplane::partial {
 
 struct Allocation {
   Device* device;
-  char* data;  // what the device sees
+  char* data;  // the bytes that the device accesses
   uint64_t bytes;
-  char* imported = nullptr;  // the host memory that it is an import of
+  char* imported = nullptr;  // the host memory that was imported, or null
   void (*release)(void* self) = nullptr;
   void* self = nullptr;
 };
 
-// Where the bytes of a buffer lie that `device` (or, for copies, a peer of it) reaches. Throws where it does not.
+// The bytes of a buffer that `device` (or, for copies, a peer of it) can access. Throws if it cannot.
 char* reach(const Device& device, const bp_buffer_t& buffer, bool peers_too = false);
 
 }  // namespace backplane::partial

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of several devices that do what a test's script says (script.h) and compute what the CPU backend computes.
-// CPU_PLUGIN is the CPU backend's file.
+// A backend of several devices that follow a test's script (script.h) and compute with the CPU backend. CPU_PLUGIN is
+// the CPU backend's file.
 #include <dlfcn.h>
 
 #include "partial_backend/device.h"
@@ -84,7 +84,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
-    // Its settings are the script: the CPU backend would refuse them.
+    // Without settings: they are the script, which the CPU backend would refuse.
     backend->cpu_host = *how->host;
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
@@ -106,7 +106,7 @@ const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t
   return known ? of(handle).counters.get() : nullptr;
 }
 
-// The library stays loaded: a second query finds the same.
+// The library stays loaded, so a second query has the same result.
 const bp_plugin_t* ask_cpu(const bp_host_offer_t* offer) {
   static void* const kLibrary = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   static const auto kQuery =

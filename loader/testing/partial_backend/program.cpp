@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs, what is stored of them, and their weights.
+// Programs, stored programs and weights.
 #include <chrono>
 #include <thread>
 

@@ -12,7 +12,7 @@ namespace {
 
 using sdk::Error;
 
-// What a build of its own sets where the host has no such option: "async=1 memory=own ".
+// Defaults that are built into a variant of the plugin: "async=1 memory=own ".
 #ifndef PARTIAL_DEFAULTS
 #define PARTIAL_DEFAULTS ""
 #endif
@@ -50,7 +50,7 @@ std::vector<std::string> list(std::string_view text) {
   return items;
 }
 
-// The options of one device, its own before those of all.
+// Looks up the options of a device: its own take precedence over those of all devices.
 struct Reader {
   const bp_host_t* host;
   uint32_t device;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test asks of a partial device, read from the plugin's options. "partial.devices" says how many there are; each
-// other option holds for all of them ("partial.ops") or for one ("partial.1.ops"):
+// The script for a partial device, read from the plugin's options. "partial.devices" is their number; each other option
+// applies to all of them ("partial.ops") or to one ("partial.1.ops"):
 //
-//   ops       what it claims: "*", "Conv,Relu", or "!Softmax" for everything but            *
+//   ops       operators that it claims: "*", "Conv,Relu", or "!Softmax" for all but             *
 //   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
 //   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
-//   reject    operators whose islands it gives back in review                               none
+//   reject    operators whose islands it rejects in review                                  none
 //   split     operators at which it splits an island in review                              none
 //   max_nodes of an island; it splits those that are larger                                 unbounded
 //   kind      BP_DEVICE_*                                                                   5
@@ -45,7 +45,7 @@ struct Fault {
 };
 
 struct Script {
-  bool claims_all = true;  // but for `ops`; otherwise nothing but `ops`
+  bool claims_all = true;  // except `ops`; otherwise only `ops`
   std::vector<std::string> ops;
   uint64_t mask_seed = 0;
   uint64_t mask_percent = 100;
@@ -66,14 +66,14 @@ struct Script {
   std::string stamp = "1";
 
   bool claims(std::string_view op, uint64_t node_id) const;
-  // The cost that it reports for a node; none: that of the CPU backend.
+  // The cost that it reports for a node; none: the cost that the CPU backend reports.
   std::optional<double> cost(uint64_t node_id) const;
 };
 
-// A number from a seed and an id: the same in each process.
+// A number that depends on seed and id only.
 uint64_t draw(uint64_t seed, uint64_t id);
 
-// Throws sdk::Error for values that mean nothing.
+// Throws sdk::Error for invalid values.
 uint64_t read_devices(const bp_host_t* host);
 Script read_script(const bp_host_t* host, uint32_t device);
 

@@ -21,7 +21,7 @@ struct AttentionAttributes {
   int64_t observed;  // qk_matmul_output_mode
 };
 
-// Positions of a mask [batch, heads, queries, keys] that may lack leading dimensions, have extents of 1, and end early.
+// Strides of a mask that broadcasts to [batch, heads, queries, keys] and may have fewer keys.
 struct MaskView {
   std::array<int64_t, 3> strides{};
   int64_t keys = 0;
@@ -58,7 +58,7 @@ void add_mask(const MaskView& view, const Tensor& mask, int64_t offset, C* row, 
   for (int64_t j = view.keys; j < n; ++j) row[j] = kNever;
 }
 
-// [batch, heads, past + length, size] of what was and what is new, element by element as bytes.
+// Copies the past, then the new rows, into present [batch, heads, past + length, size].
 void join_cache(const Tensor& past, const Tensor& fresh, bool packed, const Tensor& present) {
   const int64_t heads = present.shape[1], total = present.shape[2];
   const int64_t before = past.present() ? past.shape[2] : 0, length = total - before;
@@ -81,7 +81,7 @@ struct Sized {
   AttentionSize size{};
   int64_t past = 0;
   bool packed = false;
-  bool plain = false;  // by the definition
+  bool plain = false;  // computed as the operator is defined, for reference mode
   MaskView mask;
 };
 
@@ -136,7 +136,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   store_result(out[0], y_store);
 }
 
-// What one of Q, K and V holds.
+// The extents of Q, K or V.
 struct Heads {
   int64_t batch, heads, length, size;
 };
@@ -150,25 +150,25 @@ Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Te
   const auto q = heads_of(in[kQ].shape, a.q_heads), k = heads_of(in[kK].shape, a.kv_heads),
              v = heads_of(in[kV].shape, a.kv_heads);
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), mask = at(in, kMask);
-  const auto misfit = [&] {
+  const auto mismatch = [&] {
     return fail("Q " + to_string(in[kQ].shape) + ", K " + to_string(in[kK].shape) + " and V " +
                 to_string(in[kV].shape) + " do not fit each other, their numbers of heads or the past keys and values");
   };
   if (!q || !k || !v || in[kQ].shape.rank() != in[kK].shape.rank() || in[kQ].shape.rank() != in[kV].shape.rank() ||
       q->batch != k->batch || q->batch != v->batch || k->heads != v->heads || k->heads < 1 ||
       q->heads % k->heads != 0 || q->size != k->size || k->length != v->length)
-    return misfit();
+    return mismatch();
   Sized sized;
   sized.plain = context.reference;
   AttentionSize& s = sized.size;
   s = {q->batch, q->heads, k->heads, q->length, k->length, q->size, v->size};
   sized.packed = in[kQ].shape.rank() == 3;
   if (past_key.present()) {
-    if (past_key.shape.rank() != 4) return misfit();
+    if (past_key.shape.rank() != 4) return mismatch();
     sized.past = past_key.shape[2];
     if (!(past_key.shape == Shape{s.batch, s.kv_heads, sized.past, s.head_size}) ||
         !(past_value.shape == Shape{s.batch, s.kv_heads, sized.past, s.v_size}))
-      return misfit();
+      return mismatch();
     s.kv_length += sized.past;
   }
   if (mask.present() && !sized.mask.fit(mask.shape, s))
@@ -203,7 +203,8 @@ Verdict supports(const Node& node) {
     if (Verdict v = same_type(node, kV, kPastValue); !v) return v;
   }
   const int64_t mode = node.attr("qk_matmul_output_mode", int64_t{0});
-  if (mode < 0 || mode > 3) return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode));
+  if (mode < 0 || mode > 3)
+    return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
   return yes();
 }
 

@@ -41,11 +41,11 @@ struct AttentionRules {
   double softcap = 0;        // 0: none
   bool causal = false;       // query i sees keys up to past(b) + i
   int64_t window = -1;       // with `causal`, only so many of the latest keys; -1: all
-  std::vector<float> sinks;  // of each query head: a score without a value that takes its share of the softmax
+  std::vector<float> sinks;  // of each query head: an additional score in the softmax that weighs no value
   bool plain = false;        // by the definition, in reference mode
 };
 
-// Between which steps a tile of scores is shown to `observe`.
+// The steps after which a tile of scores is passed to `observe`.
 enum class AttentionStage { kProduct, kCapped, kBiased, kSoftmax };
 
 // C = alpha · A · B, row-major with strides in elements; B is transposed where it says so.
@@ -67,8 +67,8 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
   }
 }
 
-// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it. `plain`: by
-// the definition alone.
+// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it. `plain`:
+// computed as the operator is defined, for reference mode.
 template <class C>
 void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   if constexpr (std::is_same_v<C, float>) {
@@ -82,7 +82,7 @@ void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
-// Queries of a head whose scores are worked on at once.
+// Queries of a head whose scores are in memory at the same time.
 inline constexpr int64_t kAttentionTile = 64;
 
 // The memory that `attend` needs for scores of `score_bytes` each, a part for each thread.
@@ -93,9 +93,9 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
   return threads * attention_part(s, score_bytes);
 }
 
-// `bias(b, h, i, row, n)` adds what it likes to the n scores of query i; `past(b)` and `length(b)` count the keys
-// before the first query's and all keys of a batch; `observe(stage, b, h, i, row)` sees whole rows of kv_length scores,
-// where `observes` is set.
+// `bias(b, h, i, row, n)` may change the n scores of query i. `past(b)` is the number of keys before that of the first
+// query, `length(b)` the number of all keys of a batch. Where `observes` is set, `observe(stage, b, h, i, row)` is
+// called with complete rows of kv_length scores.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kTile = 128;  // queries whose scores are held at once
 
-// A tensor of four dimensions seen in some order; a stride of 0 repeats.
+// A view of a tensor of four dimensions in another order; a stride of 0 repeats.
 struct View {
   std::array<int64_t, 4> extents, strides;
 
@@ -44,7 +44,8 @@ CLONED void add_row(float* y, const float* x, int64_t n) {
 
 Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors inputs) {
   for (const Tensor& input : inputs.first(3)) {
-    if (input.shape.rank() != 4) return fail("an operand of attention is " + to_string(input.shape));
+    if (input.shape.rank() != 4)
+      return fail("an operand of attention has shape " + to_string(input.shape) + ", not 4 dimensions");
   }
   const View q(inputs[0].shape, a.q_order), k(inputs[1].shape, a.k_order), v(inputs[2].shape, a.v_order);
   std::array<int64_t, 2> outer;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale · Q · K + mask) · V on heads as they lie in memory, with nothing between the products but one tile of
-// scores.
+// softmax(scale · Q · K + mask) · V on heads in their layout in memory. Only one tile of scores exists at a time.
 #pragma once
 
 #include <array>
@@ -10,14 +9,14 @@
 namespace backplane::cpu {
 
 // Q [batch, heads, queries, size], K [batch, heads, size, keys], V [batch, heads, keys, width] are what the inputs
-// become when dimension d is the input's dimension order[d]; the result is dealt out in the same way. All are floats.
+// become when dimension d is the input's dimension order[d]; the result is transposed in the same way. All are floats.
 struct FusedAttention {
   std::array<int, 4> q_order{0, 1, 2, 3}, k_order{0, 1, 2, 3}, v_order{0, 1, 2, 3}, result_order{0, 1, 2, 3};
   float scale = 1;
   float result_scale = 1;
 };
 
-// Inputs: Q, K, V, and a mask that broadcasts to the scores, or three.
+// Inputs: Q, K, V, and an optional mask that broadcasts to the scores.
 std::unique_ptr<Kernel> make_fused_attention(const FusedAttention& attention);
 
 }  // namespace backplane::cpu

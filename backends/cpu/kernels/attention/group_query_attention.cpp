@@ -53,12 +53,13 @@ struct GroupQuery {
   int64_t cache_floats() const { return product({size.batch, size.kv_heads, size.kv_length, size.head_size}); }
 };
 
-// Keys or values of all tokens, as the node gives them back and as attention reads them. Offsets are in elements.
+// Keys or values of all tokens: `present` is the output of the node, `floats` what attention reads. Offsets are in
+// elements.
 struct Cache {
   Tensor past, present;  // either may be absent
-  float* floats;         // those of `present`, where it holds such
+  float* floats;         // of `present` itself, where its type is FLOAT
 
-  // What there was of a head: `count` elements at `kept` of the past.
+  // Copies what the past has of a head: `count` elements from `kept` on.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
     if (past.dtype == BP_DTYPE_FLOAT)
@@ -68,7 +69,7 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Once the new elements [first, last) of a head are floats; those up to `capacity` are 0.
+  // Called when the new elements [first, last) of a head are in `floats`: zeroes those up to `capacity`.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;
@@ -92,7 +93,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* cosine = o.rotates ? as_compute(in[kCosine], cosine_store) : nullptr;
   const float* sine = o.rotates ? as_compute(in[kSine], sine_store) : nullptr;
 
-  // Where the new tokens of a batch begin. A first prompt begins at 0, however long each batch is.
+  // The position of the first new token of each batch. For a first prompt that is 0, whatever the length of the batch.
   const int64_t total = scalar(in[kTotal]) > 0 ? static_cast<int64_t>(scalar(in[kTotal])) : 0;
   const bool prompt = s.q_length == total;
   std::vector<int64_t> begins(static_cast<size_t>(s.batch));
@@ -183,53 +184,53 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
 }
 
 Plan plan(const PlanContext& context, const Options& o, Tensors in) {
-  if (!known(in[kTotal])) return later();
+  if (!known(in[kTotal])) return deferred();
   GroupQuery g;
   g.options = o;
   g.packed = !at(in, kKey).present();
   const Shape& q = in[kQuery].shape;
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), bias = at(in, kBias);
   const int64_t row_heads = g.packed ? o.heads + 2 * o.kv_heads : o.heads;
-  const auto misfit = [&](const char* what) {
+  const auto mismatch = [&](const char* what) {
     return fail(std::string(what) + " does not fit query " + to_string(q) + " of " + std::to_string(o.heads) +
                 " heads and " + std::to_string(o.kv_heads) + " for keys");
   };
-  if (q.rank() != 3 || q[2] % row_heads != 0) return misfit("num_heads");
+  if (q.rank() != 3 || q[2] % row_heads != 0) return mismatch("num_heads");
   AttentionSize& s = g.size;
   s = {q[0], o.heads, o.kv_heads, q[1], 0, q[2] / row_heads, q[2] / row_heads};
   const Shape fresh{s.batch, s.q_length, s.kv_heads * s.head_size};
-  if (!g.packed && (!(in[kKey].shape == fresh) || !(in[kValue].shape == fresh))) return misfit("key or value");
+  if (!g.packed && (!(in[kKey].shape == fresh) || !(in[kValue].shape == fresh))) return mismatch("key or value");
   if (past_key.present()) {
     g.past_capacity = past_key.shape.rank() == 4 ? past_key.shape[2] : 0;
     if (!(past_key.shape == Shape{s.batch, s.kv_heads, g.past_capacity, s.head_size}) ||
         !(past_value.shape == past_key.shape))
-      return misfit("past_key or past_value");
+      return mismatch("past_key or past_value");
   }
   if (in[kLengths].shape.elements() != s.batch || in[kTotal].shape.elements() != 1)
-    return misfit("seqlens_k or total_sequence_length");
+    return mismatch("seqlens_k or total_sequence_length");
   const double total = scalar(in[kTotal]);
-  if (total < 0 || total > INT32_MAX) return misfit("total_sequence_length");
+  if (total < 0 || total > INT32_MAX) return mismatch("total_sequence_length");
   s.kv_length = std::max(g.past_capacity, static_cast<int64_t>(total));
   if (o.rotates) {
     const Shape& cosine = in[kCosine].shape;
     if (cosine.rank() != 2 || !(cosine == in[kSine].shape) || 2 * cosine[1] > s.head_size)
-      return misfit("cos_cache or sin_cache");
+      return mismatch("cos_cache or sin_cache");
     g.rotary_dim = 2 * cosine[1];
     g.rotary_cached = cosine[0];
   }
   if (at(in, kPositions).present() && in[kPositions].shape.elements() != s.batch * s.q_length)
-    return misfit("position_ids");
+    return mismatch("position_ids");
   if (bias.present()) {
     const Shape& b = bias.shape;
     if (b.rank() != 4 || (b[0] != 1 && b[0] != s.batch) || (b[1] != 1 && b[1] != s.q_heads) || b[2] != s.q_length ||
         b[3] < static_cast<int64_t>(total))
-      return misfit("attention_bias");
+      return mismatch("attention_bias");
     g.bias_keys = b[3];
     g.bias_strides = {b[0] == 1 ? 0 : b[1] * b[2] * b[3], b[1] == 1 ? 0 : b[2] * b[3]};
   }
-  if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return misfit("head_sink");
+  if (at(in, kSink).present() && in[kSink].shape.elements() != s.q_heads) return mismatch("head_sink");
   const Shape present{s.batch, s.kv_heads, s.kv_length, s.head_size};
-  if (!countable(present)) return misfit("total_sequence_length");
+  if (!countable(present)) return mismatch("total_sequence_length");
   return make_plan({Shape{s.batch, s.q_length, s.q_heads * s.head_size}, present, present},
                    [g](Tensors inputs, Tensors outputs, void* scratch) { return run(g, inputs, outputs, scratch); },
                    {.scratch_bytes = align_up(g.query_floats() * int64_t{sizeof(float)}) +

@@ -157,7 +157,7 @@ std::unique_ptr<Kernel> create_linear(const Node& node) {
   return make_kernel([a](Tensors inputs) { return plan_linear(a, inputs); });
 }
 
-// ---- CausalConvWithState: each channel is convolved with what came before it; the last inputs are the next state
+// ---- CausalConvWithState: each channel is convolved with its own past; the last inputs are the next state
 
 template <class T>
 void run_causal(bool silu, int64_t width, Tensors in, Tensors out) {

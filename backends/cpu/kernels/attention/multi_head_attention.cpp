@@ -17,13 +17,13 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 struct Options {
   int64_t heads;
-  float scale, masked;  // masked: added to scores of keys that the mask leaves out
+  float scale, masked;  // masked: is added to the scores of masked keys
   bool causal;
   std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
 };
 
-// What an INT32 mask of keys holds: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 leaves
-// a key out.
+// The form of an INT32 mask of keys: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks
+// a key.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
 
@@ -46,15 +46,15 @@ struct KeyMask {
   }
 };
 
-// What both operators have in common once there are queries, keys and values.
+// The common part of both operators: attention on given queries, keys and values.
 struct MultiHead {
   Options options;
   AttentionSize size{};
-  int64_t past = 0;  // keys in front of the new ones
+  int64_t past = 0;  // keys before the new ones
   KeyMask mask;
-  std::array<int64_t, 2> bias_strides{};  // of batches and heads of the scores' addend
+  std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head
 
-  // The addend's extents are those of the scores, or 1 for batches and heads.
+  // attention_bias has the extents of the scores, or 1 for batch and heads.
   bool fit_bias(const Tensor& bias) {
     if (!bias.present()) return true;
     const Shape& b = bias.shape;
@@ -88,7 +88,8 @@ struct MultiHead {
   }
 };
 
-// Keys or values of all positions, [batch, heads, past + length, width]: what was, then rows of packed heads.
+// Keys or values of all positions, [batch, heads, past + length, width]: the past, then the new rows, which have the
+// heads side by side.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to) {
   const AttentionSize& s = m.size;
@@ -173,13 +174,13 @@ void run(const MultiHead& m, bool has_heads, Tensors in, Tensors out, void* scra
 
 Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   const Shape &q = in[kQuery].shape, &k = in[kKey].shape, &v = in[kValue].shape;
-  const auto misfit = [&](const char* what) {
+  const auto mismatch = [&](const char* what) {
     return fail(std::string(what) + " does not fit query " + to_string(q) + ", key " + to_string(k) + " and value " +
                 to_string(v) + " of " + std::to_string(o.heads) + " heads");
   };
   const bool has_heads = k.rank() == 4;
   if (q.rank() != 3 || q[2] % o.heads != 0 || (k.rank() != 3 && k.rank() != 4) || v.rank() != k.rank())
-    return misfit("num_heads");
+    return mismatch("num_heads");
   MultiHead m{o};
   AttentionSize& s = m.size;
   s = {q[0], o.heads, o.heads, q[1], 0, q[2] / o.heads, 0};
@@ -188,24 +189,24 @@ Plan plan(const PlanContext& context, const Options& o, Tensors in) {
     s.v_size = v[3];
     if (!(k == Shape{s.batch, s.kv_heads, s.kv_length, s.head_size}) ||
         !(v == Shape{s.batch, s.kv_heads, s.kv_length, s.v_size}))
-      return misfit("key or value");
+      return mismatch("key or value");
   } else {
     s.kv_length = k[1];
     s.v_size = v[2] / o.heads;
     if (!(k == Shape{s.batch, s.kv_length, q[2]}) || v[0] != s.batch || v[1] != s.kv_length || v[2] % o.heads != 0)
-      return misfit("key or value");
+      return mismatch("key or value");
   }
   if (const Tensor past = at(in, kPastKey); past.present()) {
-    if (has_heads || past.shape.rank() != 4) return misfit("past_key");
+    if (has_heads || past.shape.rank() != 4) return mismatch("past_key");
     m.past = past.shape[2];
     if (!(past.shape == Shape{s.batch, s.kv_heads, m.past, s.head_size}) ||
         !(in[kPastValue].shape == Shape{s.batch, s.kv_heads, m.past, s.v_size}))
-      return misfit("past_key or past_value");
+      return mismatch("past_key or past_value");
     s.kv_length += m.past;
   }
-  if (at(in, kBias).present() && in[kBias].shape.elements() != 2 * q[2] + s.q_heads * s.v_size) return misfit("bias");
-  if (!m.mask.fit(at(in, kMask), s)) return misfit("key_padding_mask");
-  if (!m.fit_bias(at(in, kAddend))) return misfit("attention_bias");
+  if (at(in, kBias).present() && in[kBias].shape.elements() != 2 * q[2] + s.q_heads * s.v_size) return mismatch("bias");
+  if (!m.mask.fit(at(in, kMask), s)) return mismatch("key_padding_mask");
+  if (!m.fit_bias(at(in, kAddend))) return mismatch("attention_bias");
   return make_plan(
       {Shape{s.batch, s.q_length, s.q_heads * s.v_size}, Shape{s.batch, s.kv_heads, s.kv_length, s.head_size},
        Shape{s.batch, s.kv_heads, s.kv_length, s.v_size}},
@@ -272,28 +273,28 @@ void run(const Combined& c, Tensors in, Tensors out, void* scratch) {
 
 Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   const Shape &x = in[kInput].shape, &w = in[kWeights].shape;
-  const auto misfit = [&](const char* what) {
+  const auto mismatch = [&](const char* what) {
     return fail(std::string(what) + " does not fit input " + to_string(x) + " and weights " + to_string(w) + " of " +
                 std::to_string(o.heads) + " heads");
   };
-  if (x.rank() != 3 || w.rank() != 2 || w[0] != x[2]) return misfit("weights");
+  if (x.rank() != 3 || w.rank() != 2 || w[0] != x[2]) return mismatch("weights");
   Combined c{MultiHead{o}, x[2], w[1], {}};
   for (size_t i = 0; i < 3; ++i) c.sizes[i] = o.sizes.empty() ? w[1] / 3 : o.sizes[i];
   if (c.sizes[0] + c.sizes[1] + c.sizes[2] != w[1] || c.sizes[0] != c.sizes[1] || c.sizes[0] % o.heads != 0 ||
       c.sizes[2] % o.heads != 0)
-    return misfit("num_heads or qkv_hidden_sizes");
+    return mismatch("num_heads or qkv_hidden_sizes");
   MultiHead& m = c.heads;
   AttentionSize& s = m.size;
   s = {x[0], o.heads, o.heads, x[1], x[1], c.sizes[0] / o.heads, c.sizes[2] / o.heads};
-  if (at(in, kBias).present() && in[kBias].shape.elements() != w[1]) return misfit("bias");
+  if (at(in, kBias).present() && in[kBias].shape.elements() != w[1]) return mismatch("bias");
   if (const Tensor past = at(in, kPast); past.present()) {
-    if (past.shape.rank() != 5 || s.head_size != s.v_size) return misfit("past");
+    if (past.shape.rank() != 5 || s.head_size != s.v_size) return mismatch("past");
     m.past = past.shape[3];
-    if (!(past.shape == Shape{2, s.batch, s.kv_heads, m.past, s.head_size})) return misfit("past");
+    if (!(past.shape == Shape{2, s.batch, s.kv_heads, m.past, s.head_size})) return mismatch("past");
     s.kv_length += m.past;
   }
-  if (!m.mask.fit(at(in, kMask), s)) return misfit("mask_index");
-  if (!m.fit_bias(at(in, kAddend))) return misfit("attention_bias");
+  if (!m.mask.fit(at(in, kMask), s)) return mismatch("mask_index");
+  if (!m.fit_bias(at(in, kAddend))) return mismatch("attention_bias");
   const int64_t floats = product({s.batch, s.q_length, c.width});
   return make_plan({Shape{s.batch, s.q_length, c.sizes[2]}, Shape{2, s.batch, s.kv_heads, s.kv_length, s.head_size}},
                    [c](Tensors inputs, Tensors outputs, void* scratch) { run(c, inputs, outputs, scratch); },

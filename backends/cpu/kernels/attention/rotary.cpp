@@ -58,7 +58,7 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
     return t.one_offset ? ids[0] + s : ids[b * t.length + s];
   };
   if (t.cached != 0) {
-    const int64_t span = t.one_offset ? t.length : 1;  // positions that follow from each number
+    const int64_t span = t.one_offset ? t.length : 1;  // positions that each number stands for
     for (int64_t i = 0; i < positions.shape.elements(); ++i) {
       const int64_t p = positions.as<int64_t>()[i];
       if (p < 0 || p > t.cached - span)
@@ -93,7 +93,7 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   const Tensor positions = at(in, r.positions);
   RotatedTensor t{};
   t.packed = x.rank() == 3;
-  if (x.rank() != 3 && x.rank() != 4) return fail("X " + to_string(x) + " has neither 3 nor 4 dimensions");
+  if (x.rank() != 3 && x.rank() != 4) return fail("X " + to_string(x) + " does not have 3 or 4 dimensions");
   t.batch = x[0];
   t.length = x[t.packed ? 1 : 2];
   const int64_t width = cosine.rank() > 0 ? cosine[cosine.rank() - 1] : 0;
@@ -110,7 +110,8 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   }
   t.dim = r.dim == 0 ? t.size : r.dim;
   if (t.dim < 0 || t.dim > t.size || t.dim % 2 != 0)
-    return fail("rotary_embedding_dim is " + std::to_string(t.dim) + " for heads of size " + std::to_string(t.size));
+    return fail("rotary_embedding_dim " + std::to_string(t.dim) + " is not even or not within the head size " +
+                std::to_string(t.size));
   bool fits = cosine == in[r.sine].shape && width == t.dim / 2;
   if (positions.present()) {
     t.one_offset = positions.shape.elements() == 1 && t.batch * t.length != 1;

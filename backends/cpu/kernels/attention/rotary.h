@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary position embedding of one head: pairs of elements are turned by an angle that grows with the position.
+// Rotary position embedding of one head: pairs of elements are rotated by an angle that grows with the position.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::cpu {
 
-// Turns the first `dim` of `size` elements, copies the rest. Pairs are neighbours if `interleaved`, else (i, i +
+// Rotates the first `dim` of `size` elements, copies the others. Pairs are neighbours if `interleaved`, else (i, i +
 // dim/2); `cosine` and `sine` hold dim/2 elements. Computed in `C`.
 template <class C, class T, class U>
 void rotate_head(const T* x, U* y, int64_t size, int64_t dim, bool interleaved, const T* cosine, const T* sine) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multidirectional broadcasting: how several tensors are read to fill one dense result.
+// Multidirectional broadcasting: the order in which several tensors are read to fill one dense result.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace backplane::cpu {
 // memory.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
-// Dimensions over which all operands walk alike are merged, so that equal shapes become one dimension, and a bias for
-// each channel becomes three. Strides are in elements, 0 where an operand is repeated.
+// Adjacent dimensions that all operands either have or broadcast are merged: equal shapes become one dimension, a bias
+// for each channel becomes three. Strides are in elements, 0 where an operand is repeated.
 template <size_t kOperands>
 struct Broadcast {
   std::vector<int64_t> extents;  // outermost first; at least one
@@ -26,7 +26,7 @@ struct Broadcast {
   Broadcast(const Shape& result, const std::array<Shape, kOperands>& operands) {
     std::array<int64_t, kOperands> dense;
     dense.fill(1);
-    for (int i = result.rank() - 1; i >= 0; --i) {  // built from the innermost, then turned round
+    for (int i = result.rank() - 1; i >= 0; --i) {  // built from the innermost, then reversed
       const int64_t extent = result[i];
       elements *= extent;
       std::array<int64_t, kOperands> stride;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by its definition, for the element types that have no faster way.
+// Convolution by its definition, for element types without a faster implementation.
 #pragma once
 
 #include "kernels/common/window.h"
@@ -15,7 +15,7 @@ struct ConvSize {
   int64_t out_channels;  // of all groups
 };
 
-// x(i) and w(channel, i) give elements as `Sum`, y(channel, i, sum) takes the result; i counts elements of the dense
+// x(i) and w(channel, i) return elements as `Sum`, y(channel, i, sum) stores the result; i counts elements of the dense
 // tensors.
 template <class Sum, class X, class W, class Y>
 void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w, const Y& y) {

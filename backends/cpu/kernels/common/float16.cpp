@@ -6,11 +6,11 @@
 
 namespace backplane::cpu {
 
-float decode(const Minifloat& f, uint8_t code) {
+float decode(const Minifloat& f, uint8_t bits) {
   const int sign_bit = 1 << (f.exponent_bits + f.mantissa_bits);
-  const int magnitude = code & (sign_bit - 1);
-  const bool negative = (code & sign_bit) != 0;
-  if (f.unsigned_zero ? code == f.nan : magnitude > f.overflow || magnitude == f.nan)
+  const int magnitude = bits & (sign_bit - 1);
+  const bool negative = (bits & sign_bit) != 0;
+  if (f.unsigned_zero ? bits == f.nan : magnitude > f.overflow || magnitude == f.nan)
     return std::numeric_limits<float>::quiet_NaN();
   const float sign = negative ? -1.0f : 1.0f;
   if (!f.unsigned_zero && f.overflow != f.nan && f.nan >= 0 && magnitude == f.overflow)
@@ -28,22 +28,22 @@ uint8_t encode(const Minifloat& f, float value, bool saturate) {
     return static_cast<uint8_t>(f.unsigned_zero ? f.nan : f.nan | sign);
   }
   const float magnitude = std::fabs(value);
-  int code = f.largest + 1;
+  int bits = f.largest + 1;
   if (magnitude < 0x1p20f) {
     const int exponent = magnitude == 0 ? 1 - f.bias : std::max(std::ilogb(magnitude), 1 - f.bias);
     // Units of the last place; a carry runs into the exponent by itself.
     const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent)));
-    code = ((exponent + f.bias - 1) << f.mantissa_bits) + units;
+    bits = ((exponent + f.bias - 1) << f.mantissa_bits) + units;
   }
-  if (code > f.largest) {
+  if (bits > f.largest) {
     if (!saturate) return static_cast<uint8_t>(f.unsigned_zero ? f.overflow : f.overflow | sign);
-    code = f.largest;
+    bits = f.largest;
   }
-  return static_cast<uint8_t>(code == 0 && f.unsigned_zero ? 0 : code | sign);
+  return static_cast<uint8_t>(bits == 0 && f.unsigned_zero ? 0 : bits | sign);
 }
 
-float decode_e8m0(uint8_t code) {
-  return code == 0xff ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, code - 127);
+float decode_e8m0(uint8_t bits) {
+  return bits == 0xff ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
 }
 
 uint8_t encode_e8m0(float value, bool saturate, ScaleRounding rounding) {

@@ -63,9 +63,9 @@ struct Minifloat {
   int exponent_bits;
   int mantissa_bits;
   int bias;
-  uint8_t largest;   // the code of the largest finite number
-  uint8_t overflow;  // the code for what lies beyond, without saturation: infinity or NaN
-  int nan;           // the code of NaN, or -1 where there is none
+  uint8_t largest;   // the bits of the largest finite number
+  uint8_t overflow;  // the bits for what lies beyond, without saturation: infinity or NaN
+  int nan;           // the bits of NaN, or -1 where there is none
   bool unsigned_zero;
 };
 inline constexpr Minifloat kFloat8E4M3FN{4, 3, 7, 0x7e, 0x7f, 0x7f, false};
@@ -74,12 +74,12 @@ inline constexpr Minifloat kFloat8E5M2{5, 2, 15, 0x7b, 0x7c, 0x7f, false};
 inline constexpr Minifloat kFloat8E5M2FNUZ{5, 2, 16, 0x7f, 0x80, 0x80, true};
 inline constexpr Minifloat kFloat4E2M1{2, 1, 1, 0x07, 0x07, -1, false};
 
-float decode(const Minifloat& format, uint8_t code);
+float decode(const Minifloat& format, uint8_t bits);
 uint8_t encode(const Minifloat& format, float value, bool saturate);
 
 // FLOAT8E8M0: a power of two without sign, for block scales.
 enum class ScaleRounding { kUp, kDown, kNearest };
-float decode_e8m0(uint8_t code);
+float decode_e8m0(uint8_t bits);
 uint8_t encode_e8m0(float value, bool saturate, ScaleRounding rounding);
 
 }  // namespace backplane::cpu

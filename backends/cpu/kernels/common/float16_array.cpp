@@ -61,7 +61,8 @@ CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 }
 
 #if defined(__x86_64__)
-// Processors with AVX2 have instructions for FLOAT16. They do whole vectors; answered is how many elements that were.
+// Processors with AVX2 have conversion instructions for FLOAT16. These functions convert whole vectors and return how
+// many elements that were.
 bool has_f16c() {
   return processor().has(Instructions::kAvx2);
 }

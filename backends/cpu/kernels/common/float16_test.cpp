@@ -35,11 +35,11 @@ TEST(Float16, RoundsToNearestTiesToEven) {
 
 TEST(Float16, EveryMinifloatCodeSurvivesFloat) {
   for (const Minifloat* format : {&kFloat8E4M3FN, &kFloat8E4M3FNUZ, &kFloat8E5M2, &kFloat8E5M2FNUZ, &kFloat4E2M1}) {
-    const int codes = 2 << (format->exponent_bits + format->mantissa_bits);
-    for (int code = 0; code < codes; ++code) {
-      const float value = decode(*format, static_cast<uint8_t>(code));
+    const int patterns = 2 << (format->exponent_bits + format->mantissa_bits);
+    for (int pattern = 0; pattern < patterns; ++pattern) {
+      const float value = decode(*format, static_cast<uint8_t>(pattern));
       if (std::isnan(value)) continue;
-      EXPECT_EQ(encode(*format, value, false), code) << format->bias;
+      EXPECT_EQ(encode(*format, value, false), pattern) << format->bias;
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and steps made of lambdas: what an operator remembers are its captures.
+// Kernels and steps made of lambdas: what an operator keeps is in their captures.
 //
 //   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …
@@ -21,14 +21,14 @@ struct StepTraits {
   int alias = -1;
   int64_t scratch_bytes = 0;
   bool pure = true;
-  bool joins = false;
+  bool concat_in_place = false;
 };
 
 template <class Run>
 class FunctionStep final : public Step {
  public:
   FunctionStep(Run run, StepTraits traits) : run_(std::move(run)), traits_(traits) {}
-  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and answers nothing or an optional failure.
+  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and returns nothing or an optional failure.
   std::optional<std::string> run(Tensors inputs, Tensors outputs, void* scratch) const override {
     auto call = [&] {
       if constexpr (std::is_invocable_v<const Run&, Tensors, Tensors>)
@@ -47,7 +47,7 @@ class FunctionStep final : public Step {
   int inplace() const override { return traits_.inplace; }
   int alias() const override { return traits_.alias; }
   bool pure() const override { return traits_.pure; }
-  bool joins() const override { return traits_.joins; }
+  bool concat_in_place() const override { return traits_.concat_in_place; }
 
  private:
   Run run_;
@@ -64,11 +64,11 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   return plan;
 }
 
-// For a step that goes through the stored elements of input 0 in any order: it reads and writes the format that
-// the input has.
+// For elementwise steps, for which the order of the elements does not matter: they read and write the format that input
+// 0 has.
 inline void keep_format(Plan& plan, Tensors inputs) {
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = plan.gives = inputs[0].format;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = plan.output_format = inputs[0].format;
 }
 
 // The input that a kernel's steps read as bytes, or none.

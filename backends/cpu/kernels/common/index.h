@@ -65,8 +65,8 @@ inline bool covers(const Shape& whole, const Shape& part, int axis) {
   return true;
 }
 
-// For each element i of a tensor of shape `part`: f(i, offset in `whole` of its neighbour at 0 on `axis`, stride of
-// `axis`).
+// For each element i of a tensor of shape `part`: f(i, offset in `whole` of the same position with index 0 on `axis`,
+// stride of `axis`).
 template <class F>
 void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   const Shape strides = strides_of(whole);

@@ -18,8 +18,8 @@ class MappedCopy {
   void operator()(const void* source, void* target, const void* fill) const;
 
  private:
-  // What a row of the last map does: copy pieces whose sources follow each other, or repeat each source as often as
-  // the others (a nearest-neighbour enlargement), or fetch element by element.
+  // How rows along the last map are filled: contiguous pieces are copied; or, where each source is repeated equally
+  // often (a nearest-neighbour enlargement), repeated; or fetched element by element.
   struct Run {
     int64_t from, count;  // `from` of -1: fill
   };

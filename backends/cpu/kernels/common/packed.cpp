@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/common/packed.h"
 
-#include "kernels/common/codes.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 
 namespace backplane::cpu {
@@ -20,10 +20,10 @@ std::vector<Tensor> as_bytes(std::span<const Tensor> tensors, Storage& storage, 
   for (Tensor& tensor : bytes) {
     if (!is_packed(tensor)) continue;
     const int64_t n = tensor.shape.elements();
-    std::vector<uint8_t>& codes = storage.emplace_back(static_cast<size_t>(n));
-    if (fill) unpack(tensor.dtype, tensor.data, codes.data(), n);
+    std::vector<uint8_t>& unpacked = storage.emplace_back(static_cast<size_t>(n));
+    if (fill) unpack(tensor.dtype, tensor.data, unpacked.data(), n);
     tensor.dtype = BP_DTYPE_UINT8;
-    tensor.data = codes.data();
+    tensor.data = unpacked.data();
   }
   return bytes;
 }

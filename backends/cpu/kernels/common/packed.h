@@ -7,12 +7,12 @@
 
 namespace backplane::cpu {
 
-// `inner` sees packed tensors as UINT8; their values are not known while planning.
+// `inner` gets packed tensors as UINT8, without values while planning.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 
 bool has_packed(const Node& node);
 
-// What a row's `create` becomes for an operator that also takes packed types.
+// Wraps a row's `create` for an operator that also accepts packed types.
 template <auto kCreate>
 std::unique_ptr<Kernel> create_unpacked(const Node& node) {
   return has_packed(node) ? move_unpacked(kCreate(node)) : kCreate(node);

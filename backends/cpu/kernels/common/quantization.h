@@ -20,15 +20,15 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
-// The quantized value at a place of memory with quantized values of either type.
-inline int32_t code_at(const void* codes, bool is_signed, int64_t i) {
-  return is_signed ? int32_t{static_cast<const int8_t*>(codes)[i]} : int32_t{static_cast<const uint8_t*>(codes)[i]};
+// Element i of an array of quantized values of either type.
+inline int32_t q8_at(const void* values, bool is_signed, int64_t i) {
+  return is_signed ? int32_t{static_cast<const int8_t*>(values)[i]} : int32_t{static_cast<const uint8_t*>(values)[i]};
 }
 
-// The nearest whole number, ties to even, of a value between -2^22 and 2^22; a loop of these becomes vectors
-// (within CLONED functions too, whose callees must be inlined).
+// The nearest integer, ties to even, of a value between -2^22 and 2^22. Without a call, so that loops vectorize (also
+// in CLONED functions, whose callees must be inlined).
 [[gnu::always_inline]] inline float nearest(float value) {
-  constexpr float kShift = 12582912.0f;  // 1.5 · 2^23: there floats are whole numbers
+  constexpr float kShift = 12582912.0f;  // 1.5 · 2^23: where adjacent floats are 1 apart
   return (value + kShift) - kShift;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a dense tensor with elements that lie along strides in another: what Transpose, Slice, Expand, Tile and their
-// like do.
+// Fills a dense tensor with elements of another by strides, as Transpose, Slice, Expand and Tile do.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace backplane::cpu {
 class StridedCopy {
  public:
   // Reads extents[0] × extents[1] × … elements of `element_size` bytes; stride and offset count elements, strides may
-  // be 0 or negative. Dimensions that can be walked as one are merged.
+  // be 0 or negative. Dimensions that are contiguous with each other are merged.
   StridedCopy(std::span<const int64_t> extents, std::span<const int64_t> strides, int64_t offset, int64_t element_size);
 
   // Whether it copies one block as it is, from the source's first element on.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most operators ask about a node before they accept it, and about small integer inputs (axes, shapes, pads)
-// afterwards.
+// Checks that most operators make before they accept a node, and access to small integer inputs (axes, shapes, pads).
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +9,8 @@
 
 namespace backplane::cpu {
 
-// Elements for a piece of parallel work: cheap ones (a few instructions), and ones that call a function of libm.
+// The least number of elements for a piece of parallel work: of cheap operations (a few instructions), and of those
+// that call a function of libm.
 inline constexpr int64_t kCheapGrain = 16384;
 inline constexpr int64_t kMathGrain = 4096;
 
@@ -19,7 +19,7 @@ constexpr bp_dtype_set_t just(bp_dtype_t dtype) {
 }
 inline constexpr bp_dtype_set_t kFloatTypes = set_of(Floats{});
 inline constexpr bp_dtype_set_t kIndexTypes = just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
-// Types of whole bytes: whatever only moves elements takes them all.
+// Types of whole bytes, all of which are accepted by operators that only move elements.
 inline constexpr bp_dtype_set_t kByteTypes = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) |
                                              just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
                                              just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
@@ -29,7 +29,8 @@ inline constexpr bp_dtype_set_t kPackedTypes =
 
 const char* dtype_name(bp_dtype_t dtype);
 
-// Whether the first `required` inputs are there, all inputs have a type of their set, and none is beyond the list.
+// Whether the first `required` inputs are there, all inputs have a type of their set, and there are no more inputs than
+// sets.
 Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs);
 // The same for any number of inputs (at least one) of one type.
 Verdict accepts_variadic(const Node& node, bp_dtype_set_t types);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on texts, containers and graphs ask about a node before they accept it, and small values.
+// Checks of nodes with strings, containers or graphs, and access to small values.
 #pragma once
 
 #include "kernels/common/support.h"
@@ -28,7 +28,7 @@ Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {
 // The only element of an INT32 or INT64 tensor; nothing where there are others or none.
 std::optional<int64_t> integer(const Value& value);
 
-// The texts of a tensor as texts of their own.
+// Copies of the strings of a tensor.
 std::vector<std::string_view> views(const Tensor& tensor);
 
 }  // namespace backplane::cpu

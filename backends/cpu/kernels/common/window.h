@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn]: convolutions and pools, up to three
-// dimensions. Fewer dimensions are filled up in front with extent 1, so that loops are written once, for three.
+// dimensions. Windows of fewer dimensions get leading ones of extent 1, so that loops are written once, for three.
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the attributes are of lengths and values that make sense for the rank of input `slot`, at most three
+// Whether the lengths and values of the attributes suit the rank of input `slot`, which has at most three spatial
 // dimensions.
 Verdict check_window(const Node& node, uint32_t slot = 0);
 
 // With concrete extents, in three dimensions.
 struct Window {
-  int dims = 0;  // that the tensor really has
+  int dims = 0;  // spatial dimensions of the tensor itself
   Spatial in{1, 1, 1};
   Spatial out{1, 1, 1};
   Spatial kernel{1, 1, 1};

@@ -19,7 +19,7 @@ std::optional<bool> truth(const Value& value) {
   return *value.tensor.as<const uint8_t>() != 0;  // any byte but 0 is true
 }
 
-// A scalar as the body declares it: some write [1] where the operator says a scalar.
+// A scalar in the shape that the body declares: some models declare [1] where the operator has a scalar.
 template <class T>
 Value scalar_for(const Body& body, uint32_t input, bp_dtype_t dtype, T number) {
   const Program& program = body.program();
@@ -104,8 +104,8 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
-// Of slices without elements there can be any number at no cost, and the body would run for each.
-constexpr int64_t kMostEmptyRounds = int64_t{1} << 20;
+// Empty slices cost no memory, so their number has no bound otherwise, and the body would run for each.
+constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
 // ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
 // output...)
@@ -119,7 +119,7 @@ Verdict supports_scan(const Node& node) {
   return supports_body(node, "body", node.input_count(), node.output_count());
 }
 
-// Attribute lists may be shorter than what they are about: the rest is 0.
+// Missing entries of attribute lists are 0.
 int64_t entry(const std::vector<int64_t>& list, size_t i) {
   return i < list.size() ? list[i] : 0;
 }
@@ -147,9 +147,9 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
         }
         const bool empty = std::ranges::all_of(inputs.subspan(states, scanned),
                                                [](const Value& input) { return input.tensor.shape.elements() == 0; });
-        if (empty && rounds > kMostEmptyRounds)
+        if (empty && rounds > kMaxEmptyRounds)
           return "scanned inputs have " + std::to_string(rounds) + " slices without elements; at most " +
-                 std::to_string(kMostEmptyRounds) + " are supported";
+                 std::to_string(kMaxEmptyRounds) + " are supported";
         Body::Use use(body, inputs.subspan(body.input_count()));
         std::vector<Value> in(body.input_count()), out(body.output_count());
         std::vector<Stack> stacks(outputs.size() - states);

@@ -162,7 +162,7 @@ Verdict supports_split(const Node& node) {
   return supports<1>(node);
 }
 
-// ---- optionals: tensors and sequences stand for optionals that have them
+// ---- optionals: a tensor or sequence is also accepted as an optional that has it
 
 std::unique_ptr<Kernel> create_optional(const Node&) {
   return make_value_kernel([](Values inputs, Values outputs) -> Failed {

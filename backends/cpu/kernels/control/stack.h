@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of one round after another, put together along a new axis.
+// The results of all iterations, stacked along a new axis.
 #pragma once
 
 #include "runtime/value.h"

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Single places of an image read one long row.
+// For pointwise convolutions an image is one long row.
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
@@ -26,7 +26,7 @@ TileRows rows_of(const Window& w) {
 }
 
 std::vector<TilePlace> cut_row(const Window& w) {
-  const int64_t lanes = channel_block(), most = most_tile_places(lanes);
+  const int64_t lanes = channel_block(), most = max_tile_places(lanes);
   const int64_t width = is_flat(w) ? w.out_size() : w.out[2], stride = is_flat(w) ? 1 : w.stride[2];
   const int64_t count = (width + most - 1) / most;
   std::vector<TilePlace> tiles;
@@ -44,8 +44,8 @@ std::vector<TilePlace> cut_row(const Window& w) {
   return tiles;
 }
 
-// Where the input channels of an image lie, in floats, in the order in which the groups have them, if that is not the
-// order in which they come.
+// The offsets, in floats, of the input channels of an image in the order after the channel shuffle; empty without a
+// shuffle.
 std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
   std::vector<int32_t> at;
@@ -67,11 +67,11 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
     return "its weights are not known";
   if (size.in_channels < lanes) return "it has few input channels";
   if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
-  // Channels out of order are found in a list, and only where neighbouring places are read.
+  // Shuffled channels are addressed by a list of offsets, which kernels support only for stride 1.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its channels are shuffled";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  // A tap may miss the first and the last place of a tile, no others.
+  // At most the first and the last position of a tile may read outside of the input.
   if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)
@@ -99,14 +99,14 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                        .y_place = lanes,
                        .y_block = w.out_size() * lanes,
                        .blocked = true,
-                       .turned = false,
+                       .transposed = false,
                        .post_ops = conv.post_ops,
                        .channel_at = places_of_channels(conv)};
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = plan.gives = Format::kBlocked;
-  if (plan.step->inplace() >= 0) plan.takes.back() = Format::kBlocked;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = plan.output_format = Format::kBlocked;
+  if (plan.step->inplace() >= 0) plan.input_formats.back() = Format::kBlocked;
   plan.packed = 1;
   return plan;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose input comes as it was before a channel shuffle (kernels/conv/channel_shuffle.h): their weights in
-// that order instead. All weights are known.
+// Moves a channel shuffle (kernels/conv/channel_shuffle.h) from the input of a convolution into its weights, which are
+// all known: they are reordered instead.
 #pragma once
 
 #include "kernels/common/direct_conv.h"
@@ -10,11 +10,12 @@ namespace backplane::cpu {
 
 class ChannelOrder {
  public:
-  // Of a convolution of each channel by itself: its weights, its bias and what its post-operations have for channels,
-  // for a result in the order of its input. The bias then counts among the post-operations' shifts.
+  // For a depthwise convolution: reorders weights, bias and the post-operations' values for channels, so that the
+  // result has the order of the input. The bias becomes a shift of the post-operations.
   void pass(int64_t groups, std::vector<Tensor>& operands, std::vector<PostOp>& ops);
 
-  // Of a convolution in groups: weights of a single one, with zeros where a channel is none of the group's.
+  // For a grouped convolution: expands the weights to those of a single group, with zeros between channels of different
+  // groups.
   void spread(int64_t groups, std::vector<Tensor>& operands, ConvSize& size);
 
  private:

@@ -11,18 +11,18 @@ namespace backplane::cpu {
 
 namespace {
 
-// The lanes of `places` places, each from its own source.
+// The lanes of `places` positions, each from its own source.
 template <int kLanes>
-[[gnu::always_inline]] inline void deal(const float* x, const int32_t* sources, float* y, int64_t places) {
+[[gnu::always_inline]] inline void shuffle_channels(const float* x, const int32_t* sources, float* y, int64_t places) {
   for (int64_t p = 0; p < places; ++p) {
     for (int l = 0; l < kLanes; ++l) y[p * kLanes + l] = x[sources[l] + p * kLanes];
   }
 }
-CLONED void deal_8(const float* x, const int32_t* sources, float* y, int64_t places) {
-  deal<8>(x, sources, y, places);
+CLONED void shuffle_channels_8(const float* x, const int32_t* sources, float* y, int64_t places) {
+  shuffle_channels<8>(x, sources, y, places);
 }
-CLONED void deal_16(const float* x, const int32_t* sources, float* y, int64_t places) {
-  deal<16>(x, sources, y, places);
+CLONED void shuffle_channels_16(const float* x, const int32_t* sources, float* y, int64_t places) {
+  shuffle_channels<16>(x, sources, y, places);
 }
 
 Plan plan_dense(const Shape& shape, int64_t groups) {
@@ -51,8 +51,8 @@ Plan plan_blocked(const Shape& shape, int64_t groups) {
       for (int64_t i = begin; i < end; ++i) {
         const float* image = in[0].as<float>() + i / blocks * blocks * places * lanes;
         const int32_t* from = &sources[static_cast<size_t>(i % blocks * lanes)];
-        (lanes == 16 ? clone_of<deal_16> : clone_of<deal_8>)(image, from, out[0].as<float>() + i * places * lanes,
-                                                             places);
+        (lanes == 16 ? clone_of<shuffle_channels_16>
+                     : clone_of<shuffle_channels_8>)(image, from, out[0].as<float>() + i * places * lanes, places);
       }
     });
   });
@@ -65,7 +65,8 @@ std::unique_ptr<Kernel> make_channel_shuffle(int64_t groups) {
   return make_kernel([groups](Tensors inputs) -> Plan {
     const Shape& shape = inputs[0].shape;
     if (shape.rank() < 2 || shape[1] % groups != 0)
-      return fail(to_string(shape) + " has no channels for " + std::to_string(groups) + " groups");
+      return fail("the channels of " + to_string(shape) + " cannot be divided into " + std::to_string(groups) +
+                  " groups");
     const bool blocked = inputs[0].format == Format::kBlocked && inputs[0].stored() / shape[0] <= INT32_MAX;
     Plan plan = blocked ? plan_blocked(shape, groups) : plan_dense(shape, groups);
     if (blocked) keep_format(plan, inputs);

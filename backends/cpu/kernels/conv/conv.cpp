@@ -30,17 +30,17 @@ void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) 
       });
 }
 
-// A Conv of one set of extents, while its implementation is chosen.
+// A Conv for one set of extents, as the implementations in kConvs see it.
 struct ConvProblem {
   ConvPlan conv;
   Shape shape;  // of the result
   std::vector<Tensor> inputs;
-  Tensors given;  // the node's: weights and bias may be in another order than in `inputs`
+  Tensors given;  // of the node; in `inputs` the channels of weights and bias may be reordered
   ChannelOrder& order;
   PackedWeights& packed;
   std::shared_ptr<OnednnConvDescription> onednn;
 
-  // As one convolution of all groups, for implementations that know no shuffle.
+  // Expands the groups into one, for implementations that do not support a shuffle.
   void spread() {
     if (conv.shuffled_groups > 1) order.spread(conv.shuffled_groups, inputs, conv.size);
     conv.shuffled_groups = 1;
@@ -82,7 +82,7 @@ Plan plan_onednn(const PlanContext&, ConvProblem& p) {
 
 Plan plan_direct(const PlanContext&, ConvProblem& p) {
   p.spread();
-  // Weights and bias that are not those of the node.
+  // Weights and bias that were reordered.
   std::vector<std::pair<size_t, Tensor>> changed;
   for (size_t i = 1; i < p.inputs.size() && i < 3; ++i) {
     if (p.inputs[i].data != p.given[i].data) changed.emplace_back(i, p.inputs[i]);
@@ -127,7 +127,7 @@ class Conv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  // Affine operations become part of the weights, an addition and activations are done by oneDNN in this order.
+  // Affine post-operations become part of the weights; oneDNN does an addition and then the activations.
   bool append(PostOp op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));

@@ -7,7 +7,7 @@
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Clang wants the instruction set in the declaration of each function with such instructions, and does without.
+// Clang requires the instruction set in the declaration of each function with such instructions; it gets plain code.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define AVX2_ASSEMBLY
 #endif
@@ -18,7 +18,8 @@ namespace {
 
 constexpr int64_t kLineFloats = 16;  // of a cache line
 
-// What a tile is for: inputs of places at 0, kStride, 2 · kStride … With kAvx2 it has 16 registers of 8 lanes.
+// The shape of a tile: its positions read inputs 0, kStride, 2 · kStride … With kAvx2 there are 16 registers of 8
+// lanes.
 template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
 struct Kind {
   static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;
@@ -27,14 +28,14 @@ struct Kind {
   using Sums = Lanes[kBlocks * kPlaces];
 };
 
-// A tile's input channels: whole blocks, any others, or those of a list.
+// How a tile reads its input channels: whole blocks, parts of blocks, or by a list of offsets.
 enum class Channels { kWhole, kSome, kListed };
 // Its taps: any, or one that every place has.
 enum class Taps { kAny, kOne };
 
 #ifdef AVX2_ASSEMBLY
-// The two or three instructions of one place in the order that needs one register: left to itself, GCC 12 moves loads
-// up until registers run out, and copies sums for a quarter of all instructions.
+// The two or three instructions of one position, in an order that needs one register: GCC 12 would move loads up until
+// registers run out, and spend a quarter of all instructions on copies of sums.
 template <class K>
 [[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
                                              typename K::Lanes& second) {
@@ -49,8 +50,8 @@ template <class K>
 }
 #endif
 
-// One input channel of one tap at the places [kFirst, kLast): each vector of weights is loaded once for all of them,
-// each input once for all blocks.
+// One input channel of one tap at the positions [kFirst, kLast): each vector of weights is loaded once for all
+// positions, each input once for all blocks.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
                                                const float* w) {
@@ -72,8 +73,8 @@ template <class K, int kFirst, int kLast>
   }
 }
 
-// One tap of `count` input channels of one block. A whole block is unrolled, and what is ahead is fetched once for all
-// of its channels: with short vectors the number of instructions is what limits a tile.
+// One tap of `count` input channels of one block. A whole block is unrolled, with one prefetch for all of its channels:
+// with short vectors the number of instructions limits a tile.
 template <class K, Channels kChannels, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
                                            const int32_t* channel_at, int64_t count, const float* w,
@@ -100,7 +101,7 @@ template <class K, Channels kChannels>
                                             const float*& ahead) {
   constexpr int kPlaces = K::kPlaces;
   const int64_t step = count * K::kBlocks * K::kLanes;
-  // Taps that miss neither place, or both, lie between those that miss one.
+  // The columns between `low` and `high` read inside the input at both ends of the tile, or at neither.
   const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
   for (int64_t row = t.row_first; row < t.row_last; ++row) {
     const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
@@ -122,9 +123,9 @@ template <class K, Channels kChannels>
   }
 }
 
-// Blocks of input channels outside taps: what neighbouring taps read is read again at once. Blocks of a large image lie
-// a multiple of a page apart and share places in the nearest cache. With one tap a block is soon done: it has no loop
-// over taps.
+// Blocks of input channels are the outer loop, taps the inner one: neighbouring taps read the same input again at once.
+// The blocks of a large image are a multiple of a page apart, so they would evict each other from the first-level
+// cache. With one tap there is no loop over taps: its set-up would cost a tenth of a block's multiply-adds.
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
@@ -154,7 +155,7 @@ template <class K, Channels kChannels, Taps kTaps>
     const int64_t at = i / kPlaces * t.y_block + i % kPlaces * t.y_place;
     const float* from = t.begins ? t.add : t.y;
     sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
-    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.rest + i / kPlaces * K::kLanes);
+    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.compensation + i / kPlaces * K::kLanes);
   }
   add_blocks<K, kChannels, kTaps>(t, sums);
 #pragma GCC unroll 32
@@ -166,9 +167,9 @@ template <class K, Channels kChannels, Taps kTaps>
   }
 }
 
-// So many sums as registers hold next to the weights and an input: 32 of 16 lanes, 16 of 8.
+// As many sums as fit in the registers next to the weights and an input: 32 registers of 16 lanes, 16 of 8.
 template <int kLanes>
-inline constexpr int kMostPlaces = kLanes == 16 ? 14 : 6;
+inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
 
 // The same tile for three instruction sets.
 template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
@@ -184,14 +185,14 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// Without a stride between places there are no taps to walk through.
+// Without a stride between places there is one tap.
 template <int kStride>
 bool has_one_tap(const ConvTile& t) {
   return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);
 }
 
-// A function for each kind of channels and taps: in one for all, GCC copies sums from register to register between its
-// loops.
+// A function for each way of reading channels and taps: in a common one, GCC copies sums between registers from loop to
+// loop.
 template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
 void run_16(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
@@ -225,7 +226,7 @@ void run_8(const ConvTile& t) {
 
 template <int kBlocks, int kStride, int... kLess>
 ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_sequence<int, kLess...>) {
-  constexpr int kMost8 = kMostPlaces<8>;
+  constexpr int kMost8 = kMaxPlaces<8>;
   static constexpr ConvTileKernel k16[] = {run_16<kBlocks, kLess + 1, kStride>...};
   static constexpr ConvTileKernel k8[] = {run_8<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
   static constexpr ConvTileKernel kBaseline[] = {run_baseline<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
@@ -234,12 +235,12 @@ ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_
 
 }  // namespace
 
-int64_t most_tile_places(int64_t lanes) {
-  return lanes == 16 ? kMostPlaces<16> : kMostPlaces<8>;
+int64_t max_tile_places(int64_t lanes) {
+  return lanes == 16 ? kMaxPlaces<16> : kMaxPlaces<8>;
 }
 
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
-  constexpr std::make_integer_sequence<int, kMostPlaces<16>> kLess{};
+  constexpr std::make_integer_sequence<int, kMaxPlaces<16>> kLess{};
   const bool avx2 = processor().has(Instructions::kAvx2);
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
     return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose. Float: one matrix product gives what each input element adds to the outputs it reaches, then it is
-// added up.
+// ConvTranspose. Float: a matrix product computes what each input element adds to the outputs that it reaches; then
+// these are summed.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
@@ -16,13 +16,13 @@ struct Transposed {
   int64_t batch, groups, in_group, out_group;
 };
 
-// Calls f(kernel place, input place, output place) for each pair that meets, of the kernel place given.
+// Calls f(input position, output position) for each pair that kernel position k connects.
 template <class F>
-void each_meeting(const Window& w, int64_t k, const F& f) {
+void each_overlap(const Window& w, int64_t k, const F& f) {
   Spatial place{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
   Spatial first, last, shift;
   for (size_t d = 0; d < kSpatial; ++d) {
-    shift[d] = place[d] * w.dilation[d] - w.begin[d];  // the output place is input · stride + shift
+    shift[d] = place[d] * w.dilation[d] - w.begin[d];  // the output position is input · stride + shift
     first[d] = shift[d] >= 0 ? 0 : (-shift[d] + w.stride[d] - 1) / w.stride[d];
     last[d] = std::min(w.in[d], w.out[d] - shift[d] <= 0 ? 0 : (w.out[d] - shift[d] + w.stride[d] - 1) / w.stride[d]);
   }
@@ -51,7 +51,7 @@ void run_float(const Transposed& t, Tensors in, Tensors out, float* product) {
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
           pace.spend(w.in_size());
           const float* add = product + (oc * w.kernel_size() + k) * w.in_size();
-          each_meeting(w, k, [&](int64_t from, int64_t to) { y[to] += add[from]; });
+          each_overlap(w, k, [&](int64_t from, int64_t to) { y[to] += add[from]; });
         }
       }
     });
@@ -79,7 +79,7 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
         for (int64_t k = 0; k < w.kernel_size(); ++k) {
           pace.spend(w.in_size());
           C factor = static_cast<C>(factors[k]);
-          each_meeting(w, k, [&](int64_t from, int64_t to) {
+          each_overlap(w, k, [&](int64_t from, int64_t to) {
             sums[static_cast<size_t>(to)] += factor * static_cast<C>(source[from]);
           });
         }
@@ -104,7 +104,7 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
   auto pick = [&](const std::vector<int64_t>& list, size_t i, int64_t fallback) {
     return i < list.size() ? list[i] : fallback;
   };
-  // Some models give N and C in output_shape too.
+  // Some models have N and C in output_shape too.
   size_t skip = a.output_shape.size() == dims + 2 ? 2 : 0;
   for (size_t i = 0; i < dims; ++i) {
     size_t d = kSpatial - dims + i;

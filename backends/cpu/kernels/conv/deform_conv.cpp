@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeformConv: a two-dimensional convolution whose taps lie where another tensor moves them, read by bilinear
-// interpolation with zeros outside.
+// DeformConv: a two-dimensional convolution whose taps are displaced by offsets from another tensor; inputs are
+// interpolated bilinearly, with zeros outside.
 #include <cmath>
 
 #include "kernels/common/direct_conv.h"
@@ -36,7 +36,7 @@ void run(const ConvSize& size, const Window& w, int64_t offset_groups, Tensors i
   const T *x = in[kX].as<T>(), *weights = in[kW].as<T>(), *offsets = in[kOffset].as<T>();
   const T *bias = at(in, kBias).as<T>(), *mask = at(in, kMask).as<T>();
   T* y = out[0].as<T>();
-  // One output pixel of one batch: the moved samples of all input channels, then all output channels from them.
+  // One output pixel of one batch: first the displaced samples of all input channels, then all output channels.
   parallel(size.batch * pixels, 1, [&](int64_t begin, int64_t end) {
     Pace pace;
     std::vector<double> samples(static_cast<size_t>(size.in_channels * taps));
@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
                       offset_groups = node.attr("offset_group", int64_t{1})](Tensors in) -> Plan {
     std::string error;
     const Shape &x = in[kX].shape, &w = in[kW].shape;
-    if (x.rank() != 4) return fail("X " + to_string(x) + " has no 4 dimensions");
+    if (x.rank() != 4) return fail("X " + to_string(x) + " does not have 4 dimensions");
     const std::optional<ConvSize> size = conv_size(x, w, groups, &error);
     if (!size) return fail(error);
     const std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);

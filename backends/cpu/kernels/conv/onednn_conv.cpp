@@ -23,15 +23,16 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-// Microseconds at the nominal rate that are worth a task of their own; of channels by themselves, which take longer.
+// The least work of a task, in microseconds at the nominal rate; for depthwise convolutions, which take longer than
+// that.
 constexpr double kTaskTime = 1.024;
 constexpr double kDepthwiseTaskTime = 0.512;
-// Pairs of channels, for each place, that Winograd's weights are worth their memory for.
+// Pairs of channels for each output position, up to which Winograd's larger weights are worth their memory.
 constexpr int64_t kWinogradWeights = 1000;
 
-// Some output channels, and the input channels that they are computed from. Groups become a dense convolution whose
-// weights are zero where input and output are of different groups: with whole blocks of channels that is faster than
-// thin groups. Depthwise convolutions stay what they are.
+// A share: some output channels, and the input channels that they are computed from. Groups become a dense convolution
+// whose weights are zero where input and output are of different groups: with whole blocks of channels that is faster
+// than thin groups. Depthwise convolutions stay what they are.
 struct Share {
   int64_t out_first, out_count;
   int64_t in_first, in_count;
@@ -42,14 +43,14 @@ struct Share {
   int64_t weights_at = 0, result_bytes = 0;
 };
 
-// What all shares of a convolution have in common.
+// The parameters common to all shares of a convolution.
 struct Geometry {
   ConvSize size;
   Window window;
   int64_t threads;
   bool depthwise;
-  bool shifts_last = false;  // large shifts are added to whole sums: oneDNN's depthwise kernels, which begin with the
-                             // bias, would round each term; takes longer
+  bool shifts_last = false;  // large shifts are added to the finished sums, which takes longer: oneDNN's depthwise
+                             // kernels start with the bias and would round each term
   Format source = Format::kBlocked;
   Format result = Format::kBlocked;
   memory::dims in, out, kernel;  // spatial
@@ -74,8 +75,8 @@ struct Geometry {
   }
 };
 
-// How many shares: so many that all threads have work, but none so small that its start costs more than it saves, or
-// that the kernels lose the reuse that several blocks at once give.
+// The number of shares: enough for all threads, but none so small that it costs more to start than it saves, or that
+// kernels can no longer reuse inputs for several blocks.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   const int64_t threads = g.threads;
   if (g.size.batch >= threads) return 1;
@@ -116,7 +117,7 @@ std::vector<Share> cut(const Geometry& g) {
   };
   std::vector<Share> shares;
   if (g.size.groups > 1 && !g.depthwise) {
-    // As wide as they can be while hardly more zeros are multiplied than by single blocks.
+    // As wide as possible without multiplying many more zeros than single blocks would.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
       int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own
@@ -143,7 +144,7 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
     a.strides.push_back(w.stride[d]);
     a.dilations.push_back(w.dilation[d] - 1);
     a.begin.push_back(w.begin[d]);
-    // What oneDNN derives the output extent from: padding that no window reaches is left out.
+    // oneDNN derives the output extent from this padding, so padding that no window reaches is left out.
     a.end.push_back((w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.begin[d]);
   }
   a.source = layout_of(Geometry::extended({1, share.in_count}, g.in), g.source);
@@ -164,10 +165,10 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
   return true;
 }
 
-// Winograd's transforms pay off for 3×3 windows over several places and many channels, unless the blocks of output
-// channels are so many that the kernels should work on parts of them, and cannot be parted evenly. Its weights are four
-// times as large: over few places reading them takes longer than the multiplications that they spare, and where they
-// are many for each place they cost more memory than the little time is worth.
+// Winograd convolution pays off for 3×3 windows over several positions and many channels, unless there are so many
+// blocks of output channels that the kernels should work on parts of them, and these parts would not be equal. Its
+// weights are four times as large: with few output positions, reading them takes longer than the multiplications that
+// they save, and they cost more memory than the time is worth.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;
@@ -200,10 +201,10 @@ class OnednnConv final : public Step {
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
     if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
       affine_.shift.assign(bias, bias + geometry_.size.out_channels);
-    // Read in whole blocks.
+    // Padded, because kernels read whole blocks.
     if (geometry_.shifts_last) {
       affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
-      affine_.rest.resize(affine_.shift.size());
+      affine_.compensation.resize(affine_.shift.size());
     }
     if (inputs[1].data != nullptr) {
       pack_ = packed.get(inputs[1], layouts_, [&] {
@@ -250,7 +251,7 @@ class OnednnConv final : public Step {
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  // The weights may lie at any address. What is needed meanwhile comes from `memory`.
+  // The weights may have any address. Temporary memory comes from `memory`.
   void pack_weights(const std::byte* weights, std::byte* pack, Block (*memory)(int64_t bytes)) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -292,7 +293,7 @@ class OnednnConv final : public Step {
     execution.add(DNNL_ARG_DST, share.layouts.result, result);
     execution.add(DNNL_ARG_SCRATCHPAD, share.layouts.scratchpad, scratchpad);
     if (bias != nullptr && geometry_.shifts_last) {
-      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.rest.data() + share.out_first);
+      execution.add(DNNL_ARG_BIAS, share.layouts.bias, affine_.compensation.data() + share.out_first);
       execution.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, share.shift, bias);
     } else if (bias != nullptr) {
       execution.add(DNNL_ARG_BIAS, share.layouts.bias, bias);
@@ -314,8 +315,8 @@ class OnednnConv final : public Step {
 
 namespace {
 
-// Whether a channel's shift is larger than what its sum rounds by: than twice its terms, where inputs are as large
-// as 1.
+// Whether the shift of a channel is so large that adding it first would round the sum: larger than twice the sum of its
+// weights, for inputs of magnitude 1.
 bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const bool has_bias = inputs.size() > 2 && inputs[2].present();
   if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;
@@ -383,7 +384,7 @@ std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& c
   };
   bool found = false;
   if (channel_block() != 0) {
-    // Images with few channels are read as they come.
+    // Images with few channels are read in their dense layout.
     if (conv.size.in_channels < channel_block() / 2 && conv.size.groups == 1 && inputs[0].format == Format::kDense)
       found = attempt(Format::kDense, Format::kBlocked);
     found = found || attempt(Format::kBlocked, Format::kBlocked);
@@ -397,11 +398,11 @@ Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, 
   Geometry& geometry = description.geometry;
   const auto later = std::ranges::find_if(conv.post_ops, [](const PostOp& op) { return op.kind != PostOp::kAffine; });
   Plan plan;
-  plan.takes.assign(inputs.size(), Format::kDense);
-  plan.takes[0] = geometry.source;
-  plan.gives = geometry.result;
+  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats[0] = geometry.source;
+  plan.output_format = geometry.result;
   if (inputs[1].data != nullptr) plan.packed = 1;
-  if (later != conv.post_ops.end() && later->kind == PostOp::kAdd) plan.takes.back() = geometry.result;
+  if (later != conv.post_ops.end() && later->kind == PostOp::kAdd) plan.input_formats.back() = geometry.result;
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
   SingleThreaded single;
   plan.step =

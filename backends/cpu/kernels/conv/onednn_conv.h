@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution in float as oneDNN does it best: blocked, cut into shares of output channels.
+// Float convolutions by oneDNN: blocked, and divided into shares of output channels.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@ struct ConvPlan {
   ConvSize size;
   Window window;
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
-  int64_t shuffled_groups = 1;       // its input's channels are to be shuffled first (kernels/conv/channel_shuffle.h)
+  int64_t shuffled_groups = 1;       // its input's channels have to be shuffled first (kernels/conv/channel_shuffle.h)
 };
 
-// Whether Winograd's transforms make this convolution faster than any other way.
+// Whether Winograd convolution is the fastest implementation here.
 bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
 struct OnednnConvDescription;
 
-// What oneDNN would do; null where it has no fast implementation, or, with `winograd_only`, none by Winograd's
-// transforms. `inputs` are those of Conv.
+// Null where oneDNN has no fast implementation or, with `winograd_only`, no Winograd convolution. `inputs` are those of
+// Conv.
 std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
                                                             std::span<const Tensor> inputs, bool winograd_only);
 
-// Uses up the description, which was made for the same arguments. Known weights are packed now.
+// Consumes the description, which was made for the same arguments. Known weights are packed here.
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
                       PackedWeights& packed);
 

@@ -12,13 +12,13 @@ namespace backplane::cpu {
 
 namespace {
 
-// Weights that stay in the second cache in addition to those that are fetched next and the input: 192 KB of 1 MB.
-// Virtual machines may report larger caches than there are.
+// Bytes of weights that fit in the second-level cache next to the input and the weights that are prefetched: 192 KB of
+// 1 MB. (Virtual machines may report larger caches than they have.)
 int64_t chunk_bytes() {
   return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
 }
 
-// Blocks go in pairs where two groups' channels do not make both much longer.
+// Blocks are paired unless that adds many input channels of other groups to both.
 std::vector<OutBlocks> pair_blocks(const ConvSize& size, int64_t taps) {
   const int64_t lanes = channel_block(), in_group = size.in_channels / size.groups;
   const int64_t out_group = size.out_channels / size.groups, all = blocks_of(size.out_channels);
@@ -66,7 +66,7 @@ int64_t Panels::chunk_end(const OutBlocks& b, int64_t first) const {
   return std::min(b.last, first / channel_block() * channel_block() + chunk_);
 }
 
-std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool turned, const std::vector<float>& scale) const {
+std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const {
   const int64_t bytes = count() * static_cast<int64_t>(sizeof(float));
   std::shared_ptr<std::byte> memory(allocate_pages(bytes));
   auto* to = reinterpret_cast<float*>(memory.get());
@@ -75,8 +75,8 @@ std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool turned, cons
       const OutBlocks& b = blocks_[static_cast<size_t>(i)];
       const int64_t floats = (b.last - b.first) * b.count * taps_ * channel_block();
       std::fill_n(to + b.weights_at, floats, 0.0f);
-      if (turned)
-        pack_turned(from, scale, b, to + b.weights_at);
+      if (transposed)
+        pack_transposed(from, scale, b, to + b.weights_at);
       else
         pack_rows(from, scale, b, to + b.weights_at);
     }
@@ -104,7 +104,8 @@ void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, c
   }
 }
 
-void Panels::pack_turned(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const {
+void Panels::pack_transposed(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b,
+                             float* to) const {
   const int64_t lanes = channel_block(), width = b.count * lanes, first = b.block * lanes;
   const int64_t columns = std::min(width, size_.out_channels - first);
   for (int64_t c = b.first; c < b.last; ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known weights as tiles (kernels/conv/conv_tile.h) read them: for each one or two blocks of output channels a panel,
-// in chunks of input channels that stay in the second cache. Within a block of input channels: [tap][input
+// in chunks of input channels that stay in the second-level cache. Within a block of input channels: [tap][input
 // channel][output channel].
 #pragma once
 
@@ -20,7 +20,7 @@ struct OutBlocks {
   int64_t weights_at;  // in floats
 };
 
-// Whole blocks that hold so many channels.
+// The number of blocks that hold so many channels.
 int64_t blocks_of(int64_t channels);
 
 class Panels {
@@ -29,16 +29,16 @@ class Panels {
 
   const std::vector<OutBlocks>& blocks() const { return blocks_; }
   int64_t count() const;  // of floats
-  // Where the chunk that begins with this channel ends.
+  // The end of the chunk that begins with this channel.
   int64_t chunk_end(const OutBlocks& b, int64_t first) const;
 
   // Weights in memory, at any address: [output channel][input channel of its group][tap], or [input channel][output
-  // channel] where `turned`. Each is multiplied with its output channel's scale, where there are any.
-  std::shared_ptr<std::byte> pack(const std::byte* from, bool turned, const std::vector<float>& scale) const;
+  // channel] where `transposed`. Each is multiplied with its output channel's scale, where there are any.
+  std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const;
 
  private:
   void pack_rows(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
-  void pack_turned(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
+  void pack_transposed(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
 
   ConvSize size_;
   int64_t taps_;

@@ -11,9 +11,9 @@ namespace backplane::cpu {
 
 namespace {
 
-// Places of a strip: its input stays in the nearest caches while all output blocks are computed.
+// Positions of a strip: its input stays in the caches of the core while all output blocks are computed.
 constexpr int64_t kStripPlaces = 56;
-// Microseconds at the nominal rate that are worth a task of their own.
+// The least work of a task, in microseconds at the nominal rate.
 constexpr double kTaskTime = 2.048;
 
 class TiledStep final : public Step {
@@ -22,16 +22,16 @@ class TiledStep final : public Step {
       : work_(work),
         panels_(work.size, work.taps),
         bias_(static_cast<size_t>(blocks_of(work.size.out_channels) * channel_block())),
-        rest_(bias_.size()) {
+        compensation_(bias_.size()) {
     const float* given = bias >= 0 ? inputs[static_cast<size_t>(bias)].as<float>() : nullptr;
     const ChannelAffine affine = join_affine(work.post_ops, work.size.out_channels, given);
-    std::ranges::copy(affine.rest, rest_.begin());
+    std::ranges::copy(affine.compensation, compensation_.begin());
     if (!affine.shift.empty())
       std::ranges::copy(affine.shift, bias_.begin());
     else if (given != nullptr)
       std::copy_n(given, work.size.out_channels, bias_.begin());
-    pack_ =
-        packed.get(inputs[1], {}, [&] { return panels_.pack(inputs[1].as<std::byte>(), work.turned, affine.scale); });
+    pack_ = packed.get(inputs[1], {},
+                       [&] { return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale); });
     for (const PostOp& op : work.post_ops) {
       if (op.kind == PostOp::kAffine) continue;
       if (op.kind == PostOp::kAdd) {
@@ -69,20 +69,20 @@ class TiledStep final : public Step {
   }
 
  private:
-  // Threads take different output channels where weights are more than what they are multiplied with, else different
-  // strips of places: the other one of the two is read by all threads.
+  // Threads compute different output channels where the weights are larger than the input, else different strips of
+  // positions: the smaller of the two is read by all threads.
   void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
     if (!by_channels_)
       strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
     else if (groups % threads != 0 && groups < 8 * threads)
-      strips_ = std::min<int64_t>(tiles, 2);  // so that all have as much to do
+      strips_ = std::min<int64_t>(tiles, 2);  // so that all have the same amount of work
   }
 
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
 
-  // The first place of a tile, or the place behind the last tile.
+  // The first position of a tile; for the tile count, the end of the last tile.
   int64_t place_of(int64_t tile) const {
     const auto in_row = static_cast<int64_t>(work_.tiles.size());
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
@@ -120,7 +120,7 @@ class TiledStep final : public Step {
       tile.last = panels_.chunk_end(b, first);
       tile.weights = panel;
       tile.begins = first == b.first;
-      tile.rest = &rest_[static_cast<size_t>(b.block * channel_block())];
+      tile.compensation = &compensation_[static_cast<size_t>(b.block * channel_block())];
       tile.bias = tile.last == b.last ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
       tile.rectify = rectify_ && tile.last == b.last;
       const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile, at most
@@ -156,7 +156,7 @@ class TiledStep final : public Step {
 
   TiledWork work_;
   Panels panels_;
-  std::vector<float> bias_, rest_;
+  std::vector<float> bias_, compensation_;
   PackedWeights::Pack pack_;
   std::vector<PostOp> later_;  // activations but for a first Relu
   int summand_ = -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and products with known weights, tile by tile (kernels/conv/conv_tile.h). The weights of the next tiles
-// are fetched while these compute: that is what a model's layers wait for, and oneDNN's kernels do not.
+// are prefetched meanwhile, which oneDNN's kernels do not do: single images spend most of their time waiting for
+// weights.
 #pragma once
 
 #include "kernels/conv/conv_tile.h"
@@ -9,9 +10,10 @@
 
 namespace backplane::cpu {
 
-// Where a tile is in its row, and what of its taps lies within the input (see ConvTile).
+// The position of a tile in its row, and the taps that are within the input (see ConvTile).
 struct TilePlace {
-  int64_t y_at, x_at;  // in places from the row's begin; x_at: of what its first place reads through a row's first tap
+  int64_t y_at,
+      x_at;  // positions from the start of the row; x_at: of the input that the first tap of its first position reads
   int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks
 };
@@ -21,7 +23,7 @@ struct TileRows {
   int64_t count = 1, taps = 1;
   int64_t first = 0, stride = 1, dilation = 1;
   int64_t in_count = 1;         // rows of the input
-  int64_t in_width, out_width;  // places of a row
+  int64_t in_width, out_width;  // positions of a row
 };
 
 struct TiledWork {
@@ -29,10 +31,10 @@ struct TiledWork {
   int64_t taps, columns;          // of the window, and of each of its rows
   int64_t in_places, out_places;  // of an image
   TileRows rows;
-  std::vector<TilePlace> tiles;                                 // of a row, in the order of their places
+  std::vector<TilePlace> tiles;                                 // of a row, in the order of their positions
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
-  bool blocked;                                                 // the result's places are blocks of channels
-  bool turned;                                                  // the weights lie as [input channel][output channel]
+  bool blocked;                                                 // the result's positions are blocks of channels
+  bool transposed;                                              // the weights lie as [input channel][output channel]
   std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
   std::vector<int32_t> channel_at = {};                         // see ConvTile; empty where they lie block by block
 };

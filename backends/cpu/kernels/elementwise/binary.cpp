@@ -15,11 +15,11 @@
 namespace backplane::cpu {
 namespace {
 
-// One innermost row. Strides are 0 or 1 but for rare layouts. Types that models compute with get a loop for each case.
+// One innermost row. Strides are 0 or 1 but for rare layouts. The types that models use most have a loop for each case.
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
-// What an operator does to one innermost row.
+// The loop of an operator over one innermost row.
 struct Loop {
   using Row = void (*)(const AnyFormula& formula, const void* a, int64_t stride_a, const void* b, int64_t stride_b,
                        void* r, int64_t n);
@@ -96,14 +96,14 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
-// How two operands are read where one of them is blocked and has the extents of the result; the other one has these
-// too, or one number for each channel, or one at all. Nothing where they are not like that.
+// How two operands are read where one of them is blocked and has the extents of the result, and the other one has these
+// too, or one number for each channel, or a single one. Nothing in other cases.
 struct BlockedOperands {
-  std::vector<Format> takes;
+  std::vector<Format> input_formats;
   Broadcast<2> walk;
 };
 std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& result) {
-  std::vector<Format> takes;
+  std::vector<Format> input_formats;
   std::array<Shape, 2> views;
   bool any = false;
   for (size_t i = 0; i < 2; ++i) {
@@ -112,11 +112,11 @@ std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& res
     bool one = shape.elements() == 1;
     bool per_channel = shape.rank() == result.rank() && shape[1] == result[1] && shape.elements(2, shape.rank()) == 1;
     if (!one && !per_channel && !(shape == result)) return std::nullopt;
-    takes.push_back(one ? Format::kDense : Format::kBlocked);
+    input_formats.push_back(one ? Format::kDense : Format::kBlocked);
     views[i] = one ? Shape{1} : blocked_view(shape);
   }
   if (!any) return std::nullopt;
-  return BlockedOperands{takes, Broadcast<2>(blocked_view(result), views)};
+  return BlockedOperands{input_formats, Broadcast<2>(blocked_view(result), views)};
 }
 
 Plan plan_binary(Tensors inputs, const Loop& loop) {
@@ -131,8 +131,8 @@ Plan plan_binary(Tensors inputs, const Loop& loop) {
                               clear_padding(out[0]);
                             },
                             {.inplace = shapes[0] == *shape ? 0 : 1});
-      plan.takes = blocked->takes;
-      plan.gives = Format::kBlocked;
+      plan.input_formats = blocked->input_formats;
+      plan.output_format = Format::kBlocked;
       return plan;
     }
   }
@@ -183,7 +183,7 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- any number of inputs: the result takes in one after the other
+// ---- any number of inputs, accumulated one after the other
 // ----------------------------------------------------
 
 // The sum of `count` inputs becomes their mean.
@@ -301,7 +301,7 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
-// ---- Pow: the base's type is the result's, the exponent's is its own
+// ---- Pow: base and result have one type, the exponent may have another
 // ---------------------------------------------------
 
 template <class T>

@@ -3,9 +3,9 @@
 // Types of 8 bits and less that are not integers of whole bytes go through float, which holds all their values.
 #include <limits>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/float16_array.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 
 namespace backplane::cpu {
@@ -62,7 +62,7 @@ bool is_plain(bp_dtype_t dtype) {
   return set_of(NumbersAndBool{}) >> dtype & 1;
 }
 
-Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, CodeRules rules) {
+Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, EncodeRules rules) {
   const int64_t n = shape.elements();
   const auto nothing = [](Tensors, Tensors) {};
   if (from == to) return make_plan({shape}, nothing, {.alias = 0});
@@ -98,7 +98,7 @@ bool can_cast_to(int64_t dtype) {
   return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0;
 }
 
-CodeRules rules_of(const Node& node) {
+EncodeRules rules_of(const Node& node) {
   const std::string rounding = node.attr("round_mode", "up");
   return {node.attr("saturate", int64_t{1}) != 0, rounding == "down"      ? ScaleRounding::kDown
                                                   : rounding == "nearest" ? ScaleRounding::kNearest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A formula whose type is forgotten: the loop over a row is compiled for each formula and each type of elements, the
-// plan and the walk around it once.
+// A type-erased formula: the loop over a row is compiled for each formula and element type, the plan and the outer
+// loops once.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// Holds what a formula read from its node: two numbers at most.
+// Holds the attributes of a formula: two numbers at most.
 class AnyFormula {
  public:
   template <class Formula>

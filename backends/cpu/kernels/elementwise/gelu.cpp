@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's forms of GELU: exact, with a bias, by tanh, by a sigmoid.
+// com.microsoft's forms of GELU: exact, with a bias, approximated by tanh or by a sigmoid.
 #include <cmath>
 #include <numbers>
 
@@ -20,7 +20,7 @@ CLONED void quick_gelu_row(const float* x, float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * sigmoid_formula(alpha * x[i]);
 }
 
-// The formulas, and what they do to whole rows of floats.
+// The formulas, and their vectorized forms for rows of floats.
 struct Exact {
   explicit Exact(const Node&) {}
   template <class C>

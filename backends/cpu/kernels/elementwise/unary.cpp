@@ -3,8 +3,8 @@
 #include <array>
 #include <limits>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/elementwise/formula.h"
 #include "kernels/post_op/activation.h"
@@ -16,7 +16,7 @@
 namespace backplane::cpu {
 namespace {
 
-// What an operator does to a row of elements.
+// The loop of an operator over a row of elements.
 struct Loop {
   void (*row)(const AnyFormula& formula, const void* x, void* y, int64_t n);
   AnyFormula formula;
@@ -66,7 +66,7 @@ Plan plan_unary(Tensors inputs, const Loop& loop) {
   return plan;
 }
 
-// A formula is either a value (a lambda without captures) or a class that reads its attributes from the node.
+// A formula is a lambda without captures, or a class that reads its attributes from the node.
 template <class Formula, class Types, class Result>
 std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
   const Loop loop = dispatch<Types>(node.input_type(0).dtype, [&](auto tag) -> Loop {
@@ -98,7 +98,7 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 
 // ---- formulas with attributes --------------------------------------------------------------------------------------
 
-// e^x - 1; of floats below 0 through the tangent, in loops that become vectors.
+// e^x - 1; of floats below 0 by tanh, so that loops vectorize.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
     const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays
@@ -195,29 +195,29 @@ struct IsNan {
 constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                         just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
-Verdict supports_question(const Node& node) {
+Verdict supports_predicate(const Node& node) {
   return accepts(node, 1, {kFloatTypes | kFloat8Types});
 }
 
 template <class Formula>
-std::unique_ptr<Kernel> create_question(const Node& node) {
+std::unique_ptr<Kernel> create_predicate(const Node& node) {
   const Formula formula(node);
   const Minifloat* format = minifloat(node.input_type(0).dtype);
   if (format == nullptr) return create_unary<Formula, Floats, Bool>(node, formula);
-  std::array<bool, 256> answers;
-  for (size_t code = 0; code < answers.size(); ++code)
-    answers[code] = formula(decode(*format, static_cast<uint8_t>(code)));
-  return make_kernel([answers](Tensors inputs) {
-    return make_plan({inputs[0].shape}, [answers](Tensors in, Tensors out) {
+  std::array<bool, 256> table;
+  for (size_t pattern = 0; pattern < table.size(); ++pattern)
+    table[pattern] = formula(decode(*format, static_cast<uint8_t>(pattern)));
+  return make_kernel([table](Tensors inputs) {
+    return make_plan({inputs[0].shape}, [table](Tensors in, Tensors out) {
       const auto* x = in[0].as<uint8_t>();
-      for (int64_t i = 0; i < in[0].shape.elements(); ++i) out[0].as<Bool>()[i] = Bool(answers[x[i]]);
+      for (int64_t i = 0; i < in[0].shape.elements(); ++i) out[0].as<Bool>()[i] = Bool(table[x[i]]);
     });
   });
 }
 
 template <class Formula>
-constexpr Row question(std::string_view op_type, uint32_t since_version) {
-  return {"", op_type, since_version, supports_question, create_question<Formula>};
+constexpr Row predicate(std::string_view op_type, uint32_t since_version) {
+  return {"", op_type, since_version, supports_predicate, create_predicate<Formula>};
 }
 
 Verdict supports_gelu(const Node& node) {
@@ -244,14 +244,14 @@ constexpr auto kAbsolute = []<class T>(T x) -> T {
   else
     return x < 0 ? kNegate(x) : x;
 };
-constexpr auto kLogistic = [](auto x) {  // exp of a negative number alone: no overflow
+constexpr auto kLogistic = [](auto x) {  // exp of negative numbers only: no overflow
   const auto e = std::exp(-std::fabs(x));
   return (x < 0 ? e : decltype(e)(1)) / (1 + e);
 };
 constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
-// The row with a loop over floats that the compiler could turn into vectors (kernels/simd/vector_math.h).
+// The row with a vectorized loop over floats (kernels/simd/vector_math.h).
 template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
   std::shared_ptr<const Kernel> definition = kPlain.create(node);
@@ -326,8 +326,8 @@ constexpr Row kRows[] = {
     unary<Swish>("Swish", 24),
     unary<Shrink, Numbers>("Shrink", 9),
     Row{"", "Gelu", 20, supports_gelu, create_gelu}.in_fp32_elements(),
-    question<IsNan>("IsNaN", 9),
-    question<IsInf>("IsInf", 10),
+    predicate<IsNan>("IsNaN", 9),
+    predicate<IsInf>("IsInf", 10),
     unary<[](bool x) { return !x; }, Booleans>("Not", 1),
     unary<[](auto x) { return ~x; }, Integers>("BitwiseNot", 18),
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of any float type as the type that a kernel computes in, and results the other way.
+// Converts operands of any float type to the type that a kernel computes in, and results back.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   return storage.data();
 }
 
-// The other way: `target` as it is, or storage that `store` converts into it afterwards.
+// For results: `target` itself, or storage that `store` converts into it afterwards.
 template <class C>
 C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();

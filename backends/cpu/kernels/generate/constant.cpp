@@ -2,9 +2,9 @@
 // Operators that make a tensor from attributes, extents or a few numbers.
 #include <cstring>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "runtime/watch.h"
 
@@ -14,7 +14,7 @@ namespace {
 // ---- Constant, ConstantOfShape
 // ---------------------------------------------------------------------------------------------
 
-// A tensor that came as an attribute: a copy, so that nothing of the graph is needed later.
+// A copy of a tensor attribute, so that the graph is not needed later.
 struct Value {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   Shape shape;
@@ -70,10 +70,10 @@ std::optional<Value> fill_value(const Node& node) {
   const auto* attribute = node.find("value");
   auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &kZero) : tensor_attribute(node, attribute);
   if (!value || value->shape.elements() != 1) return std::nullopt;
-  if (kPackedTypes >> value->dtype & 1) {  // one byte full of it, to be repeated as it is
-    const uint8_t code = load_code(value->bytes.data(), bits_of(value->dtype), 0);
-    const std::vector<uint8_t> codes(8, code);
-    pack(value->dtype, codes.data(), value->bytes.data(), 8 / bits_of(value->dtype));
+  if (kPackedTypes >> value->dtype & 1) {  // a byte filled with the element, to be repeated
+    const uint8_t element = load_bits(value->bytes.data(), bits_of(value->dtype), 0);
+    const std::vector<uint8_t> repeated(8, element);
+    pack(value->dtype, repeated.data(), value->bytes.data(), 8 / bits_of(value->dtype));
   }
   return value;
 }
@@ -85,7 +85,7 @@ Verdict supports_fill(const Node& node) {
 
 std::unique_ptr<Kernel> create_fill(const Node& node) {
   return make_kernel([value = *fill_value(node)](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const std::vector<int64_t> extents = integers(inputs[0]);
     if (extents.size() > BP_MAX_RANK) return fail("rank " + std::to_string(extents.size()) + " is more than 32");
     return make_plan({Shape(extents)}, [value](Tensors, Tensors out) {
@@ -144,12 +144,12 @@ Plan plan_range(Tensors inputs) {
   using C = compute_t<T>;
   C numbers[3];
   for (size_t i = 0; i < 3; ++i) {
-    if (inputs[i].shape.elements() != 1) return fail("start, limit and delta are scalars");
-    if (!known(inputs[i])) return later();
+    if (inputs[i].shape.elements() != 1) return fail("start, limit and delta must be scalars");
+    if (!known(inputs[i])) return deferred();
     numbers[i] = static_cast<C>(*inputs[i].as<T>());
   }
   const C start = numbers[0], limit = numbers[1], delta = numbers[2];
-  if (delta == 0) return fail("delta is 0");
+  if (delta == 0) return fail("delta must not be 0");
   double count = 0;
   if constexpr (std::is_integral_v<C>) {
     const __int128 span = static_cast<__int128>(limit) - start, step = delta;
@@ -157,7 +157,7 @@ Plan plan_range(Tensors inputs) {
   } else {
     count = std::max(0.0, std::ceil((static_cast<double>(limit) - start) / delta));
   }
-  if (!(count < 0x1p48)) return fail("it would have " + std::to_string(count) + " elements");
+  if (!(count < 0x1p48)) return fail("the result would have " + std::to_string(count) + " elements, too many");
   const auto n = static_cast<int64_t>(count);
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
     T* y = out[0].as<T>();
@@ -187,7 +187,7 @@ std::unique_ptr<Kernel> create_eye(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("dtype", int64_t{node.input_type(0).dtype}));
   return make_kernel([dtype, k = node.attr("k", int64_t{0})](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (shape.rank() != 2) return fail("EyeLike needs two dimensions, not " + to_string(shape));
+    if (shape.rank() != 2) return fail("the input must have two dimensions, not " + to_string(shape));
     return make_plan({shape}, [=](Tensors, Tensors out) {
       dispatch<NumbersAndBool>(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -208,7 +208,7 @@ Verdict supports_trilu(const Node& node) {
 std::unique_ptr<Kernel> create_trilu(const Node& node) {
   return make_kernel([upper = node.attr("upper", int64_t{1}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (shape.rank() < 2) return fail("Trilu needs two dimensions or more, not " + to_string(shape));
+    if (shape.rank() < 2) return fail("the input must have at least two dimensions, not " + to_string(shape));
     return make_plan({shape},
                      [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
                        const Tensor offset = at(in, 1);
@@ -219,7 +219,7 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
                          const T* x = in[0].as<T>();
                          T* y = out[0].as<T>();
                          const auto line = [&](int64_t i) {
-                           // What stays: [first, last).
+                           // The columns [first, last) that are kept.
                            const int64_t diagonal = i % rows + k,
                                          first = upper ? std::clamp<int64_t>(diagonal, 0, columns) : 0,
                                          last = upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);
@@ -247,15 +247,16 @@ Verdict supports_one_hot(const Node& node) {
 
 std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{-1})](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& indices = inputs[0].shape;
     const int axis = axis_of(axis_attribute, indices.rank() + 1);
     if (axis < 0) return bad_axis(axis_attribute, indices.rank() + 1);
     if (indices.rank() == BP_MAX_RANK) return fail("the result's rank is more than 32");
     if (inputs[1].shape.elements() != 1 || inputs[2].shape.elements() != 2)
-      return fail("depth is a scalar, and values are two");
+      return fail("depth must be a scalar, and values must have two elements");
     const double depth_value = scalar(inputs[1]);
-    if (!(depth_value >= 0 && depth_value < 0x1p48)) return fail("depth is " + std::to_string(depth_value));
+    if (!(depth_value >= 0 && depth_value < 0x1p48))
+      return fail("depth " + std::to_string(depth_value) + " is not between 0 and 2^48");
     const auto depth = static_cast<int64_t>(depth_value);
     Shape to;
     for (int i = 0; i <= indices.rank(); ++i) to.push_back(i == axis ? depth : indices[i < axis ? i : i - 1]);

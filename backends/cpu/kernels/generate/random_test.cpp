@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: the same in each run with a seed, others in each run without, and spread as their law has it. The seeds are
-// fixed, so these tests give the same answer each time; the bounds are such that a right generator fails for one seed
-// in a million.
+// Draws: the same in each run with a seed, different in each run without, and distributed as they should be. The seeds
+// are fixed, so these tests always have the same result; the bounds are such that a correct generator fails for one
+// seed in a million.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,8 +72,8 @@ HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attribu
   return program.run(std::move(inputs)).outputs.at(0);
 }
 
-// Kolmogorov and Smirnov: how far the share of draws below x is from the law's, at worst, in units of 1 / sqrt(count).
-// Right draws exceed 2.7 with probability 2 exp(-2 * 2.7^2) = 1e-6.
+// Kolmogorov and Smirnov: the largest difference between the empirical and the expected distribution function, in units
+// of 1 / sqrt(count). Correct draws exceed 2.7 with probability 2 exp(-2 * 2.7^2) = 1e-6.
 double distance(Floats draws, const std::function<double(double)>& share_below) {
   std::sort(draws.begin(), draws.end());
   const auto n = static_cast<double>(draws.size());
@@ -85,7 +85,7 @@ double distance(Floats draws, const std::function<double(double)>& share_below) 
   return worst * std::sqrt(n);
 }
 
-// How much each draw says of the next one, in standard deviations of independent draws.
+// The correlation of each draw with the next one, in standard deviations for independent draws.
 double correlation_with_next(const Floats& draws) {
   const auto n = static_cast<double>(draws.size());
   const double mean = std::accumulate(draws.begin(), draws.end(), 0.0) / n;
@@ -141,7 +141,7 @@ TEST(Random, BernoulliDrawsEachElementWithItsOwnProbability) {
 }
 
 TEST(Random, MultinomialDrawsClassesByTheirWeight) {
-  // Rows of unnormalized logarithms; the second row is the first one turned round, shifted.
+  // Rows of unnormalized logarithms; the second row is the first one reversed and shifted.
   const Floats logits = {std::log(1.0f),  std::log(2.0f),  std::log(3.0f),  std::log(4.0f),
                          std::log(40.0f), std::log(30.0f), std::log(20.0f), std::log(10.0f)};
   const HostTensor given = HostTensor::of<float>(BP_DTYPE_FLOAT, {2, 4}, logits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: an image is read at positions that a grid names, in any number of spatial dimensions. AffineGrid makes
+// GridSample: samples an image at the positions in a grid, in any number of spatial dimensions. AffineGrid computes
 // such grids.
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ struct Sampler {
   bool align_corners;
 };
 
-// Mirrors a position at both ends of [low, high] until it lies inside.
+// Reflects a position at both ends of [low, high] until it is inside.
 double reflected(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;
@@ -33,7 +33,7 @@ double reflected(double x, double low, double high) {
   return from_low ? low + rest : high - rest;
 }
 
-// What one dimension contributes to a sample.
+// The input positions of one dimension that a sample depends on, and their weights.
 struct Taps {
   int count = 0;
   int64_t index[4];  // -1: a zero outside
@@ -127,8 +127,8 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   });
 }
 
-// Results whose four neighbours were found: y is the weighted sum of the pixels of one plane. Of a neighbour outside
-// that counts as zero the index is 0, and so are the bits that are kept of it.
+// The four neighbours of each of some results, shared by all planes. For a neighbour outside the image that counts as
+// zero, the index is 0 and so is the mask that its pixel is ANDed with.
 constexpr int64_t kChunk = 128;
 struct Neighbours {
   int32_t index[4][kChunk];
@@ -141,7 +141,7 @@ CLONED void add_neighbours(const float* plane, const int32_t* index, const uint3
     y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
 }
 
-// Images of two dimensions between whose pixels a linear filter reads.
+// Linear filters on images of two dimensions.
 void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, const float* x, const float* grid,
                    float* y) {
   const int64_t channels = image[1], height = image[2], width = image[3], chunks = (results + kChunk - 1) / kChunk;
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     const Shape image = inputs[0].shape, grid = inputs[1].shape;
     if (image.rank() < 3 || grid.rank() != image.rank() || grid[0] != image[0] ||
         grid[grid.rank() - 1] != image.rank() - 2)
-      return fail("a grid of shape " + to_string(grid) + " for an image of shape " + to_string(image));
+      return fail("a grid of shape " + to_string(grid) + " does not fit an image of shape " + to_string(image));
     Shape to{image[0], image[1]};
     for (int d = 1; d + 1 < grid.rank(); ++d) to.push_back(grid[d]);
     if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
@@ -224,12 +224,12 @@ Verdict supports_affine(const Node& node) {
 
 std::unique_ptr<Kernel> create_affine(const Node& node) {
   return make_kernel([align = node.attr("align_corners", int64_t{0}) != 0](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> size = integers(inputs[1]);
     const auto dimensions = static_cast<int64_t>(size.size()) - 2;
     if ((dimensions != 2 && dimensions != 3) || !(inputs[0].shape == Shape{size[0], dimensions, dimensions + 1}))
-      return fail("theta of shape " + to_string(inputs[0].shape) + " for a size of " + std::to_string(size.size()) +
-                  " extents");
+      return fail("theta of shape " + to_string(inputs[0].shape) + " does not fit a size of " +
+                  std::to_string(size.size()) + " extents");
     Shape to{size[0]};
     for (size_t d = 2; d < size.size(); ++d) to.push_back(size[d]);
     to.push_back(dimensions);

@@ -49,7 +49,7 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
 Plan plan(const std::string& format, const Tensor& encoded) {
   if (encoded.shape.rank() != 1)
     return fail("the encoded image must have one dimension, it has extents " + to_string(encoded.shape));
-  if (!known(encoded)) return later();
+  if (!known(encoded)) return deferred();
   const image::Encoded bytes = bytes_in(encoded);
   const image::Codec* codec = codec_of(bytes);
   if (codec == nullptr)

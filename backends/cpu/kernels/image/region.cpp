@@ -22,7 +22,7 @@ struct Align {
   double spatial_scale;
 };
 
-// Four neighbours of a position and their weights, already limited to the image.
+// The four neighbours of a position, clamped to the image, and their weights.
 struct Bilinear {
   int64_t at[4] = {0, 0, 0, 0};
   double weight[4] = {0, 0, 0, 0};
@@ -106,9 +106,9 @@ Verdict supports_align(const Node& node) {
     return v;
   for (const char* name : {"output_height", "output_width"})
     if (const int64_t v = node.attr(name, int64_t{1}); v < 1 || v > 1 << 16)
-      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v));
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v) + ", it must be 1 to 65536");
   if (const int64_t v = node.attr("sampling_ratio", int64_t{0}); v < 0 || v > 1024)
-    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v));
+    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v) + ", it must be 0 to 1024");
   if (Verdict v = accepts(node, 3, {kFloatTypes, kFloatTypes, just(BP_DTYPE_INT64)}); !v) return v;
   return same_type(node, 0, 1);
 }
@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
     const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
     if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) ||
         image[2] == 0 || image[3] == 0)
-      return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
+      return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
     return make_plan({{rois[0], image[1], a.height, a.width}}, [a](Tensors in, Tensors out) {
       return dispatch<Floats>(in[0].dtype,
                               [&](auto tag) { return roi_align<typename decltype(tag)::type>(a, in, out); });
@@ -193,7 +193,7 @@ std::unique_ptr<Kernel> create_pool(const Node& node) {
       [pooled = node.ints("pooled_shape"), scale = node.attr("spatial_scale", 1.0f)](Tensors inputs) -> Plan {
         const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
         if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 5)
-          return fail("rois of shape " + to_string(rois) + " for an image of shape " + to_string(image));
+          return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
         return make_plan({{rois[0], image[1], pooled[0], pooled[1]}}, [=](Tensors in, Tensors out) {
           return dispatch<Floats>(in[0].dtype, [&](auto tag) {
             return max_roi_pool<typename decltype(tag)::type>(in, out, pooled[0], pooled[1], scale);
@@ -235,10 +235,10 @@ Verdict supports_nms(const Node& node) {
 std::unique_ptr<Kernel> create_nms(const Node& node) {
   return make_kernel([centre = node.attr("center_point_box", int64_t{0}) != 0](Tensors inputs) -> Plan {
     for (const Tensor& input : inputs)
-      if (input.present() && !known(input)) return later();
+      if (input.present() && !known(input)) return deferred();
     const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
     if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1])
-      return fail("boxes of shape " + to_string(boxes) + " for scores of shape " + to_string(scores));
+      return fail("boxes of shape " + to_string(boxes) + " do not fit scores of shape " + to_string(scores));
     const auto number = [&](size_t slot, double fallback) {
       const Tensor t = at(inputs, slot);
       return t.present() && t.shape.elements() > 0 ? scalar(t) : fallback;

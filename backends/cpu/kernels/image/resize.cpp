@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize. Each axis is resampled by itself: a result position is a weighted sum of a few input positions (its taps),
-// and the taps of an axis are found once while planning. Nearest has one tap of weight 1 and moves elements of any
+// Resize. Each axis is resampled separately: a result position is a weighted sum of a few input positions (its taps),
+// and the taps of an axis are computed once, while planning. Nearest has one tap of weight 1 and moves elements of any
 // type.
 #include <cmath>
 #include <cstring>
@@ -90,7 +90,8 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
     case Coordinates::kHalfPixel:
       return half_pixel;
     case Coordinates::kHalfPixelSymmetric:
-      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that places on a pixel are exactly there.
+      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that coordinates that coincide with a pixel are
+      // exact.
       return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
     case Coordinates::kPytorchHalfPixel:
       return axis.to > 1 ? half_pixel : 0;
@@ -136,7 +137,8 @@ double cubic_weight(double distance, double a) {
 Taps taps_of(const Axis& axis, const Attributes& a) {
   Taps taps;
   const double reach = a.filter == Filter::kCubic ? 2 : 1;
-  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // a filter wider than the step between results
+  const double stretch =
+      a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // antialiasing widens the filter when shrinking
   const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
   require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
@@ -187,7 +189,7 @@ To rounded(C value) {
 
 // A weighted sum of rows of floats.
 template <int kBytes>
-CLONED void weigh_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
+CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
   using Lanes = FloatLanes<kBytes>;
   int64_t i = 0;
   for (; i + kFloatLanes <= n; i += kFloatLanes) {
@@ -202,16 +204,16 @@ CLONED void weigh_rows(const float* const* rows, const float* weights, size_t co
   }
 }
 
-// A row whose every result has two taps; one of weight 0 is not looked at.
-CLONED void weigh_pairs(const float* x, const int32_t* first, const int32_t* second, const float* first_weight,
-                        const float* second_weight, float* y, int64_t n) {
+// A row where each result has two taps. A second tap of weight 0 is ignored, even if its input is NaN.
+CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const int32_t* second,
+                                  const float* first_weight, const float* second_weight, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const float a = x[first[i]] * first_weight[i], b = x[second[i]] * second_weight[i];
     y[i] = second_weight[i] == 0.0f ? a : a + b;
   }
 }
 
-// Floats: whole rows where the axis is not the innermost, else pairs of taps side by side.
+// Floats: weighted sums of whole rows where the axis is not the innermost, else of pairs of elements in a row.
 void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
                      int64_t inner) {
   const auto count = static_cast<int64_t>(taps.count);
@@ -227,8 +229,8 @@ void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, 
           rows[used] = x + (row / to * from + taps.index[first + k]) * inner;
           weights[used++] = taps.weight[first + k];
         }
-        clone_of<weigh_rows<64>, weigh_rows<32>, weigh_rows<16>>(rows.data(), weights.data(), used, y + row * inner,
-                                                                 inner);
+        clone_of<weighted_sum_of_rows<64>, weighted_sum_of_rows<32>, weighted_sum_of_rows<16>>(
+            rows.data(), weights.data(), used, y + row * inner, inner);
       }
     });
     return;
@@ -241,8 +243,8 @@ void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, 
   }
   parallel(outer, 1 + kCheapGrain / (2 * to), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
-      clone_of<weigh_pairs>(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(), weights[1].data(),
-                            y + row * to, to);
+      clone_of<weighted_sum_of_pairs>(x + row * from, indices[0].data(), indices[1].data(), weights[0].data(),
+                                      weights[1].data(), y + row * to, to);
   });
 }
 
@@ -322,7 +324,7 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
 // ---- planning
 // ------------------------------------------------------------------------------------------------------------
 
-// Reads scales or sizes and the region into one Axis for each dimension; an error text where they cannot be.
+// Reads scales or sizes and the region into one Axis for each dimension; an error text where they are invalid.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
   const Shape& shape = inputs[0].shape;
   std::vector<int64_t> axes = a.axes;
@@ -344,11 +346,12 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
     const auto n = static_cast<double>(one.from);
     if (by_size) {
       one.to = sizes.as<int64_t>()[k];
-      if (one.to < 0 || one.to > INT32_MAX) return "a size is " + std::to_string(one.to);
+      if (one.to < 0 || one.to > INT32_MAX) return "size " + std::to_string(one.to) + " is negative or too large";
       one.scale = one.from == 0 ? 1 : static_cast<double>(one.to) / n;
     } else {
       one.scale = scales.as<float>()[k];
-      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX)) return "a scale is " + std::to_string(one.scale);
+      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX))
+        return "scale " + std::to_string(one.scale) + " is not positive or too large";
       one.to = static_cast<int64_t>(std::floor(n * one.scale));
     }
     if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot grow";
@@ -378,7 +381,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
 
 Plan plan_resize(Tensors inputs, const Attributes& a) {
   for (const Tensor& input : inputs.subspan(1))
-    if (input.present() && !known(input)) return later();
+    if (input.present() && !known(input)) return deferred();
   const Shape from = inputs[0].shape;
   std::vector<Axis> axes;
   if (auto error = read_axes(inputs, a, axes)) return fail(*error);

@@ -20,9 +20,9 @@ namespace backplane::cpu {
 namespace {
 
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
-constexpr int64_t kPlacesTogether = 32;  // of a convolution of each channel by itself
+constexpr int64_t kPlacesTogether = 32;  // of a depthwise convolution
 
-// A convolution over 8-bit integers with their channels last.
+// A convolution of 8-bit integers in channels-last layout.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
@@ -33,8 +33,8 @@ struct ConvIntegerWork {
   int64_t out_group() const { return size.out_channels / size.groups; }
   int64_t taps() const { return window.kernel_size(); }
 
-  // Calls tap(t, at) for each tap of a place that lies within the image, `at` being its place there, and miss(t) for
-  // the others.
+  // Calls tap(t, at) for each tap of an output position that reads position `at` of the image, and miss(t) for taps in
+  // the padding.
   template <class Tap, class Miss>
   void each_tap(int64_t place, const Tap& tap, const Miss& miss) const {
     const Window& w = window;
@@ -58,7 +58,8 @@ struct ConvIntegerWork {
     }
   }
 
-  // What is done to the sums of some places, [places, n] from channel `first` on, and where they go: y is one image.
+  // Scales the sums of some positions, [positions, n] for the channels from `first` on, and stores them in y, which is
+  // one image.
   void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
@@ -67,7 +68,7 @@ struct ConvIntegerWork {
         scale_sums(sums + i * n + columns.first, count, scale.as<float>(), true);
       finish_part(post_ops, reinterpret_cast<float*>(sums), places, columns, n, nullptr);
     }
-    constexpr int64_t kTogether = 16;  // columns, so that a line of the caches is read once
+    constexpr int64_t kTogether = 16;  // columns at a time, so that each cache line is read once
     const int64_t out = window.out_size();
     const auto* words = reinterpret_cast<const uint32_t*>(sums);
     for (int64_t c = columns.first; c < columns.last; c += kTogether) {
@@ -79,7 +80,7 @@ struct ConvIntegerWork {
   }
 };
 
-// ---- each channel by itself
+// ---- depthwise
 
 template <class T>
 [[gnu::always_inline]] inline void add_products(const T* x, const int32_t* w, uint32_t* sums, int64_t n, int32_t zero) {
@@ -95,12 +96,12 @@ CLONED void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int
 void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, void* scratch) {
   const int64_t n = conv.size.out_channels, places = conv.window.out_size();
   const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
-  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
-  auto* weights = static_cast<int32_t*>(scratch);  // for each tap those of all channels
+  const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  auto* weights = static_cast<int32_t*>(scratch);  // [tap][channel]
   for (int64_t c = 0; c < n; ++c) {
     const int32_t zero = w_zero.values()[w_zero.values().size() == 1 ? 0 : static_cast<size_t>(c)];
     for (int64_t t = 0; t < conv.taps(); ++t)
-      weights[t * n + c] = code_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
+      weights[t * n + c] = q8_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
   }
   int32_t* buffers = weights + conv.taps() * n;
   const int64_t pieces = (places + kPlacesTogether - 1) / kPlacesTogether;
@@ -130,13 +131,13 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   });
 }
 
-// ---- all others: each place is a row of values
+// ---- all others, as a product: each output position is a row
 
 void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tensors in, const Tensor& y, void* scratch,
                   int64_t sums_bytes) {
   const int64_t channels = conv.size.in_channels, each = conv.in_group(), n = conv.out_group();
   const int64_t places = conv.window.out_size();
-  const Codes x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
+  const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* sums = static_cast<int32_t*>(scratch);
   const auto row_at = [&](int64_t product, int64_t place, uint8_t* buffer) -> const uint8_t* {
     const int64_t image = product / conv.size.groups, group = product % conv.size.groups;
@@ -177,13 +178,13 @@ class ConvInteger final : public Kernel {
     if (!size) return fail(error);
     std::optional<Window> window = make_window(attributes_, in[kX].shape, w.shape.span().subspan(2), &error);
     if (!window) return fail(error);
-    if (auto why = misfit(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
-    if (auto why = misfit(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
+    if (auto why = check_zero_point(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
+    if (auto why = check_zero_point(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
     const ConvIntegerWork conv{*size, *window, scaled_, post_ops_};
     Plan plan =
         conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(context, conv) : plan_products(context, conv, w);
-    plan.takes.assign(in.size(), Format::kDense);
-    plan.takes[kX] = Format::kChannelsLast;
+    plan.input_formats.assign(in.size(), Format::kDense);
+    plan.input_formats[kX] = Format::kChannelsLast;
     return plan;
   }
 
@@ -206,7 +207,7 @@ class ConvInteger final : public Kernel {
   }
 
   Plan plan_products(const PlanContext& context, const ConvIntegerWork& conv, const Tensor& w) const {
-    // Too large or empty: the answer needs no offsets.
+    // Too large, which is an error, or empty: the offsets are not needed.
     if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
         !plain.step || plain.shapes[0].elements() == 0)
       return plain;
@@ -220,17 +221,17 @@ class ConvInteger final : public Kernel {
     }
     const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
     IntegerGemm products(context.threads, size);
-    // For each tap and input channel those of all output channels of a group.
-    std::vector<uint8_t> turned(static_cast<size_t>(size.k * size.n));
+    // [tap][input channel][output channel of the group]
+    std::vector<uint8_t> transposed(static_cast<size_t>(size.k * size.n));
     products.pack(packed_, w, groups_, [&](int64_t group) {
       const auto* from = w.as<uint8_t>() + group * size.k * size.n;
       for (int64_t o = 0; o < size.n; ++o) {
         for (int64_t c = 0; c < conv.in_group(); ++c) {
           for (int64_t t = 0; t < conv.taps(); ++t)
-            turned[static_cast<size_t>((t * conv.in_group() + c) * size.n + o)] = *from++;
+            transposed[static_cast<size_t>((t * conv.in_group() + c) * size.n + o)] = *from++;
         }
       }
-      return turned.data();
+      return transposed.data();
     });
     const int64_t scratch_bytes = sums_bytes + products.scratch_bytes();
     Plan plan = make_plan({shape_of(conv)},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvInteger with known weights on tiles of 8-bit integers, alone or with what dynamic quantization puts behind it.
+// ConvInteger with known weights on tiles of 8-bit integers, alone or with the scaling that follows it in dynamically
+// quantized models.
 #pragma once
 
 #include <memory>
@@ -9,11 +10,11 @@
 
 namespace backplane::cpu {
 
-// ConvInteger: its inputs. Weights that are not known go to `definition`.
+// ConvInteger, with its inputs. Where weights are not known, `definition` plans it.
 std::unique_ptr<Kernel> make_conv_integer(const Node& conv, std::unique_ptr<Kernel> definition);
 
 // ConvInteger with known weights, Cast to float, Mul by one scale: four inputs of the first (absent ones are absent),
-// then the scale. It takes post-operations that add no tensor.
+// then the scale. It supports post-operations, except additions of a tensor.
 std::unique_ptr<Kernel> make_scaled_conv(const Node& conv);
 
 }  // namespace backplane::cpu

@@ -14,14 +14,14 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTogether = 4;              // tiles of rows whose sums are finished while the caches hold them
+constexpr int64_t kTogether = 4;  // tiles of rows at a time, so that their sums are finished while in the cache
 constexpr int64_t kGrain = int64_t{1} << 19;  // products of 8-bit integers
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// What is added to values so that they are stored with a sign (A) or without one (B), where they are stored as bytes.
+// Added to values that are stored as bytes, to make those of A signed and those of B unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -31,7 +31,7 @@ int32_t b_offset(bool bytes, bool is_signed) {
 
 constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
 
-// ---- B: groups of `lanes` columns, and the sums of these
+// ---- packing B: groups of `lanes` columns, and the sums of columns
 
 CLONED void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
   for (int64_t l = 0; l < lanes; ++l) {
@@ -51,7 +51,7 @@ void pack_pairs(const T* b, int64_t row, int64_t lanes, uint32_t* to, uint32_t* 
   }
 }
 
-// ---- A: the groups of a row, those of the other rows of its tile between them
+// ---- packing A: the groups of the rows of a tile, interleaved
 
 CLONED uint32_t sum_of_signed(const int8_t* a, int64_t k) {
   int32_t sum = 0;
@@ -72,7 +72,7 @@ void spread_bytes(const void* a, int64_t k, uint32_t flip, uint32_t* to, int64_t
     to[g * step] = word ^ flip;
   }
   if (k % 4 == 0) return;
-  word = flip;  // what is stored for missing ones is zero
+  word = flip;  // padding is the stored form of 0
   std::memcpy(&word, from + k / 4 * 4, static_cast<size_t>(k % 4));
   to[k / 4 * step] = word ^ flip;
 }
@@ -91,13 +91,15 @@ int32_t zero_of(std::span<const int32_t> zeros, int64_t i) {
 
 }  // namespace
 
-Codes::Codes(const Tensor& tensor) : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1) {
+ZeroPointVector::ZeroPointVector(const Tensor& tensor)
+    : values_(tensor.present() ? static_cast<size_t>(tensor.shape.elements()) : 1) {
   if (!tensor.present()) return;
   for (size_t i = 0; i < values_.size(); ++i)
-    values_[i] = code_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
+    values_[i] = q8_at(tensor.data, tensor.dtype == BP_DTYPE_INT8, static_cast<int64_t>(i));
 }
 
-std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches) {
+std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
+                                            int64_t batches) {
   const int64_t elements = tensor.shape.elements();
   if (!tensor.present() || elements == 1 || elements == channels || elements == channels * batches) return std::nullopt;
   return std::string(name) + " has extents " + to_string(tensor.shape) + ", one element or " +
@@ -110,7 +112,7 @@ struct IntegerGemm::Product {
   bool a_signed;
   const uint32_t* matrix;
   std::span<const int32_t> a_zeros;
-  int64_t a_row;  // of its first row among all
+  int64_t a_row;  // its first row, counted over the whole batch
   Places places;
   int32_t* sums;
 };
@@ -120,7 +122,7 @@ IntegerGemm::IntegerGemm(int threads, MatMulSize size)
       kernels_(integer_tiles()),
       groups_(ceil_div(size_.k, kernels_.group())),
       blocks_(ceil_div(size_.n, kernels_.lanes)),
-      tiles_(ceil_div(size_.m, kernels_.most_rows)),
+      tiles_(ceil_div(size_.m, kernels_.max_rows)),
       threads_(threads) {}
 
 void IntegerGemm::pack(PackedWeights& packed, const Tensor& b) {
@@ -181,31 +183,31 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
     for (int64_t row = first; row < first + rows; ++row) {
-      const auto* unsigned_codes =
+      const auto* unsigned_row =
           static_cast<const uint8_t*>(p.caller.row_at(p.caller.row_function, p.index, row, buffer));
-      const auto* codes = reinterpret_cast<const int8_t*>(unsigned_codes);
+      const auto* signed_row = reinterpret_cast<const int8_t*>(unsigned_row);
       uint32_t sum =
-          p.a_signed ? clone_of<sum_of_signed>(codes, size_.k) : clone_of<sum_of_unsigned>(unsigned_codes, size_.k);
+          p.a_signed ? clone_of<sum_of_signed>(signed_row, size_.k) : clone_of<sum_of_unsigned>(unsigned_row, size_.k);
       sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
       const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
       p.places.row_zero[row] = zero;
       p.places.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
       uint32_t* to = p.places.rows + first * groups_ + row - first;
       if (kernels_.bytes)
-        spread_bytes(codes, size_.k, offset != 0 ? kFlip : 0, to, rows);
+        spread_bytes(signed_row, size_.k, offset != 0 ? kFlip : 0, to, rows);
       else if (p.a_signed)
-        spread_pairs(codes, size_.k, to, rows);
+        spread_pairs(signed_row, size_.k, to, rows);
       else
-        spread_pairs(unsigned_codes, size_.k, to, rows);
+        spread_pairs(unsigned_row, size_.k, to, rows);
     }
   }
 }
 
 void IntegerGemm::multiply(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_pair,
                            int64_t last_pair) const {
-  constexpr int64_t kMostSums = 14 * 2 * 16;
+  constexpr int64_t kMaxSums = 14 * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
-  uint32_t edge[kMostSums];
+  uint32_t edge[kMaxSums];
   for (int64_t pair = first_pair; pair < last_pair; ++pair) {
     const int64_t block = 2 * pair, blocks = std::min<int64_t>(2, blocks_ - block), column = block * lanes;
     const bool at_edge = column + blocks * lanes > n;
@@ -258,7 +260,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                     .sums = operands.sums + index * operands.sums_step};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
     if (tiles_ >= 2 * threads_) {
-      parallel(tiles_, 1 + kGrain / (1 + kernels_.most_rows * n * k), [&](int64_t begin, int64_t end) {
+      parallel(tiles_, 1 + kGrain / (1 + kernels_.max_rows * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);

@@ -12,18 +12,19 @@
 
 namespace backplane::cpu {
 
-// The values of a tensor as numbers; one 0 where it is absent.
-class Codes {
+// The zero points in a tensor, widened to 32 bits; a single 0 where the tensor is absent.
+class ZeroPointVector {
  public:
-  explicit Codes(const Tensor& tensor);
+  explicit ZeroPointVector(const Tensor& tensor);
   std::span<const int32_t> values() const { return values_; }
 
  private:
   std::vector<int32_t> values_;
 };
 
-// A text where a present tensor has neither one element, nor `channels`, nor that many for all `batches`.
-std::optional<std::string> misfit(const Tensor& tensor, std::string_view name, int64_t channels, int64_t batches);
+// An error text unless the tensor is absent or has one element, `channels`, or `channels` for each of `batches`.
+std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
+                                            int64_t batches);
 
 // Zero points: one for all, or one for each row of all matrices A, or for each column of all matrices B.
 struct ZeroPoints {
@@ -40,8 +41,8 @@ class IntegerGemm {
  public:
   IntegerGemm(int threads, MatMulSize size);
 
-  // Packs known matrices B once for all plans: `matrix(i)` returns [k, n] values of the i-th of `count` that are made
-  // of `weights`, valid until the next call.
+  // Packs known matrices B once for all plans: `matrix(i)` returns the i-th of `count` matrices [k, n] derived from
+  // `weights`, valid until the next call.
   template <class Matrix>
   void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
     pack_ = packed.get(weights, {}, [&] {
@@ -59,13 +60,13 @@ class IntegerGemm {
 
   struct Operands {
     bool a_signed;
-    Tensor b;  // its data are read only where it was not packed
+    Tensor b;  // its data are not read where it was packed
     ZeroPoints zeros;
     int32_t* sums;
     int64_t sums_step;  // from one product of the batch to the next
   };
-  // Sums for all products, one product after another, and finish(part) for each part of them, on whichever thread made
-  // it. row_at(product, row, buffer) returns the k values of a row, which it may put into the buffer.
+  // Computes the sums of all products, one product after another, and calls finish(part) for each part on the thread
+  // that computed it. row_at(product, row, buffer) returns the k values of a row, which it may write to `buffer`.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
     const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {
@@ -92,7 +93,7 @@ class IntegerGemm {
     void (*finish)(const void* f, const SumsPart& part);
     const void* finish_function;
   };
-  // Where things lie in scratch memory.
+  // The parts of scratch memory.
   struct Places {
     uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
     uint8_t* buffers;  // one for each thread

@@ -5,8 +5,8 @@
 
 #include "runtime/processor.h"
 
-// One instruction does the work, for which the compiler's vectors have no operator: it is written as assembly.
-// Analyzers look at a function without the instructions that its callers may use, and then refuse the registers.
+// The compiler's vectors have no operator for the multiplying instruction, so it is written as inline assembly.
+// Analyzers, which do not know the instruction set of the callers, reject its registers.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang_analyzer__)
 #define WIDE_TILES
@@ -19,9 +19,9 @@ namespace {
 template <class M, int kBlocks, int kRows>
 [[gnu::always_inline]] inline void multiply_tile(const IntegerTile& t);
 
-template <int kLanes_, int kMostRows_, bool kBytes_>
+template <int kLanes_, int kMaxRows_, bool kBytes_>
 struct Machine {
-  static constexpr int kLanes = kLanes_, kMostRows = kMostRows_;
+  static constexpr int kLanes = kLanes_, kMaxRows = kMaxRows_;
   static constexpr bool kBytes = kBytes_;
   typedef uint32_t Lanes __attribute__((vector_size(kLanes_ * 4), aligned(4), may_alias));
 };
@@ -117,8 +117,8 @@ IntegerTileKernel kernel_of(int64_t blocks, int64_t rows, std::integer_sequence<
 }
 
 template <class M>
-constexpr IntegerTiles kTiles{M::kLanes, M::kMostRows, M::kBytes, [](int64_t blocks, int64_t rows) {
-                                return kernel_of<M>(blocks, rows, std::make_integer_sequence<int, M::kMostRows>{});
+constexpr IntegerTiles kTiles{M::kLanes, M::kMaxRows, M::kBytes, [](int64_t blocks, int64_t rows) {
+                                return kernel_of<M>(blocks, rows, std::make_integer_sequence<int, M::kMaxRows>{});
                               }};
 
 }  // namespace

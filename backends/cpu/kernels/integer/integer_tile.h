@@ -8,10 +8,10 @@
 
 namespace backplane::cpu {
 
-// Values of one row or column that are multiplied at once lie in four bytes, a group. Sums are modulo 2^32.
+// A group is the four bytes of values of one row or column that are multiplied at once. Sums are modulo 2^32.
 struct IntegerTile {
-  const uint32_t* a;  // for each group, that of each row
-  const uint32_t* b;  // for each group, that of each column of a block
+  const uint32_t* a;  // [group][row]
+  const uint32_t* b;  // [group][column of a block]
   int64_t b_block;    // groups from one block of columns to the next
   int64_t groups;
   // A sum begins with column_zero · row_rest - column_sum · row_zero.
@@ -24,9 +24,9 @@ using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
 // How the processor multiplies 8-bit integers.
 struct IntegerTiles {
-  int64_t lanes;      // columns of a block
-  int64_t most_rows;  // of a tile
-  // The values of a group: four bytes, with a sign in A and without one in B; or two 16-bit numbers.
+  int64_t lanes;     // columns of a block
+  int64_t max_rows;  // of a tile
+  // Whether a group has four bytes, signed in A and unsigned in B; otherwise it has two 16-bit numbers.
   bool bytes;
   IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);
 

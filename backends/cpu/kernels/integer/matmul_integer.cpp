@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3, kScale = 4;
 
-// The floats take the memory of the sums: each is read before it is written.
+// The floats overwrite the sums in place.
 CLONED void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scale;
 }
@@ -24,7 +24,8 @@ CLONED void scale_each(const int32_t* sums, float* y, int64_t count, const float
 
 class MatMulInteger final : public Kernel {
  public:
-  // `definition`: the kernel for reference mode; null where passes make this one, which do not run then.
+  // `definition`: the kernel for reference mode; null where a pass creates the kernel: passes do not run in reference
+  // mode.
   MatMulInteger(bool scaled, std::unique_ptr<Kernel> definition)
       : scaled_(scaled), definition_(std::move(definition)) {}
 
@@ -36,8 +37,8 @@ class MatMulInteger final : public Kernel {
     if (!size) return fail(error);
     const auto batches = [](const Shape& shape) { return shape.elements(0, std::max(0, shape.rank() - 2)); };
     const int64_t rows = a.rank() > 1 ? a[a.rank() - 2] : 1, n = size->n;
-    if (auto why = misfit(at(in, kAZero), "a_zero_point", rows, batches(a))) return fail(*why);
-    if (auto why = misfit(at(in, kBZero), "b_zero_point", n, batches(b))) return fail(*why);
+    if (auto why = check_zero_point(at(in, kAZero), "a_zero_point", rows, batches(a))) return fail(*why);
+    if (auto why = check_zero_point(at(in, kBZero), "b_zero_point", n, batches(b))) return fail(*why);
     if (scaled_ && in[kScale].shape.elements() != 1 && in[kScale].shape.elements() != n)
       return fail("the scale has extents " + to_string(in[kScale].shape) + ", one element or " + std::to_string(n) +
                   " are supported");
@@ -48,7 +49,7 @@ class MatMulInteger final : public Kernel {
     Plan plan = make_plan(
         {size->shape},
         [scaled = scaled_, ops = post_ops_, products = std::move(products)](Tensors ins, Tensors outs, void* memory) {
-          const Codes a_zeros(at(ins, kAZero)), b_zeros(at(ins, kBZero));
+          const ZeroPointVector a_zeros(at(ins, kAZero)), b_zeros(at(ins, kBZero));
           const Tensor scale = scaled ? ins[kScale] : Tensor{};
           const bool one = scale.shape.elements() == 1;
           const int64_t m = products.size().m, width = products.size().n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger on tiles of 8-bit integers, alone or with what dynamic quantization puts behind it.
+// MatMulInteger on tiles of 8-bit integers, alone or with the scaling that follows it in dynamically quantized models.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace backplane::cpu {
 
-// MatMulInteger, which is planned by `definition` in reference mode.
+// MatMulInteger, which `definition` plans in reference mode.
 std::unique_ptr<Kernel> make_matmul_integer(std::unique_ptr<Kernel> definition);
 
 // MatMulInteger, Cast to float, Mul by a scale: four inputs of the first (absent ones are absent), then the scale, one
-// for all or one for each column. It takes post-operations; what they add comes behind.
+// for all or one for each column. It supports post-operations; a tensor that they add is the last input.
 std::unique_ptr<Kernel> make_scaled_matmul();
 
-// float(sum) · scale in the place of each sum, on the calling thread; `scales` has one for all, or one for each.
+// Replaces each sum by float(sum) · scale, on the calling thread; `scales` has one for all, or one for each.
 void scale_sums(int32_t* sums, int64_t count, const float* scales, bool one);
 
 }  // namespace backplane::cpu

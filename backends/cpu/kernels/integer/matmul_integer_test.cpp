@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit integers against sums taken here, one by one; and what dynamic quantization puts behind them.
+// Products of 8-bit integers against sums computed here; and with the operators that follow them in dynamically
+// quantized models.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,9 +22,9 @@ struct Matrices {
   bool zero_each;  // a zero point for each row of A and column of B
 };
 
-class Codes {
+class RandomBytes {
  public:
-  Codes(bp_dtype_t dtype, int64_t count, uint32_t seed) : dtype_(dtype) {
+  RandomBytes(bp_dtype_t dtype, int64_t count, uint32_t seed) : dtype_(dtype) {
     for (int64_t i = 0; i < count; ++i) {
       seed = seed * 1664525u + 1013904223u;
       bytes_.push_back(static_cast<char>(seed >> 24));
@@ -49,8 +50,8 @@ TEST_P(IntegerProducts, AreExact) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   const Matrices& t = GetParam();
   const int64_t b_batch = t.b_in_batch ? t.batch : 1;
-  const Codes a(t.a, t.batch * t.m * t.k, 1), b(t.b, b_batch * t.k * t.n, 2);
-  const Codes a_zero(t.a, t.zero_each ? t.m : 1, 3), b_zero(t.b, t.zero_each ? t.n : 1, 4);
+  const RandomBytes a(t.a, t.batch * t.m * t.k, 1), b(t.b, b_batch * t.k * t.n, 2);
+  const RandomBytes a_zero(t.a, t.zero_each ? t.m : 1, 3), b_zero(t.b, t.zero_each ? t.n : 1, 4);
   std::vector<int64_t> b_extents{t.k, t.n};
   if (t.b_in_batch) b_extents.insert(b_extents.begin(), t.batch);
   std::vector<int64_t> zero_extents;
@@ -120,8 +121,8 @@ TEST_P(IntegerConvolutions, AreExact) {
     for (int64_t extent : extents) product *= extent;
     return product;
   };
-  const Codes x(t.x_type, count(t.x), 5), w(t.w_type, count(t.w), 6);
-  const Codes x_zero(t.x_type, 1, 7), w_zero(t.w_type, t.zero_each ? t.w[0] : 1, 8);
+  const RandomBytes x(t.x_type, count(t.x), 5), w(t.w_type, count(t.w), 6);
+  const RandomBytes x_zero(t.x_type, 1, 7), w_zero(t.w_type, t.zero_each ? t.w[0] : 1, 8);
   auto run = [&](const char* reference, const char* threads) {
     setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
     Plugin plugin(threads);
@@ -176,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Images, IntegerConvolutions, ::testing::ValuesIn(kImage
 // A convolution as dynamic quantization writes it.
 TEST(DynamicConvolution, IsThatOfTheReference) {
   const std::vector<int64_t> x_extents{1, 6, 20, 13}, y_extents{1, 18, 18, 11};
-  const Codes w(kS8, 18 * 6 * 9, 11);
+  const RandomBytes w(kS8, 18 * 6 * 9, 11);
   std::vector<float> x, bias;
   for (int i = 0; i < 6 * 20 * 13; ++i) x.push_back(static_cast<float>(i * 7919 % 1000) / 300 - 1);
   for (int i = 0; i < 18; ++i) bias.push_back(static_cast<float>(i) / 6 - 1);
@@ -207,11 +208,11 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
     ASSERT_NEAR(seen[i], expected[i], 4e-6f * (1 + expected[i])) << "[" << i << "]";
 }
 
-// A dense layer as dynamic quantization writes it, with what is joined to it: bias, residual, GELU.
+// A dense layer as dynamic quantization writes it, with what is fused into it: bias, residual, GELU.
 struct Layer {
   const char* name;
   bool scale_each;
-  bool unknown_columns;  // the scale's extents are not declared: nothing is joined
+  bool unknown_columns;  // the scale's extents are not declared: nothing is fused
 };
 void PrintTo(const Layer& layer, std::ostream* to) {
   *to << layer.name;
@@ -220,7 +221,7 @@ class DynamicLayer : public ::testing::TestWithParam<Layer> {};
 
 TEST_P(DynamicLayer, IsThatOfTheReference) {
   constexpr int64_t kRows = 50, kIn = 66, kOut = 40;
-  const Codes codes(kU8, kIn * kOut, 9);
+  const RandomBytes weights(kU8, kIn * kOut, 9);
   std::vector<float> x, scales, bias, residual;
   for (int64_t i = 0; i < kRows * kIn; ++i) x.push_back(static_cast<float>(i * 7919 % 1000) / 300 - 1);
   for (int64_t i = 0; i < kOut; ++i) bias.push_back(static_cast<float>(i) / 20 - 1);
@@ -235,7 +236,7 @@ TEST_P(DynamicLayer, IsThatOfTheReference) {
     Plugin plugin("2");
     GraphBuilder g;
     g.input("x", BP_DTYPE_FLOAT, {kRows, kIn}).input("r", BP_DTYPE_FLOAT, {kRows, kOut});
-    g.weight_bytes("w", kU8, {kIn, kOut}, codes.bytes()).weight_bytes("wz", kU8, {}, "\x7b");
+    g.weight_bytes("w", kU8, {kIn, kOut}, weights.bytes()).weight_bytes("wz", kU8, {}, "\x7b");
     g.weight<float>("ws", BP_DTYPE_FLOAT, scale_extents, scales).weight<float>("b", BP_DTYPE_FLOAT, {kOut}, bias);
     g.weight<float>("two", BP_DTYPE_FLOAT, {}, {std::sqrt(2.0f)}).weight<float>("one", BP_DTYPE_FLOAT, {}, {1});
     g.weight<float>("half", BP_DTYPE_FLOAT, {}, {0.5f});

@@ -16,11 +16,11 @@ namespace {
 
 using Axes = Contraction::Axes;
 
-constexpr int64_t kLeastProduct = 512;  // multiply-adds below which a call costs more than the product
-constexpr double kTaskTime = 2.048;     // microseconds of matrix products that are worth a task
-constexpr int64_t kRowPiece = 4096;     // of a row, so that one long row is work for all threads
+constexpr int64_t kLeastProduct = 512;  // multiply-adds below which calling oneDNN costs more than the product
+constexpr double kTaskTime = 2.048;     // the least work of a task, in microseconds of matrix products
+constexpr int64_t kRowPiece = 4096;     // of a row: longer rows are divided among threads
 
-// A dimension of a group: what an operand's or the result's stride along it is.
+// A dimension of a group, with the stride of an operand or of the result.
 struct Axis {
   int64_t extent, stride;
 };
@@ -32,14 +32,14 @@ int64_t size_of(const Group& group) {
   return n;
 }
 
-// The stride of all dimensions of a group walked as one, or nothing if they cannot be; 1 if there is none.
+// The stride of a group whose dimensions can be merged into one, otherwise nothing; 1 for an empty group.
 std::optional<int64_t> joined(const Group& group) {
   for (size_t i = 0; i + 1 < group.size(); ++i)
     if (group[i].stride != group[i + 1].stride * group[i + 1].extent) return std::nullopt;
   return group.empty() ? 1 : group.back().stride;
 }
 
-// A matrix of rows and columns as oneDNN takes it, or nothing if it is none: one of both is contiguous.
+// A matrix as oneDNN accepts it, with contiguous rows or contiguous columns; nothing if neither is.
 struct MatrixForm {
   int64_t stride;
   bool transposed;
@@ -52,7 +52,7 @@ std::optional<MatrixForm> matrix_of(const Group& rows, const Group& columns) {
   return std::nullopt;
 }
 
-// The dimensions of some groups, one after another.
+// The concatenated dimensions of some groups.
 Dimensions together(std::initializer_list<const Group*> groups) {
   Dimensions result;
   for (const Group* group : groups)
@@ -117,7 +117,7 @@ void add_along(const ContractedAxis& axis, const float* a, const float* b, float
   for (int64_t i = 0; i < n; ++i) y[i] += a[i * axis.a] * b[i * axis.b];
 }
 
-// Dimensions that can be walked as one in both operands become one.
+// Merges dimensions that are contiguous with each other in both operands.
 Axes merged(const Axes& axes) {
   Axes result;
   for (const ContractedAxis& axis : axes) {
@@ -133,7 +133,7 @@ Axes merged(const Axes& axes) {
 
 Contraction::Contraction(Axes kept, Axes summed) {
   for (Axes* axes : {&kept, &summed}) std::erase_if(*axes, [](const ContractedAxis& axis) { return axis.extent == 1; });
-  // So that neighbours can be walked as one: as they lie in the first operand.
+  // By descending strides, so that adjacent dimensions can be merged.
   std::ranges::stable_sort(summed,
                            [](const auto& x, const auto& y) { return std::max(x.a, x.b) > std::max(y.a, y.b); });
   plan_products(kept, summed);
@@ -160,7 +160,7 @@ void Contraction::plan_products(const Axes& kept, const Axes& summed) {
     }
   }
   for (const ContractedAxis& axis : summed) {
-    if (axis.a == 0 || axis.b == 0) return;  // sums of one operand alone
+    if (axis.a == 0 || axis.b == 0) return;  // sums over an axis of one operand only
     k_a.push_back({axis.extent, axis.a});
     k_b.push_back({axis.extent, axis.b});
   }
@@ -192,12 +192,12 @@ void Contraction::plan_products(const Axes& kept, const Axes& summed) {
     p.y.stride = form->stride;
     p.y.transposed = form->transposed;
     p.y.batch = together({&batch_y});
-  } else {  // the products lie one after another, and are put in order afterwards
+  } else {  // the products are stored one after another, and transposed afterwards
     p.y.batch = dense(batch_y, p.m * p.n);
     p.y.stride = p.n;
     p.y.at = scratch_floats_;
     scratch_floats_ += (results + 15) / 16 * 16;
-    // For each of the result's dimensions in its order the stride where the products lie.
+    // For each dimension of the result, the stride in the stored products.
     Dimensions order;
     int64_t m_stride = p.m * p.n, n_stride = p.n;
     size_t b = 0;
@@ -265,7 +265,7 @@ void Contraction::run_rows(const float* a, const float* b, float* y) const {
   const Rows& r = rows_;
   const int64_t n = r.row.extent, pieces = (n + kRowPiece - 1) / kRowPiece, rows = r.kept_a.positions();
   const int64_t terms = r.summed_a.positions(), work = std::min(n, kRowPiece) * terms * r.sum.extent;
-  // Along a sum whose terms lie one after another, or along the row.
+  // The inner loop is over the terms of a sum if they are contiguous, otherwise over the row.
   const bool by_sums = r.sum.extent > 1 && (n == 1 || (std::max(r.sum.a, r.sum.b) == 1));
   parallel(rows * pieces, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
     Pace pace;

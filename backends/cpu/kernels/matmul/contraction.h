@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product of two float tensors summed over some of their dimensions, or the sums of one: as matrix products where
-// it is any, else as loops over rows.
+// possible, else as loops over rows.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct ContractedAxis {
 class Contraction {
  public:
   using Axes = std::vector<ContractedAxis>;
-  // `kept` are the result's dimensions in its order; no extent is 0. Without a second operand it is one number, 1, and
-  // all strides of b are 0.
+  // `kept` are the result's dimensions in its order; no extent is 0. Without a second operand, b is a single 1 with
+  // strides of 0.
   Contraction(Axes kept, Axes summed);
 
   int64_t scratch_floats() const { return scratch_floats_; }
   void run(const float* a, const float* b, float* y, float* scratch) const;
 
  private:
-  // The batch's dimensions with the strides of each operand, and a matrix of each.
+  // The dimensions of the batch with the strides of each operand, and the matrix of each.
   struct Operand {
     Dimensions batch;
     int64_t stride = 0;
@@ -40,7 +40,7 @@ class Contraction {
     int64_t m = 1, n = 1, k = 1;
     Operand a, b, y;
   };
-  // The same dimensions and their strides in each, as rows of one dimension each.
+  // The same dimensions with their strides in each operand, for loops over rows.
   struct Rows {
     Dimensions kept_a, kept_b, summed_a, summed_b;
     ContractedAxis row{1, 0, 0}, sum{1, 0, 0};

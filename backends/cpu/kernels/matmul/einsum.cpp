@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: each label is a dimension; those that the result does not name are summed over. Floats are contracted one
-// operand after another.
+// Einsum: each label is a dimension; those that the result does not name are summed over. Floats are contracted
+// pairwise: the first two operands, then their result with the next one.
 #include <array>
 #include <cctype>
 
@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr char kEllipsis = '.';  // stands for all dimensions that an operand has beyond its letters
+constexpr char kEllipsis = '.';  // the dimensions of an operand that have no letter
 
 // The terms of "ab,bc->ac", each a list of letters with at most one kEllipsis.
 struct Equation {
@@ -134,8 +134,8 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
            });
 }
 
-// One operand after another, the first two, then their result and the next. Labels that are not needed any more are
-// summed over as soon as possible.
+// Contracts the first two operands, then their result with the next, and so on. Labels that are no longer needed are
+// summed over as early as possible.
 class Contractions {
  public:
   // `labels`: first those of the result in its order, of which there are `kept`. No extent is 0.
@@ -190,7 +190,7 @@ class Contractions {
     return result;
   }
 
-  // The operand without the labels that only it has and the result lacks.
+  // Sums the operand over labels that neither other operands nor the result have.
   template <class Needed>
   Operand sum_out(const Operand& a, const Needed& needed) {
     for (size_t l = 0; l < labels_.size(); ++l)
@@ -198,7 +198,7 @@ class Contractions {
     return a;
   }
 
-  // The result lies in scratch memory, its dimensions in the order of the labels.
+  // The result is in scratch memory, with its dimensions in the order of the labels.
   template <class Needed>
   Operand contract(const Operand& a, const Operand& b, const Needed& needed) {
     Contraction::Axes kept, summed;

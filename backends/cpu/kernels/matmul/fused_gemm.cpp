@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft FusedGemm: Gemm with an activation behind it.
+// com.microsoft FusedGemm: Gemm followed by an activation.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/gemm.h"

@@ -74,7 +74,7 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-// A Gemm of one set of extents, while its implementation is chosen.
+// A Gemm for one set of extents, as its implementations see it.
 struct GemmProblem {
   const Gemm& gemm;
   std::span<const PostOp> post_ops;  // activations
@@ -88,7 +88,7 @@ const char* refuse_floats(const PlanContext&, GemmProblem& p) {
   return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
 }
 
-// More than a few rows times a known matrix, plus a known row.
+// More than kGemvRows rows times a known matrix, plus a known row.
 const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
   if (const char* why = refuse_floats(context, p)) return why;
   const Gemm& g = p.gemm;

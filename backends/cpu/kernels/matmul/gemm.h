@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of Gemm, for operators that do more to its result.
+// The kernel of Gemm, for operators that extend it.
 #pragma once
 
 #include "runtime/choices.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a few rows with a matrix that is read once: what they cost is the matrix's way through memory.
+// Products of a few rows with a matrix that is read once: memory bandwidth limits them.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::cpu {
 
-// Rows of A up to which this is faster than a blocked product, which would copy the matrix first.
+// Up to this number of rows it is faster than a blocked product, which would first copy the matrix.
 inline constexpr int64_t kGemvRows = 4;
 
 // y[i, j] = sum over l of x[i, l] · b[j, l] for m ≤ kGemvRows rows; b is [n, k], row-major. Spread over the threads.

@@ -72,7 +72,7 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-// A product of one set of extents, while its implementation is chosen.
+// A MatMul for one set of extents, as its implementations see it.
 struct MatMulProblem {
   MatMulSize size;
   Tensors inputs;
@@ -160,7 +160,7 @@ Plan plan_matrix(const PlanContext&, MatMulProblem& p) {
 Plan plan_batch(const PlanContext&, MatMulProblem& p) {
   return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
     const auto batch = static_cast<int64_t>(s.a_offsets.size());
-    // Many small products run side by side, large ones are spread themselves.
+    // Many small products run in parallel, a large one is itself divided among threads.
     int64_t grain = std::max<int64_t>(1, processor().multiply_adds(2.048) / std::max<int64_t>(1, s.m * s.n * s.k));
     parallel(batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -217,7 +217,7 @@ Verdict supports(const Node& node) {
   return same_type(node, 0, 1);
 }
 
-// What is appended to it (passes/fusion.cpp) has a known matrix to follow.
+// Post-operations are supported only if B is known (passes/fusion.cpp).
 class MatMul final : public Kernel {
  public:
   Plan plan(const PlanContext& context, Tensors inputs) const override {

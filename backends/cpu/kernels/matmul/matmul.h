@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all matrix products share: the sizes, and the product by its definition.
+// Common to all matrix products: their sizes, and the reference implementation.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace backplane::cpu {
 
 struct MatMulSize {
   int64_t m, n, k;
-  // For each product of the batch, which matrix of A and which of B it takes.
+  // The matrix of A and that of B for each product of the batch.
   std::vector<int64_t> a_offsets;
   std::vector<int64_t> b_offsets;
   Shape shape;
 };
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
-// a(row, i) and b(column, i) give elements as `Sum`, c(row, column, i, sum) takes results; i counts elements of the
+// a(row, i) and b(column, i) return elements as `Sum`, c(row, column, i, sum) stores results; i counts elements of the
 // matrices.
 template <class Sum, class A, class B, class C>
 void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& c) {

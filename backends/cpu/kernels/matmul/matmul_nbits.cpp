@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights become
-// numbers in registers where their blocks are in order and hold whole vectors, else a few columns at a time.
-#include "kernels/common/codes.h"
+// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights are
+// unpacked in registers if their blocks are in order and consist of whole vectors, otherwise a few columns at a time
+// into memory.
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/float16/compute_type.h"
-#include "kernels/matmul/nbits_product.h"
+#include "kernels/matmul/gemm_nbits.h"
 #include "kernels/onednn/onednn.h"
 #include "runtime/parallel.h"
 
@@ -23,19 +24,19 @@ struct Weights {
 };
 
 // Column n of the weights, as k floats.
-void dequantize(const Weights& w, int64_t n, const uint8_t* codes, const float* scales, const Tensor& zeros,
+void dequantize(const Weights& w, int64_t n, const uint8_t* packed, const float* scales, const Tensor& zeros,
                 const float* float_zeros, const int32_t* groups, float* column) {
   const auto bits = static_cast<int>(w.bits);
-  const uint8_t* own = codes + n * w.blocks() * w.blob();
+  const uint8_t* own = packed + n * w.blocks() * w.blob();
   const auto zero_of = [&](int64_t block) -> float {
     if (float_zeros != nullptr) return float_zeros[n * w.blocks() + block];
     if (!zeros.present()) return static_cast<float>(1 << (bits - 1));
-    return load_code(zeros.as<uint8_t>() + n * w.zero_row(), bits, block);
+    return load_bits(zeros.as<uint8_t>() + n * w.zero_row(), bits, block);
   };
   if (groups != nullptr) {
     for (int64_t i = 0; i < w.k; ++i)
       column[i] =
-          (static_cast<float>(load_code(own, bits, i)) - zero_of(groups[i])) * scales[n * w.blocks() + groups[i]];
+          (static_cast<float>(load_bits(own, bits, i)) - zero_of(groups[i])) * scales[n * w.blocks() + groups[i]];
     return;
   }
   for (int64_t b = 0; b < w.blocks(); ++b) {
@@ -50,15 +51,15 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* codes, const float* 
       }
       if (count % 2 != 0) to[count - 1] = (static_cast<float>(blob[count / 2] & 15) - zero) * scale;
     } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = (static_cast<float>(load_code(blob, bits, i)) - zero) * scale;
+      for (int64_t i = 0; i < count; ++i) to[i] = (static_cast<float>(load_bits(blob, bits, i)) - zero) * scale;
     }
   }
 }
 
-// The product where weights become numbers in registers.
-void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* codes, const float* scales,
+// The product with weights unpacked in registers.
+void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* packed, const float* scales,
               const Tensor& zeros, const float* float_zeros, float* y) {
-  const NbitsColumns all{w.bits, w.block, w.blocks(), codes, scales, float_zeros};
+  const NbitsColumns all{w.bits, w.block, w.blocks(), packed, scales, float_zeros};
   std::vector<float> rows(static_cast<size_t>(m * all.length()));
   parallel(m, 1 + kCheapGrain / all.length(), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
@@ -70,14 +71,14 @@ void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* codes,
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tile * kColumns, count = std::min(kColumns, w.n - first);
       NbitsColumns b = all;
-      b.codes += first * all.column_bytes();
+      b.packed += first * all.column_bytes();
       b.scales += first * b.blocks;
       if (float_zeros != nullptr) {
         b.zeros += first * b.blocks;
       } else if (zeros.present()) {
         own_zeros.resize(static_cast<size_t>(kColumns * b.blocks));
         for (int64_t i = 0; i < count * b.blocks; ++i)
-          own_zeros[static_cast<size_t>(i)] = load_code(zeros.as<uint8_t>() + (first + i / b.blocks) * w.zero_row(),
+          own_zeros[static_cast<size_t>(i)] = load_bits(zeros.as<uint8_t>() + (first + i / b.blocks) * w.zero_row(),
                                                         static_cast<int>(w.bits), i % b.blocks);
         b.zeros = own_zeros.data();
       }
@@ -151,9 +152,11 @@ Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 3, {kReals, kCodes, kReals, kReals | kCodes, just(BP_DTYPE_INT32), kReals}); !v)
     return v;
   const Weights w = weights_of(node);
-  if (w.bits != 2 && w.bits != 4 && w.bits != 8) return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits));
+  if (w.bits != 2 && w.bits != 4 && w.bits != 8)
+    return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits) + ", it must be 2, 4 or 8");
   if (w.block < 16 || w.block > INT32_MAX || (w.block & (w.block - 1)) != 0)
-    return no(BP_REASON_ATTRIBUTE, "block_size is " + std::to_string(w.block));
+    return no(BP_REASON_ATTRIBUTE,
+              "block_size is " + std::to_string(w.block) + ", it must be a power of two from 16 on");
   if (w.k < 1 || w.n < 1 || w.k > INT32_MAX || w.n > INT32_MAX)
     return no(BP_REASON_ATTRIBUTE, "K is " + std::to_string(w.k) + ", N is " + std::to_string(w.n));
   if (node.attr("weight_prepacked", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "weight_prepacked is set");

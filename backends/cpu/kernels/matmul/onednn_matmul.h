@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of rows with a known matrix as oneDNN does it best: the matrix packed once, cut into shares of columns.
+// Products with a known matrix by oneDNN: the matrix is packed once, in shares of columns.
 #pragma once
 
 #include "kernels/onednn/packed_weights.h"
@@ -14,8 +14,8 @@ struct KnownProduct {
   Shape shape;                       // of the result, m rows of n
 };
 
-// Null where oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which is known; where the
-// post-operations add, the last one is what they add.
+// Null where oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which is known; if the
+// post-operations add a tensor, it is the last input.
 std::unique_ptr<Step> make_onednn_product(const PlanContext& context, const KnownProduct& product,
                                           std::span<const Tensor> inputs, PackedWeights& packed);
 

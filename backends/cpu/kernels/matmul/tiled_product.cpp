@@ -29,9 +29,9 @@ Plan plan_tiled_product(const PlanContext& context, const KnownProduct& p, std::
                  .y_place = p.n,
                  .y_block = lanes,
                  .blocked = false,
-                 .turned = !p.b_transposed,
+                 .transposed = !p.b_transposed,
                  .post_ops = p.post_ops};
-  const int64_t tiles = (p.m + most_tile_places(lanes) - 1) / most_tile_places(lanes);
+  const int64_t tiles = (p.m + max_tile_places(lanes) - 1) / max_tile_places(lanes);
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * p.m / tiles, rows = (t + 1) * p.m / tiles - first;
     const ConvTileKernel one = conv_tile_kernel(lanes, 1, rows, 0), two = conv_tile_kernel(lanes, 2, rows, 0);

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kVectorBytes = 64;
 constexpr int kRows = 6;
 constexpr int kVectors = 2;                   // of columns in a panel
-constexpr int64_t kRowsAtOnce = 128 * kRows;  // by which a panel is multiplied before the run may end
+constexpr int64_t kRowsAtOnce = 128 * kRows;  // multiplied by a panel between two checks for cancellation
 
 template <class T>
 struct Lanes {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices of doubles and of whole numbers of 32 and 64 bits, which wrap around, as tiles in registers.
+// Products of matrices of doubles and of 32- and 64-bit integers, which wrap around, in register tiles.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Whether wide_product knows the type.
+// Whether wide_product supports the type.
 bool has_wide_product(bp_dtype_t dtype);
 
 // c = a · b, row-major: a is m × k, b is k × n. On the backend's threads.

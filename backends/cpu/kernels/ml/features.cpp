@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: which columns a row has.
+// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: operators that change the columns of rows.
 #include <algorithm>
 #include <unordered_map>
 
@@ -77,10 +77,11 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
       auto table = ml::table_of(inputs[i].shape);
       if (!table) return fail(ml::no_table(inputs[i].shape));
       if (rows >= 0 && table->rows != rows)
-        return fail("inputs have " + std::to_string(rows) + " and " + std::to_string(table->rows) + " rows");
+        return fail("inputs have " + std::to_string(rows) + " and " + std::to_string(table->rows) +
+                    " rows, which must be the same number");
       rows = table->rows;
       if (widths[i] < 0 || __builtin_add_overflow(width, widths[i], &width))
-        return fail("inputdimensions has " + std::to_string(widths[i]));
+        return fail("inputdimensions has " + std::to_string(widths[i]) + ", which is negative or too large");
     }
     return make_plan({Shape{rows, width}}, [=](Tensors in, Tensors out) {
       int64_t before = 0;

@@ -16,7 +16,7 @@ using ml::kDomain;
 using Scalars = TypeList<float, double, int16_t, int32_t, int64_t>;
 constexpr bp_dtype_set_t kScalars = set_of(Scalars{}) | just(BP_DTYPE_STRING);
 
-// Keys are texts: those of the model, or the bytes of a number. One NaN is every NaN, and -0 is 0.
+// Keys are stored as strings: those of the model, or the bytes of a number. All NaNs are one key, and -0 is 0.
 template <class T>
 std::string key_of(T number) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -40,7 +40,7 @@ std::vector<std::string> keys_of(const Tensor& tensor) {
   return keys;
 }
 
-// The tensor of an attribute in any of its forms, as in keys_tensor, keys_strings, keys_int64s, keys_floats.
+// The tensor in an attribute that exists in several forms: keys_tensor, keys_strings, keys_int64s, keys_floats.
 std::optional<Value> list_of(const Node& node, const std::string& stem) {
   if (std::optional<Value> tensor = ml::tensor_attribute(node, stem + "_tensor")) return tensor;
   if (node.find(stem + "_strings") != nullptr) {
@@ -57,7 +57,7 @@ std::optional<Value> list_of(const Node& node, const std::string& stem) {
   return std::nullopt;
 }
 
-// What stands for elements that are no key.
+// The result for elements that are not among the keys.
 Value default_of(const Node& node, bp_dtype_t dtype) {
   if (std::optional<Value> tensor = ml::tensor_attribute(node, "default_tensor")) return *tensor;
   if (dtype == BP_DTYPE_STRING) {
@@ -141,7 +141,7 @@ std::unique_ptr<Kernel> create_encoder(const Node& node) {
   return make_look_up(*list_of(node, "keys"), std::move(values), std::move(fallback));
 }
 
-// ---- CategoryMapper: two lists, to be read in both directions
+// ---- CategoryMapper: two lists, used in either direction
 
 Verdict supports_mapper(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_INT64) | just(BP_DTYPE_STRING)}); !verdict) return verdict;

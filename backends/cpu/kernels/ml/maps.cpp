@@ -24,7 +24,7 @@ std::vector<std::string> int_keys(const std::vector<int64_t>& numbers) {
   return keys;
 }
 
-// ---- ZipMap: a map of each row, from a column's label to its number
+// ---- ZipMap: a map for each row, from the label of a column to its value
 
 std::unique_ptr<Kernel> create_zip(const Node& node) {
   std::vector<std::string> keys = node.texts("classlabels_strings");
@@ -70,7 +70,7 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map has it not
+// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map lacks it
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
@@ -114,15 +114,15 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
 
 // ---- CastMap: a map's values in the order of its keys (DENSE), or each at the position that is its key (SPARSE)
 
-constexpr int64_t kMostColumns = int64_t{1} << 28;
+constexpr int64_t kMaxColumns = int64_t{1} << 28;
 
 Verdict supports_cast(const Node& node) {
   MapTypes types = map_types(node);
   if (types.key != BP_DTYPE_INT64 || (types.value != BP_DTYPE_FLOAT && types.value != BP_DTYPE_STRING))
     return no(BP_REASON_DTYPE, "input 0 is no map from int64 to float or to text");
   int64_t columns = node.attr("max_map", int64_t{1});
-  if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMostColumns))
-    return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns));
+  if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
+    return no(BP_REASON_ATTRIBUTE, "max_map " + std::to_string(columns) + " is not positive or too large");
   if (Verdict verdict = attribute_in(node, "map_form", "DENSE", {"DENSE", "SPARSE"}); !verdict) return verdict;
   return attribute_in(node, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_STRING", "TO_INT64"});
 }
@@ -140,7 +140,7 @@ std::optional<T> parse(std::string_view text) {
                                                                                            : std::nullopt;
 }
 
-// One value as the type wanted. False: the text is no number.
+// Converts one value to the wanted type. False if a string is not a number.
 template <class T>
 bool convert(const Tensor& from, T& to) {
   if (from.dtype == BP_DTYPE_FLOAT) {

@@ -99,7 +99,7 @@ void softmax(std::span<double> scores, bool keeps_zeros) {
   double most = *std::ranges::max_element(scores);
   double sum = 0;
   for (double& score : scores) {
-    // "Zero" scores of SOFTMAX_ZERO stay (nearly) zero, and count for nothing.
+    // SOFTMAX_ZERO: scores near 0 stay near 0, and are not part of the sum.
     bool is_zero = keeps_zeros && std::abs(score) <= 1e-7;
     score = is_zero ? score * std::exp(-most) : std::exp(score - most);
     if (!is_zero) sum += score;

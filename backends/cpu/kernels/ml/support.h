@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of ai.onnx.ml share: inputs as rows of numbers, tensors in attributes, class labels, and what is
-// done to scores in the end.
+// Common to the operators of ai.onnx.ml: inputs as rows of numbers, tensors in attributes, class labels, and the
+// transforms of scores.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
 
 // A tensor that an attribute holds, or nothing. Throws sdk::Error where its bytes cannot be reached.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
-// Numbers that stand in a list of floats, or in a tensor attribute of another name. Throws likewise.
+// Numbers from a list of floats, or from a tensor attribute of another name. Throws likewise.
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
 
 // The labels of classes: integers or texts.
@@ -66,7 +66,7 @@ inline void write_floats(std::span<const double> scores, float* out) {
 // The scores of one row.
 void transform(PostTransform what, std::span<double> scores);
 // Two classes of which only the second has a score. What ONNX leaves open is as in ONNX Runtime: the first class gets
-// the opposite, or the rest of 1; of the transforms only LOGISTIC and PROBIT are applied.
+// the negative of that score, or 1 minus it; of the transforms only LOGISTIC and PROBIT are applied.
 std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
 
 }  // namespace backplane::cpu::ml

@@ -139,7 +139,7 @@ struct Classifier {
   bool is_probability() const { return supports > 0 && !prob_a.empty(); }
   size_t outputs() const { return supports == 0 || is_probability() || classes <= 2 ? classes : pairs(); }
 
-  // What contradicts itself among the attributes, or an empty text.
+  // An error text if attributes contradict each other, otherwise empty.
   std::string wrong() const {
     if (classes == 0) return "there are no class labels";
     if (std::ranges::any_of(per_class, [](int64_t n) { return n < 0 || n > INT32_MAX; }))
@@ -160,7 +160,7 @@ struct Classifier {
 };
 
 // One decision for each pair of classes, after libsvm: the coefficients of class i against class j lie in row j - 1,
-// those of j against i in row i.
+// those of class j against i in row i.
 void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) const {
   std::vector<double> kernels(supports);
   for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, &vectors[s * width]);
@@ -221,7 +221,7 @@ void Classifier::couple(std::span<const double> scores, std::span<double> p) con
   }
 }
 
-// Writes the scores; answers the class.
+// Writes the scores; returns the class.
 int64_t Classifier::predict(Row64 x, std::span<float> out) const {
   std::vector<double> scores(supports == 0 ? classes : pairs());
   std::vector<int> votes(classes);

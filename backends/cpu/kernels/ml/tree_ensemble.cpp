@@ -24,7 +24,7 @@ struct Ensemble {
     std::vector<ml::Score> scores(out.size());
     ml::aggregate(forest, aggregate, row, scores);
     for (size_t t = 0; t < out.size(); ++t) out[t] = scores[t].value + (base.empty() ? 0 : base[t]);
-    // One number alone is no choice between classes: only PROBIT means something for it.
+    // A single score is no choice between classes: PROBIT is the only transform that applies to it.
     if (out.size() > 1 || post == PostTransform::kProbit) ml::transform(post, out);
   }
 };
@@ -135,7 +135,7 @@ struct Classifier {
   std::vector<double> base;
   PostTransform post;
   size_t classes;
-  bool is_binary = false;  // two classes, but the leaves speak of one only
+  bool is_binary = false;  // two classes, but leaves with weights for one only
   bool all_positive = true;
 
   // The class, and the scores of a row.
@@ -161,7 +161,7 @@ Classifier read_classifier(const Node& node) {
     }
   }
   model.is_binary = model.classes == 2 && spoken_of.size() == 1;
-  // A single class is a decision between 0 and 1.
+  // With a single class the labels are 0 and 1.
   if (model.classes == 1) {
     if (!model.labels.texts.empty()) model.labels.texts = {"0", "1"};
     model.labels.ints = {0, 1};
@@ -169,8 +169,8 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// A decision by the score of one class, as in ONNX Runtime: where all weights are positive they are taken for
-// probabilities.
+// A decision by the score of one class, as in ONNX Runtime: of two classes with positive weights only, scores count as
+// probabilities, with a threshold of 0.5.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
@@ -199,7 +199,7 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  // Of two classes the larger score wins; of more, those that no leaf of the row names are not chosen.
+  // Of two classes the one with the larger score; of more, only those that some leaf of the row has a weight for.
   return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 

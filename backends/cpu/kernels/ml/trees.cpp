@@ -32,18 +32,19 @@ bool passes(const Forest& forest, const Branch& branch, double x) {
   return std::ranges::binary_search(forest.members[branch.members], x);
 }
 
-[[noreturn]] void misfit(const std::string& what) {
+[[noreturn]] void mismatch(const std::string& what) {
   throw sdk::Error(BP_INVALID_MODEL, what);
 }
 
-// Lists of attributes that describe the same things must be equally long; those that may be left out have a default.
+// Attribute lists with an entry for each node, or for each leaf, must have equal lengths. Optional lists may be empty:
+// each entry is then `fallback`.
 template <class T>
 T entry(const std::vector<T>& list, size_t i, T fallback) {
   return i < list.size() ? list[i] : fallback;
 }
 void expect_length(std::string_view name, size_t seen, size_t expected, bool may_miss = false) {
   if (seen == expected || (may_miss && seen == 0)) return;
-  misfit(std::string(name) + " has " + std::to_string(seen) + " entries instead of " + std::to_string(expected));
+  mismatch(std::string(name) + " has " + std::to_string(seen) + " entries instead of " + std::to_string(expected));
 }
 
 }  // namespace
@@ -131,18 +132,18 @@ Forest read_forest(const Node& node) {
   forest.roots = node.ints("tree_roots");
   for (size_t i = 0; i < targets.size(); ++i) forest.leaves.push_back({{targets[i], weights[i]}});
   auto child = [](int64_t id, int64_t is_leaf) {
-    if (id < 0) misfit("a node of a tree leads to node " + std::to_string(id));
+    if (id < 0) mismatch("a node of a tree leads to node " + std::to_string(id));
     return is_leaf != 0 ? ~id : id;
   };
-  // Sets stand one after another, each ended by a NaN, in the order of their nodes.
+  // The sets are in one list in the order of their nodes, each followed by a NaN.
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
-    if (modes[i] < 0 || modes[i] > 6) misfit("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
+    if (modes[i] < 0 || modes[i] > 6) mismatch("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
     Branch branch{static_cast<Test>(modes[i]),   entry(missing, i, int64_t{0}) != 0, features[i], splits[i], 0,
                   child(yes[i], yes_is_leaf[i]), child(no[i], no_is_leaf[i])};
     if (branch.test == Test::kMember) {
       auto end = std::find_if(next, members.end(), [](double x) { return std::isnan(x); });
-      if (end == members.end()) misfit("membership_values has fewer sets than there are nodes that need one");
+      if (end == members.end()) mismatch("membership_values has fewer sets than there are nodes that need one");
       branch.members = static_cast<uint32_t>(forest.members.size());
       forest.members.emplace_back(next, end);
       std::ranges::sort(forest.members.back());
@@ -188,11 +189,11 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
     else
       sources.push_back(i);
     if (!places.emplace(std::pair(trees[i], ids[i]), place).second)
-      misfit("tree " + std::to_string(trees[i]) + " has node " + std::to_string(ids[i]) + " twice");
+      mismatch("tree " + std::to_string(trees[i]) + " has node " + std::to_string(ids[i]) + " twice");
   }
   auto find = [&](int64_t tree, int64_t id) {
     auto found = places.find({tree, id});
-    if (found == places.end()) misfit("tree " + std::to_string(tree) + " has no node " + std::to_string(id));
+    if (found == places.end()) mismatch("tree " + std::to_string(tree) + " has no node " + std::to_string(id));
     return found->second;
   };
   std::vector<bool> is_child_branch(sources.size()), is_child_leaf(forest.leaves.size());
@@ -205,7 +206,7 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   };
   for (size_t i : sources) {
     auto mode = std::ranges::find(kModes, modes[i]);
-    if (mode == kModes.end()) misfit("nodes_modes has '" + modes[i] + "'");
+    if (mode == kModes.end()) mismatch("nodes_modes has '" + modes[i] + "'");
     forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
                                features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
   }

@@ -30,16 +30,16 @@ struct Forest {
   std::vector<int64_t> roots;  // branches, or ~leaves
   int64_t features = 0;        // how many numbers a row needs
 
-  // What is wrong, or an empty text: children beyond the lists, targets beyond `targets`, and circles, in which a row
-  // would be caught for ever. Sets `features`.
+  // Returns an error text, empty if the forest is valid. Errors are children or targets out of range, and cycles, in
+  // which a row would loop forever. Sets `features`.
   std::string check(int64_t targets);
   const std::vector<LeafWeight>& leaf(int64_t root, std::span<const double> row) const;
 };
 
 enum class Aggregate { kAverage, kSum, kMin, kMax };
 
-// What the leaves of all trees make of a row, for each target; where no leaf says anything, `has` is false and the
-// score 0.
+// The aggregate over the leaves that a row reaches, for each target. Where none of them has a weight for the target,
+// `has` is false and `value` is 0.
 struct Score {
   double value = 0;
   bool has = false;

@@ -8,7 +8,8 @@
 namespace backplane::cpu {
 namespace {
 
-// How the whole tensor falls into parts: `outer` rows of `row` bytes; part i takes `bytes[i]` from `offsets[i]` on.
+// How the whole tensor is divided into parts: `outer` rows of `row` bytes; part i takes `bytes[i]` from `offsets[i]`
+// on.
 struct Parts {
   int64_t outer = 1, row = 0;
   std::vector<int64_t> offsets, bytes;
@@ -42,7 +43,7 @@ Verdict supports_concat(const Node& node) {
   return accepts_variadic(node, kByteTypes);
 }
 
-// Whether channels can be joined without taking blocks apart.
+// Whether channels can be concatenated without splitting blocks.
 bool stays_blocked(Tensors inputs) {
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -64,19 +65,20 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
     for (const Tensor& input : inputs) {
       Shape others = input.shape;
       if (others.rank() == to.rank()) others[axis] = to[axis];
-      if (!(others == to)) return fail("shapes " + to_string(to) + " and " + to_string(input.shape) + " do not join");
+      if (!(others == to))
+        return fail("shapes " + to_string(to) + " and " + to_string(input.shape) + " cannot be concatenated");
       extents.push_back(input.shape[axis]);
       total += input.shape[axis];
     }
     to[axis] = total;
     Shape stored = to;
-    if (blocked) {  // whole blocks of channels move like single ones
+    if (blocked) {  // blocks of channels are copied as a whole
       auto whole_blocks = [](int64_t c) { return (c + channel_block() - 1) / channel_block() * channel_block(); };
       stored[axis] = whole_blocks(total);
       extents.back() = whole_blocks(extents.back());
     }
     const Parts parts(stored, axis, extents, bytes_of(inputs[0].dtype, 1));
-    const StepTraits traits{.alias = inputs.size() == 1 ? 0 : -1, .joins = parts.outer == 1};
+    const StepTraits traits{.alias = inputs.size() == 1 ? 0 : -1, .concat_in_place = parts.outer == 1};
     Plan plan = make_plan(
         {to},
         [parts](Tensors in, Tensors out) {
@@ -86,8 +88,8 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
         },
         traits);
     if (blocked) {
-      plan.takes.assign(inputs.size(), Format::kBlocked);
-      plan.gives = Format::kBlocked;
+      plan.input_formats.assign(inputs.size(), Format::kBlocked);
+      plan.output_format = Format::kBlocked;
     }
     return plan;
   });
@@ -105,7 +107,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (axis < 0) return bad_axis(axis_attribute, from.rank());
     std::vector<int64_t> extents;
     if (const Tensor split = at(inputs, 1); split.present()) {
-      if (!known(split)) return later();
+      if (!known(split)) return deferred();
       extents = integers(split);
     } else {  // equal parts, the last may be smaller
       const int64_t part = (from[axis] + outputs - 1) / outputs;

@@ -48,14 +48,14 @@ std::unique_ptr<Kernel> create_transpose(const Node& node) {
 
 std::unique_ptr<Kernel> create_expand(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
     const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
     for (int64_t extent : wanted)
       if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
     const auto to = broadcast_shape(shapes);
-    if (!to) return fail("shape " + to_string(shapes[0]) + " does not expand to " + to_string(shapes[1]));
+    if (!to) return fail("shape " + to_string(shapes[0]) + " cannot be expanded to " + to_string(shapes[1]));
     const Broadcast<1> walk(*to, {shapes[0]});
     return plan_copy(inputs[0], *to, walk.extents, walk.strides[0]);
   });
@@ -63,19 +63,19 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
 
 std::unique_ptr<Kernel> create_tile(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> repeats = integers(inputs[1]);
     if (static_cast<int>(repeats.size()) != from.rank())
-      return fail(std::to_string(repeats.size()) + " repeats for shape " + to_string(from));
+      return fail(std::to_string(repeats.size()) + " repeats do not fit shape " + to_string(from));
     const Shape dense = strides_of(from);
     Shape to;
-    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and what is repeated
+    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and the dimension itself
     for (int i = 0; i < from.rank(); ++i) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
       if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent))
-        return fail("repeats cannot be " + std::to_string(repeat));
+        return fail("the repeat " + std::to_string(repeat) + " is negative or too large");
       to.push_back(extent);
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
@@ -95,7 +95,7 @@ Verdict supports_slice(const Node& node) {
 std::unique_ptr<Kernel> create_slice(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
     for (const Tensor& input : inputs.subspan(1))
-      if (input.present() && !known(input)) return later();
+      if (input.present() && !known(input)) return deferred();
     const Shape& from = inputs[0].shape;
     const auto starts = integers(inputs[1]), ends = integers(inputs[2]);
     std::vector<int64_t> axes, steps(starts.size(), 1);
@@ -110,13 +110,14 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
-      if (step == 0) return fail("a step is 0");
-      // From the end where negative, then within what the direction can reach.
+      if (step == 0) return fail("steps must not be 0");
+      // Negative values count from the end; then clamped to the range for the direction of the step.
       const auto bounded = [&](int64_t position) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      // A start before the front is the front in both directions (in NumPy nothing lies before it).
+      // A start before the first element means the first element in both directions. (In NumPy the result would be
+      // empty.)
       const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);
       to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);

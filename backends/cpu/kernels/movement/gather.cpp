@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, GatherElements, GatherND, ReverseSequence: elements or blocks are fetched from where indices say.
+// Gather, GatherElements, GatherND, ReverseSequence: elements or blocks are read at indices.
 #include <atomic>
 #include <cstring>
 
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 // ---- GatherElements
 // ----------------------------------------------------------------------------------------------------
 
-// The least and the largest, in loops that become vectors.
+// The smallest and the largest index, in vectorized loops.
 struct Extremes {
   int64_t low, high;
 };
@@ -78,8 +78,8 @@ bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
   return fine;
 }
 
-// Rows of the innermost dimension of the indices: within a row the data advance by one element, or not at all where
-// that dimension is the axis.
+// Handles rows along the innermost dimension of the indices: from one element to the next, the offset in the data
+// advances by one, or by nothing if that dimension is the axis.
 template <class T, class I>
 void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
   const int last = to.rank() - 1;
@@ -147,7 +147,7 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     const int batch_dims = static_cast<int>(batch_attribute);
     const int64_t tuple = indices[indices.rank() - 1];
     if (tuple < 1 || tuple > data.rank() - batch_dims)
-      return fail("index tuples of " + std::to_string(tuple) + " for data of shape " + to_string(data));
+      return fail("index tuples of " + std::to_string(tuple) + " elements do not fit data of shape " + to_string(data));
     const int depth = batch_dims + static_cast<int>(tuple);
     if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK) return fail("the result's rank is more than 32");
     Shape to(indices.span().first(static_cast<size_t>(indices.rank() - 1)));
@@ -187,7 +187,8 @@ std::unique_ptr<Kernel> create_reverse(const Node& node) {
   return make_kernel([batch_axis = static_cast<int>(node.attr("batch_axis", int64_t{1}))](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
     if (shape.rank() < 2 || !(inputs[1].shape == Shape{shape[batch_axis]}))
-      return fail("sequence_lens of shape " + to_string(inputs[1].shape) + " for input of shape " + to_string(shape));
+      return fail("sequence_lens of shape " + to_string(inputs[1].shape) + " does not fit an input of shape " +
+                  to_string(shape));
     const int64_t block = shape.elements(2, shape.rank()) * bytes_of(inputs[0].dtype, 1);
     return make_plan({shape}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
       const int64_t* lengths = in[1].as<int64_t>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A total order of numbers: NaN stands after everything else and equals itself, so that sorting stays defined.
+// A total order of numbers: NaN is greater than all numbers and equal to itself, so that sorting is well defined.
 #pragma once
 
 namespace backplane::cpu {

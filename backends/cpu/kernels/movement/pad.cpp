@@ -16,7 +16,8 @@ int64_t wrapped(int64_t i, int64_t n) {
   return (i % n + n) % n;
 }
 
-// Where position `i`, counted from the input's first element, comes from in an axis of extent n > 0.
+// The input position that output position `i`, relative to the first input element, is read from, on an axis of extent
+// n > 0.
 int64_t source_of(int64_t i, int64_t n, Mode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -35,7 +36,7 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
   return -1;
 }
 
-// `before` and `after` say for each axis what is added, or taken away where negative.
+// `before` and `after`: the elements added on each axis, or removed if negative.
 Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
               size_t fill_slot) {
   const Shape from = data.shape;
@@ -43,11 +44,11 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)], right = after[static_cast<size_t>(d)];
     if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
-      return fail("pads of 2^31 and more");
+      return fail("pads of 2^31 and more are not supported");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
   }
-  // Too large or empty: the answer needs no maps.
+  // Too large, which is an error, or empty: the maps are not needed.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {
@@ -80,7 +81,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
                                       : Mode::kConstant;
   return make_kernel([mode](Tensors inputs) -> Plan {
     const Tensor axes_input = at(inputs, 3);
-    if (!known(inputs[1]) || (axes_input.present() && !known(axes_input))) return later();
+    if (!known(inputs[1]) || (axes_input.present() && !known(axes_input))) return deferred();
     const int rank = inputs[0].shape.rank();
     const std::vector<int64_t> pads = integers(inputs[1]);
     std::vector<int64_t> axes;
@@ -108,7 +109,7 @@ Verdict supports_center(const Node& node) {
 
 std::unique_ptr<Kernel> create_center(const Node& node) {
   return make_kernel([axes_attribute = node.ints("axes")](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
     std::vector<int64_t> axes = axes_attribute;
@@ -119,7 +120,8 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
     std::vector<int64_t> before(static_cast<size_t>(from.rank())), after(before);
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
-      if (wanted[i] < 0 || wanted[i] > INT32_MAX) return fail("an extent of " + std::to_string(wanted[i]));
+      if (wanted[i] < 0 || wanted[i] > INT32_MAX)
+        return fail("the extent " + std::to_string(wanted[i]) + " is negative or too large");
       const int64_t more = wanted[i] - from[axis];
       before[static_cast<size_t>(axis)] = more / 2;  // the odd one is added or taken at the end
       after[static_cast<size_t>(axis)] = more - more / 2;

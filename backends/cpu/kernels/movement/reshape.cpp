@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that keep the bytes and change at most the extents: nothing runs, output 0 is input 0.
+// Operators that change at most the extents: nothing runs, output 0 aliases input 0.
 #include <utility>
 
 #include "kernels/common/function_kernel.h"
@@ -23,7 +23,7 @@ Verdict supports_reshape(const Node& node) {
 
 std::unique_ptr<Kernel> create_reshape(const Node& node) {
   return make_kernel([allow_zero = node.attr("allowzero", int64_t{0}) != 0](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
@@ -83,7 +83,7 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
     const Tensor axes = at(inputs, 1);
     uint64_t dropped = 0;
     if (axes.present()) {
-      if (!known(axes)) return later();
+      if (!known(axes)) return deferred();
       const auto set = axis_set(integers(axes), from.rank());
       if (!set) return fail("axes are out of range for rank " + std::to_string(from.rank()));
       dropped = *set;
@@ -104,7 +104,7 @@ Verdict supports_unsqueeze(const Node& node) {
 
 std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> axes = integers(inputs[1]);
     const Shape& from = inputs[0].shape;
     if (axes.size() + static_cast<size_t>(from.rank()) > BP_MAX_RANK) return fail("the result's rank is more than 32");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterElements, ScatterND, TensorScatter: a copy of the data in which updates go where indices say. Updates are
-// taken in order, so that equal indices give the same result every time.
+// ScatterElements, ScatterND, TensorScatter: a copy of the data, with updates written at indices. Updates are applied
+// in order, so that results are deterministic for equal indices.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -112,11 +112,12 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
     const Shape data = inputs[0].shape, indices = inputs[1].shape;
     const int64_t tuple = indices.rank() == 0 ? 0 : indices[indices.rank() - 1];
     if (tuple < 1 || tuple > data.rank())
-      return fail("index tuples of " + std::to_string(tuple) + " for data of shape " + to_string(data));
+      return fail("index tuples of " + std::to_string(tuple) + " elements do not fit data of shape " + to_string(data));
     const int64_t rows = indices.elements(0, indices.rank() - 1);
     const int64_t block = data.elements(static_cast<int>(tuple), data.rank());
     if (inputs[2].shape.elements() != rows * block)
-      return fail("updates of shape " + to_string(inputs[2].shape) + " for indices of shape " + to_string(indices));
+      return fail("updates of shape " + to_string(inputs[2].shape) + " do not fit indices of shape " +
+                  to_string(indices));
     return make_plan({data},
                      [=](Tensors in, Tensors out) -> std::optional<std::string> {
                        const TupleIndices index(in[1], data, 0);
@@ -158,10 +159,11 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
     Shape expected = cache;
     if (update.rank() == cache.rank()) expected[axis] = update[axis];
     if (!(expected == update) || update[axis] > cache[axis])
-      return fail("update of shape " + to_string(update) + " for a cache of shape " + to_string(cache));
+      return fail("update of shape " + to_string(update) + " does not fit a cache of shape " + to_string(cache));
     const Tensor starts = at(inputs, 2);
     if (starts.present() && !(starts.shape == Shape{cache[0]}))
-      return fail("write_indices of shape " + to_string(starts.shape) + " for batch " + std::to_string(cache[0]));
+      return fail("write_indices of shape " + to_string(starts.shape) + " does not fit a batch of " +
+                  std::to_string(cache[0]));
     const int64_t block = cache.elements(axis + 1, cache.rank()) * bytes_of(inputs[0].dtype, 1);
     return make_plan(
         {cache},

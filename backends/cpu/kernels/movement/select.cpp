@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonZero, Compress and Unique: how much comes out depends on the values, so that the selection itself is part of the
-// plan.
+// NonZero, Compress and Unique: the extents of the result depend on values, so the selection is computed while
+// planning.
 #include <cstring>
 #include <numeric>
 
@@ -22,7 +22,7 @@ Verdict supports_non_zero(const Node& node) {
 
 std::unique_ptr<Kernel> create_non_zero(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const Shape shape = inputs[0].shape;
     std::vector<int64_t> found;
     Pace pace;
@@ -55,7 +55,7 @@ Verdict supports_compress(const Node& node) {
 std::unique_ptr<Kernel> create_compress(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
   return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0})](Tensors inputs) -> Plan {
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: slices of an axis (or all elements) are compared as wholes
+// ---- Unique: compares whole slices of an axis, or single elements
 // ----------------------------------------------------
 
 Verdict supports_unique(const Node& node) {
@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
   const bool flat = node.find("axis") == nullptr;
   return make_kernel([flat, axis_attribute = node.attr("axis", int64_t{0}),
                       sorted = node.attr("sorted", int64_t{1}) != 0](Tensors inputs) -> Plan {
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());

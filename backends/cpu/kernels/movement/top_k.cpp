@@ -45,10 +45,10 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
   });
 }
 
-// ---- floats side by side: as numbers whose order is the wanted one, the index in the lower half
+// ---- contiguous floats: as integer keys in the wanted order, with the index in the lower half
 // ----------------------------------------------------------------
 
-// Larger for what comes first; NaN is larger than all numbers, both zeros are one.
+// The key is larger for elements that come earlier in the result; NaN counts as larger than all numbers, -0 as 0.
 CLONED void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
   for (int64_t i = 0; i < n; ++i) {
     const float value = x[i] + 0.0f;
@@ -69,8 +69,8 @@ uint64_t ranked(int32_t key, int64_t i) {
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// The k first of a line go to the front of `best`, in order. Whole pieces without one that could be among them are
-// passed over.
+// Writes the first k of a row to the front of `best`, in order. Pieces without an element above the present threshold
+// are skipped.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;
   const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);
@@ -80,11 +80,11 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   };
   best.clear();
   int32_t threshold = INT32_MIN;
-  bool full = false;  // the threshold is that of k elements before
+  bool full = false;  // the threshold is that of k earlier elements
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;
-    // Which ones they are cannot be predicted: no branch depends on it.
+    // Branchless, because which elements are selected is unpredictable.
     std::array<int64_t, kPiece> found;
     size_t count = 0;
     for (int64_t i = from; i < end; ++i) {
@@ -124,10 +124,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
     if (inputs[1].shape.elements() != 1) return fail("k is not a scalar");
-    if (!known(inputs[1])) return later();
+    if (!known(inputs[1])) return deferred();
     const int64_t k = *inputs[1].as<int64_t>();
     if (k < 0 || k > shape[axis])
-      return fail("k is " + std::to_string(k) + " for an axis of " + std::to_string(shape[axis]));
+      return fail("k is " + std::to_string(k) + ", but the axis has " + std::to_string(shape[axis]) + " elements");
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;

@@ -95,7 +95,7 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   b.inner = x.rank() > 2 ? x.elements(2, x.rank()) : 1;
   for (size_t i = 1; i < 5; ++i) {
     if (inputs[i].shape.elements() != b.channels) {
-      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + " for " +
+      return fail("input " + std::to_string(i) + " has extents " + to_string(inputs[i].shape) + ", which do not fit " +
                   std::to_string(b.channels) + " channels");
     }
   }
@@ -103,8 +103,8 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
-// Inference in float with all parameters known: one multiplication and one addition an element, then what was appended.
-// Rows are planes of a channel, or of a block of channels.
+// Inference in float with all parameters known: one multiply-add for each element, then the post-operations. Rows are
+// planes of a channel, or of a block of channels.
 Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   const int64_t lanes = inputs[0].format == Format::kBlocked ? channel_block() : 1;
@@ -129,7 +129,7 @@ Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensor
   const int64_t places = x.elements(2, x.rank());
   Plan plan = make_plan({x},
                         [=, batch = x[0]](Tensors in, Tensors out) {
-                          // Strips that stay in the nearest cache while they are activated.
+                          // In strips, which are still in the first-level cache when activations are applied.
                           constexpr int64_t kStrip = 4096;
                           const int64_t strip = std::max<int64_t>(1, kStrip / lanes);
                           const int64_t strips = (places + strip - 1) / strip;

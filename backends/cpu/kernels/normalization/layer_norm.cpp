@@ -80,7 +80,7 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
 }
 
 // The means and deviations of rows without elements.
-void stash_nothing(Tensors out) {
+void write_empty_statistics(Tensors out) {
   for (size_t slot : {1u, 2u}) {
     const Tensor t = at(out, slot);
     if (t.data == nullptr) continue;
@@ -143,7 +143,7 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
                        [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
                        {.inplace = 0});
     return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
-      if (n == 0) return stash_nothing(out);
+      if (n == 0) return write_empty_statistics(out);
       dispatch<Floats>(in[0].dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (kCentred) {
@@ -251,7 +251,8 @@ Verdict supports_one(const Node& node) {
 
 Verdict supports_lp(const Node& node) {
   const int64_t p = node.attr("p", int64_t{2});
-  return p == 1 || p == 2 ? supports_one(node) : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p));
+  return p == 1 || p == 2 ? supports_one(node)
+                          : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", it must be 1 or 2");
 }
 
 // Calls normalise(x, y, group): the elements of a group lie at its offsets.
@@ -300,7 +301,7 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
-// A row divided by its norm, of 1 or 2; zeros stay zeros.
+// A row divided by its norm, of 1 or 2; rows of zeros stay zero.
 template <int kBytes>
 CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
   using Lanes = FloatLanes<kBytes>;

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 // LayerNormalization from `axis` on. Inputs: x, scale, bias.
 std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon);
 
-// y = x / sqrt(mean of squares + epsilon) · gain, n > 0; y may be x. The factor before the gain.
+// y = x / sqrt(mean of squares + epsilon) · gain, n > 0; y may be x. Returns 1 / sqrt(mean of squares + epsilon).
 float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_t n);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LRN: y = x / (bias + alpha / size · sum of x² over `size` channels around)^beta.
+// LRN: y = x / (bias + alpha / size · sum of x² over the `size` nearest channels)^beta.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -16,7 +16,7 @@ struct Lrn {
   int64_t size;
 };
 
-// Positions handled together, so that the running sums stay in the cache.
+// Positions processed together, so that the running sums stay in the cache.
 constexpr int64_t kStrip = 512;
 
 template <class T>
@@ -36,7 +36,7 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
     C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
     for (int64_t i = 0; i < count; ++i) {
       C base = static_cast<C>(lrn.bias) + scale * sums[i];
-      // beta 0.75 is what every published network has: two square roots instead of a power.
+      // beta is 0.75 in practically all networks: two square roots instead of a power.
       C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base)))
                                   : std::pow(base, -static_cast<C>(lrn.beta));
       y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
@@ -44,8 +44,9 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
   }
 }
 
-// One place of a blocked tensor: its channels are gathered with zeros around them, so that the windows are plain loops.
-// `squares` and `sums` have room for the channels of whole blocks and, in front and behind, for half a window.
+// One position of a blocked tensor: the squares of its channels are gathered with zeros around them, so that windows
+// are plain loops. `squares` and `sums` have room for whole blocks of channels plus half a window before and after
+// them.
 CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
                       float* squares, float* sums) {
   const int64_t before = (lrn.size - 1) / 2;
@@ -85,8 +86,8 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
       }
     });
   });
-  plan.takes = {Format::kBlocked};
-  plan.gives = Format::kBlocked;
+  plan.input_formats = {Format::kBlocked};
+  plan.output_format = Format::kBlocked;
   return plan;
 }
 
@@ -112,7 +113,7 @@ Plan plan(const Lrn& lrn, Tensors inputs) {
 
 Verdict supports(const Node& node) {
   if (int64_t size = node.attr("size", int64_t{0}); size < 1)
-    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size));
+    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size) + ", it must be positive");
   return accepts(node, 1, {kFloatTypes});
 }
 

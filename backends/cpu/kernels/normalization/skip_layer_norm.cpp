@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization: a sum, normalized over its last dimension.
-// SimplifiedLayerNormalization is the same without a sum.
+// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization: the sum of two inputs, normalized over its
+// last dimension. SimplifiedLayerNormalization normalizes a single input.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -31,14 +31,14 @@ CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
 }
 
-// Normalizes a row into y; answers its mean and the factor.
+// Normalizes a row into y; returns its mean and the factor.
 RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                         int64_t n) {
   if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
   return {0, rms_row(row, gamma, epsilon, y, n)};
 }
 
-// The same by the definition.
+// The same as defined, for reference mode.
 RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                      int64_t n) {
   double total = 0, squares = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN the way this backend calls it: single-threaded, from inside tasks that oneTBB spreads over the threads.
+// The interface to oneDNN, which is called single-threaded, from tasks that run in parallel.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace backplane::cpu {
 
-// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting sticks to a thread, which may be the
-// framework's: it is put back.
+// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting belongs to the thread, which may be the
+// framework's, so the destructor restores it.
 class SingleThreaded {
  public:
   SingleThreaded();
@@ -32,8 +32,8 @@ struct Matrix {
   bool transposed = false;
 };
 
-// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, spread over the threads. C is not read where beta is 0.
-// With `row_bias` C is overwritten: its element i is added to each of row i.
+// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, in parallel. C is not read where beta is 0. With
+// `row_bias` C is overwritten: its element i is added to each of row i.
 void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
            const float* row_bias = nullptr);
 
@@ -60,14 +60,16 @@ using LayoutView = const_dnnl_memory_desc_t;
 #else
 using LayoutView = const dnnl_memory_desc_t*;
 #endif
-// What a primitive works on, as its own description has it: valid as long as the primitive. Copies are 700 bytes each.
+// The memory descriptors in a primitive's own description, valid as long as the primitive: a copy of one would take 700
+// bytes.
 struct PrimitiveLayouts {
   LayoutView source, weights, bias, result, scratchpad;
   PrimitiveLayouts() = default;
   explicit PrimitiveLayouts(const dnnl::primitive& primitive);
 };
 
-// One execution of a primitive on the calling thread. Goes past oneDNN's C++ layer, which allocates some twenty times.
+// One execution of a primitive on the calling thread. Uses oneDNN's C API: its C++ API would allocate about twenty
+// times.
 class Execution {
  public:
   Execution() = default;
@@ -89,9 +91,9 @@ struct ConvolutionArguments {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   dnnl::memory::desc source, weights, bias, result;
   bool has_bias = false;
-  dnnl::memory::desc shift;  // added to whole sums, before the post-operations, where it has dimensions
+  dnnl::memory::desc shift;  // added to finished sums, before the post-operations; none if it has no dimensions
   dnnl::memory::dims strides, dilations, begin, end;
-  std::span<const PostOp> post_ops;  // additions and activations; an addition adds what the result's memory held before
+  std::span<const PostOp> post_ops;  // additions and activations; an addition adds the previous contents of the result
 };
 // Empty where oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& arguments);
@@ -106,7 +108,7 @@ struct ProductArguments {
 // Empty where oneDNN has no implementation.
 dnnl::matmul::primitive_desc describe_product(const ProductArguments& arguments);
 
-// Whether an implementation is one of the fast ones, by its name.
+// Whether the name of an implementation is that of a fast one.
 bool is_fast(const char* implementation);
 
 }  // namespace backplane::cpu

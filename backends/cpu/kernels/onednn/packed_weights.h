@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights as a kernel wants them in memory, made once for all plans and instances of a program.
+// Known weights in the layout that a kernel needs, packed once for all plans and instances of a program.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace backplane::cpu {
 
-// Weights in the layouts that oneDNN chose, kept with the node: plans for other extents mostly choose the same.
+// Weights in the layouts that oneDNN chose, kept with the node, since oneDNN mostly chooses the same for other extents.
 // Thread-safe.
 class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // The known weights in these layouts, one after another; `pack` makes them where they are missing, and always where
-  // they are transient.
+  // The known weights in these layouts, one after another; `pack` creates them on first use; each time, if the weights
+  // are transient.
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
     if (weights.transient) return pack();

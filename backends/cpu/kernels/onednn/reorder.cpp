@@ -51,7 +51,7 @@ class Reorder final : public Step {
   int64_t batch_, channels_, places_, blocks_;
 };
 
-// The three colours of pictures.
+// Three channels, as images have.
 CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict g, const uint8_t* __restrict b,
                          uint8_t* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -61,7 +61,7 @@ CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict 
   }
 }
 
-// Between dense bytes and bytes with the channels last. A task has some places of one image.
+// Between dense and channels-last bytes. A task has some positions of one image.
 class ByteReorder final : public Step {
  public:
   ByteReorder(const Shape& shape, Format from)

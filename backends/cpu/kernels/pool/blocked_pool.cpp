@@ -28,13 +28,13 @@ std::vector<Reach> reaches(const Window& w, size_t d) {
 
 namespace {
 
-// Output places of one row read the rows `rows` and along each `reach`.
+// Some output positions of one row: they read `rows`, each along `reach`.
 struct RowTask {
   const float* const* rows;
   int64_t row_count;
   const Reach* reach;
-  int64_t step;   // between input places
-  int64_t count;  // of output places
+  int64_t step;   // between input positions
+  int64_t count;  // of output positions
   int64_t padded_rows;
   bool counts_padding;
 };
@@ -99,8 +99,8 @@ Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& in
     });
     if (pool.maximum) clear_padding(out[0]);
   });
-  plan.takes = {Format::kBlocked};
-  plan.gives = Format::kBlocked;
+  plan.input_formats = {Format::kBlocked};
+  plan.output_format = Format::kBlocked;
   return plan;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over blocked tensors: the channels of a block are done at once.
+// Pools over blocked tensors: all channels of a block are computed at once.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace backplane::cpu {
 
-// Along one dimension, what an output place reads: input places first, first + step, …
+// The input positions that an output position reads along one dimension: first, first + step, …
 struct Reach {
   int64_t first, count;
-  int64_t padded_count;  // with places in the padding
+  int64_t padded_count;  // with positions in the padding
 };
 
-// Of all output places of dimension `d`.
+// Of all output positions of dimension `d`.
 std::vector<Reach> reaches(const Window& window, size_t d);
 
 struct BlockedPool {

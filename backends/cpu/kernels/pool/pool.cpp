@@ -10,7 +10,7 @@
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/pool/blocked_pool.h"
-#include "kernels/pool/dense_pool.h"
+#include "kernels/pool/pool_nchw.h"
 #include "runtime/implementations.h"
 #include "runtime/parallel.h"
 #include "runtime/watch.h"
@@ -21,14 +21,14 @@ namespace {
 
 using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 
-// The part of a window that lies inside the input, and how many of its places lie inside the padded input.
+// The part of a window inside the input, and the number of its positions inside the padded input.
 struct Cell {
-  Spatial start;  // the first place, in the input
-  Spatial count;  // places along each dimension
+  Spatial start;  // the first position, in the input
+  Spatial count;  // positions along each dimension
   int64_t padded_places = 1;
 };
 
-// Runs f(output element, its cell) for all of a plane. What the places along a dimension reach is found once.
+// Calls f(output element, cell) for all elements of a plane. Ranges along each dimension are computed once.
 template <class F>
 void each_cell(const Window& w, const F& f) {
   const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
@@ -138,7 +138,7 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-// A pool of one set of extents, while its implementation is chosen.
+// A pool for one set of extents, as its implementations see it.
 struct PoolProblem {
   int64_t parameter;  // storage_order, count_include_pad or p
   bool has_indices;
@@ -179,7 +179,7 @@ Plan plan_blocked(const PlanContext&, PoolProblem& p) {
 
 template <Pool kPool>
 Plan plan_dense(const PlanContext&, PoolProblem& p) {
-  return plan_dense_pool(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
+  return plan_pool_nchw(plain<kPool>(p), p.window, p.inputs[0].shape, p.shape);
 }
 
 template <Pool kPool>
@@ -221,7 +221,7 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
       if (!made) return fail(error);
       w = *made;
       shape = w.output_shape(x[0], x[1]);
-    } else {  // the window is everything, however many dimensions there are
+    } else {  // global: the window is the whole plane, in any number of dimensions
       w.in[2] = w.kernel[2] = x.elements(2, x.rank());
       shape = Shape{x[0], x[1]};
       for (int d = 2; d < x.rank(); ++d) shape.push_back(1);
@@ -235,7 +235,7 @@ template <Pool kPool>
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 1, {kPool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
   if (kPool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
-    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})));
+    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})) + ", it must be positive");
   if (std::string_view(node.op_type()).starts_with("Global")) return yes();
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return check_window(node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reverse of windows: MaxUnpool puts values back where MaxPool found them, Col2Im adds columns into an image.
+// Inverses of window operators: MaxUnpool writes values to where MaxPool found them, Col2Im sums columns into an image.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -34,12 +34,12 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
   return make_kernel([=](Tensors inputs) -> Plan {
     const Shape& from = inputs[0].shape;
     const Tensor wanted = at(inputs, 2);
-    if (wanted.present() && !known(wanted)) return later();
+    if (wanted.present() && !known(wanted)) return deferred();
     if (static_cast<size_t>(from.rank()) != kernel.size() + 2 || strides.size() != kernel.size() ||
         pads.size() != 2 * kernel.size() || !(inputs[1].shape == from) || !small(kernel, 1) || !small(strides, 1) ||
         !small(pads, 0))
       return fail("kernel_shape, strides or pads do not fit an input of shape " + to_string(from));
-    Shape pooled{from[0], from[1]};  // what the indices count in
+    Shape pooled{from[0], from[1]};  // the shape that the indices refer to
     for (size_t d = 0; d < kernel.size(); ++d)
       pooled.push_back((from[static_cast<int>(d) + 2] - 1) * strides[d] - pads[d] - pads[d + kernel.size()] +
                        kernel[d]);
@@ -79,12 +79,12 @@ Verdict supports_col2im(const Node& node) {
   return accepts(node, 3, {added, just(BP_DTYPE_INT64), just(BP_DTYPE_INT64)});
 }
 
-// How one spatial dimension is walked by the windows.
+// The windows along one spatial dimension.
 struct Span {
   int64_t image, block, windows, stride, dilation, pad;
 };
 
-// Where columns overlap they are added; truth values are joined by or. A complex element has two parts.
+// Overlapping columns are added, or ORed for BOOL. A complex element has two parts.
 template <class T>
 void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<Span>& spans) {
   int64_t block = 1, windows = 1, image = 1;
@@ -126,7 +126,7 @@ void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<S
 std::unique_ptr<Kernel> create_col2im(const Node& node) {
   return make_kernel([strides_attribute = node.ints("strides"), pads_attribute = node.ints("pads"),
                       dilations_attribute = node.ints("dilations")](Tensors inputs) -> Plan {
-    if (!known(inputs[1]) || !known(inputs[2])) return later();
+    if (!known(inputs[1]) || !known(inputs[2])) return deferred();
     const std::vector<int64_t> image = integers(inputs[1]), block = integers(inputs[2]);
     const size_t n = image.size();
     const auto strides = or_default(strides_attribute, n, 1), pads = or_default(pads_attribute, 2 * n, 0),
@@ -147,8 +147,8 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
         return fail("the image has too many windows");
     }
     if (from[2] != windows || from[1] % blocks != 0)
-      return fail("an input of shape " + to_string(from) + " for " + std::to_string(windows) + " windows of " +
-                  std::to_string(blocks));
+      return fail("an input of shape " + to_string(from) + " does not fit " + std::to_string(windows) + " windows of " +
+                  std::to_string(blocks) + " elements");
     Shape to{from[0], from[1] / blocks};
     for (int64_t extent : image) to.push_back(extent);
     return make_plan({to}, [spans, planes = to[0] * to[1]](Tensors in, Tensors out) {

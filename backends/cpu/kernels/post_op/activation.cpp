@@ -112,7 +112,7 @@ void affine(const float* x, float* y, int64_t count, int64_t lanes, const float*
 
 ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, const float* bias) {
   const auto count = static_cast<size_t>(channels);
-  std::vector<double> scale, shift;  // rounded once, when all are joined
+  std::vector<double> scale, shift;  // rounded once, when all are combined
   for (const PostOp& op : post_ops) {
     if (op.kind != PostOp::kAffine) continue;
     if (scale.empty()) {
@@ -129,7 +129,7 @@ ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, co
   ChannelAffine joined{{scale.begin(), scale.end()}, {shift.begin(), shift.end()}, {}};
   for (size_t c = 0; c < shift.size(); ++c) {
     const double rest = shift[c] - static_cast<double>(joined.shift[c]);
-    joined.rest.push_back(std::isfinite(rest) ? static_cast<float>(rest) : 0.0f);
+    joined.compensation.push_back(std::isfinite(rest) ? static_cast<float>(rest) : 0.0f);
   }
   return joined;
 }

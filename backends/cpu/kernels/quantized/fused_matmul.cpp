@@ -60,14 +60,14 @@ Verdict supports_fused(const Node& node) {
 std::unique_ptr<Kernel> create_fused(const Node& node) {
   const Fused f{node.attr("alpha", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
   return make_kernel([f](Tensors in) -> Plan {
-    // The extents as they are after transposition; a row or column alone stays as it is.
+    // The extents after transposition; one-dimensional operands stay as they are.
     Fused own = f;
-    const auto turned = [](Shape shape, bool& transposed) {
+    const auto transposed_back = [](Shape shape, bool& transposed) {
       transposed = transposed && shape.rank() > 1;
       if (transposed) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
       return shape;
     };
-    const Shape a = turned(in[0].shape, own.a_transposed), b = turned(in[1].shape, own.b_transposed);
+    const Shape a = transposed_back(in[0].shape, own.a_transposed), b = transposed_back(in[1].shape, own.b_transposed);
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);
@@ -111,12 +111,12 @@ class PerColumn {
 
 // A as quantized values with their scale and zero point.
 struct Factor {
-  Tensor codes;
+  Tensor quantized;
   float scale;
   int32_t zero;
 };
 
-// The product of quantized values, in one of two ways, and what makes numbers of its sums.
+// The product of quantized values, on tiles or as defined, and the scaling of its sums.
 class IntegerProducts {
  public:
   IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
@@ -126,14 +126,14 @@ class IntegerProducts {
     tiles_->pack(packed, b);
   }
   bool is_packed() const { return tiles_ && tiles_->is_packed(); }
-  // The sums, then what tiles need.
+  // Room for the sums, then scratch memory of the tiles.
   int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
   const MatMulSize& size() const { return size_; }
 
   void run(const Factor& a, const Tensor& b, const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias,
            const Tensor& y, void* scratch) const {
     const PerColumn scales(b_scale), shifts(bias);
-    const Codes zeros(b_zero);
+    const ZeroPointVector zeros(b_zero);
     auto* sums = static_cast<int32_t*>(scratch);
     auto finish = [&](int64_t row, int64_t first_column, int64_t last_column) {
       for (int64_t column = first_column; column < last_column; ++column) {
@@ -146,7 +146,7 @@ class IntegerProducts {
       }
     };
     if (tiles_) {
-      tiles_->run(a.codes, b, {{&a.zero, 1}, zeros.values()}, sums, static_cast<std::byte*>(scratch) + sums_bytes(),
+      tiles_->run(a.quantized, b, {{&a.zero, 1}, zeros.values()}, sums, static_cast<std::byte*>(scratch) + sums_bytes(),
                   [&](const SumsPart& part) {
                     for (int64_t row = part.first_row; row < part.last_row; ++row)
                       finish(part.batch * size_.m + row, part.first_column, part.last_column);
@@ -160,16 +160,16 @@ class IntegerProducts {
  private:
   int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
 
-  // By the definition.
+  // As defined, for reference mode.
   void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
     const MatMulSize& s = size_;
-    const bool a_signed = a.codes.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
+    const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
     for (size_t i = 0; i < s.a_offsets.size(); ++i) {
       const int64_t a_first = s.a_offsets[i] * s.m * s.k, b_first = s.b_offsets[i] * s.k * s.n;
       multiply<int32_t>(
-          s.m, s.n, s.k, [&](int64_t, int64_t at) { return code_at(a.codes.data, a_signed, a_first + at) - a.zero; },
+          s.m, s.n, s.k, [&](int64_t, int64_t at) { return q8_at(a.quantized.data, a_signed, a_first + at) - a.zero; },
           [&](int64_t column, int64_t at) {
-            return code_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
+            return q8_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
           },
           [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) {
             sums[base + at] = sum;
@@ -183,15 +183,15 @@ class IntegerProducts {
 
 void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
   const int64_t count = in[0].shape.elements();
-  std::vector<uint8_t> codes(static_cast<size_t>(count));
-  const Quantization q = quantize_dynamically(in[0].as<float>(), codes.data(), count);
-  products.run({{BP_DTYPE_UINT8, in[0].shape, codes.data()}, q.scale, q.zero}, in[1], in[2], at(in, 3), at(in, 4),
+  std::vector<uint8_t> quantized(static_cast<size_t>(count));
+  const Quantization q = quantize_dynamically(in[0].as<float>(), quantized.data(), count);
+  products.run({{BP_DTYPE_UINT8, in[0].shape, quantized.data()}, q.scale, q.zero}, in[1], in[2], at(in, 3), at(in, 4),
                out[0], scratch);
 }
 
 void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
   const PerColumn scale(in[2]);
-  const Codes zero(at(in, 4));
+  const ZeroPointVector zero(at(in, 4));
   products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
 }
 

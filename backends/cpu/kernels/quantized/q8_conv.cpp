@@ -24,7 +24,7 @@ namespace {
 using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
-// Multiply-adds that are worth a task of their own; of channels by themselves, which take so much longer.
+// The least multiply-adds of a task; fewer for depthwise convolutions, which take longer.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
 constexpr int64_t kChannelBlock = 64;
@@ -37,11 +37,11 @@ struct Problem {
   bool transposed = false;  // weight i of channel o lies at i · out_channels + o, else at o · row + i
 };
 
-// Scales and shifts for each output channel, in steps of the result; the shifts also in steps of the sums, where they
-// often are whole numbers.
+// Scales and shifts for each output channel, in quantization steps of the result; the shifts also in steps of the sums
+// (`bias`), in which they often are integers.
 struct Steps {
   std::vector<float> scale, shift, bias;
-  bool divides = true;  // a shift by a scale
+  bool divides = true;  // bias = shift / scale is possible for all channels
   std::optional<Activation> activation;
 
   Steps(const Q8Product& p, int64_t channels) : activation(p.activation) {
@@ -63,8 +63,8 @@ struct Steps {
   }
 };
 
-// Some rows of an image's result, or some of its channels. Rows are the first spatial dimension; a convolution of
-// single places has as many rows as places.
+// Some rows of an image's result, or some of its channels. Rows are along the first spatial dimension; for pointwise
+// convolutions each position is a row.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;           // bytes from the image's first
@@ -146,8 +146,8 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // As many parts as threads, of rows where they share out well, else of channels, whose results are then copied next
-  // to those of the others.
+  // As many parts as threads: of rows if these can be divided evenly, else of channels, whose results are then copied
+  // to their place between those of other parts.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -156,8 +156,8 @@ class Q8ConvStep final : public Step {
     const int64_t task_work = size_.groups == size_.in_channels ? kDepthwiseTaskWork : kTaskWork;
     int64_t count = size_.batch >= threads_ ? 1 : std::min<int64_t>(threads_, std::max<int64_t>(1, work / task_work));
     const int64_t blocks = size_.out_channels / kChannelBlock;
-    const int64_t most_rows = (rows + count - 1) / count;
-    const bool uneven = 10 * most_rows * count > 11 * rows;
+    const int64_t max_rows = (rows + count - 1) / count;
+    const bool uneven = 10 * max_rows * count > 11 * rows;
     if (count > 1 && size_.groups == 1 && uneven && blocks >= count) {
       for (int64_t i = 0; i < count; ++i) {
         const int64_t first = i * blocks / count * kChannelBlock;
@@ -245,8 +245,8 @@ class Q8ConvStep final : public Step {
       const int64_t channel = part.first_channel + c;
       for (int64_t i = 0; i < problem.row; ++i) {
         const int64_t at = problem.transposed ? i * size_.out_channels + channel : channel * problem.row + i;
-        const int32_t code = code_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
-        plain[c * problem.row + i] = static_cast<int8_t>(code);
+        const int32_t weight = q8_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - product.weight_zero;
+        plain[c * problem.row + i] = static_cast<int8_t>(weight);
       }
     }
     using Tag = memory::format_tag;
@@ -271,31 +271,31 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// Of a whole number of steps.
-uint8_t code_of(float steps, const Quantization& to) {
-  const float code = steps + static_cast<float>(to.zero);
-  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(code)) : saturate<uint8_t>(code);
+// `steps` is an integer.
+uint8_t quantized_of(float steps, const Quantization& to) {
+  const float quantized = steps + static_cast<float>(to.zero);
+  return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);
 }
 
 uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
-  const auto number = [](const Quantization& q, uint8_t code) {
-    return static_cast<float>(code_at(&code, q.is_signed(), 0) - q.zero) * q.scale;
+  const auto number = [](const Quantization& q, uint8_t quantized) {
+    return static_cast<float>(q8_at(&quantized, q.is_signed(), 0) - q.zero) * q.scale;
   };
   const float x = number(sum.a, a) + number(sum.b, b);
-  return code_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
+  return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
-// By the definition, on dense tensors.
+// As defined, on dense tensors, for reference mode.
 Plan plan_definition(const Problem& problem, const Q8Product& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
                                                                                                           Tensors out) {
     const bool x_signed = product.source.is_signed(), w_signed = in[1].dtype == BP_DTYPE_INT8;
     const Quantization& to = product.result;
     direct_conv<int32_t>(
-        problem.size, problem.window, [&](int64_t i) { return code_at(in[0].data, x_signed, i) - product.source.zero; },
+        problem.size, problem.window, [&](int64_t i) { return q8_at(in[0].data, x_signed, i) - product.source.zero; },
         [&](int64_t channel, int64_t i) {
           const int64_t at = problem.transposed ? (i - channel * problem.row) * problem.size.out_channels + channel : i;
-          return code_at(in[1].data, w_signed, at) - product.weight_zero;
+          return q8_at(in[1].data, w_signed, at) - product.weight_zero;
         },
         [&](int64_t channel, int64_t i, int32_t sum) {
           const auto c = static_cast<size_t>(channel);
@@ -305,17 +305,17 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
             value = std::max(value, relu ? 0.0f : steps.activation->alpha);
             if (!relu) value = std::min(value, steps.activation->beta);
           }
-          uint8_t code = code_of(std::nearbyint(value), to);
-          if (product.sum) code = added(*product.sum, code, in[2].as<uint8_t>()[i]);
-          out[0].as<uint8_t>()[i] = code;
+          uint8_t quantized = quantized_of(std::nearbyint(value), to);
+          if (product.sum) quantized = added(*product.sum, quantized, in[2].as<uint8_t>()[i]);
+          out[0].as<uint8_t>()[i] = quantized;
         });
   });
 }
 
-// A convolution or product of one set of extents, while its implementation is chosen.
+// A convolution or product for one set of extents, as its implementations see it.
 struct Q8Problem {
   const Problem& problem;
-  const Problem& definition;  // the same with places counted before channels
+  const Problem& definition;  // the same with the layout [channels, positions]
   const Q8Product& product;
   Tensors inputs;
   PackedWeights& packed;
@@ -380,7 +380,7 @@ constexpr std::array kQ8 = {
     Implementation<Q8Problem>{"direct", nullptr, plan_direct},
 };
 
-// Of the problem as fast implementations and as the definition see it.
+// `problem` is in the layout of the fast implementations, `definition` in that of the reference.
 Plan plan_q8(const PlanContext& context, const Problem& problem, const Problem& definition, const Q8Product& product,
              Tensors inputs, PackedWeights& packed) {
   Q8Problem p{problem, definition, product, inputs, packed, Steps(product, problem.size.out_channels), {}, nullptr};
@@ -412,9 +412,9 @@ class Q8Conv final : public Kernel {
       return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
     Plan plan = plan_q8(context, problem, problem, product_, inputs, packed_);
     if (plan.packed == 1) {
-      plan.takes = {Format::kChannelsLast, Format::kDense};
-      if (product_.sum) plan.takes.push_back(Format::kChannelsLast);
-      plan.gives = Format::kChannelsLast;
+      plan.input_formats = {Format::kChannelsLast, Format::kDense};
+      if (product_.sum) plan.input_formats.push_back(Format::kChannelsLast);
+      plan.output_format = Format::kChannelsLast;
     }
     return plan;
   }
@@ -426,7 +426,7 @@ class Q8Conv final : public Kernel {
   mutable PackedWeights packed_;
 };
 
-// Rows times a matrix: a convolution of single places, of which each row is one.
+// Rows times a matrix, as a pointwise convolution: each row is a position.
 class Q8MatMul final : public Kernel {
  public:
   Q8MatMul(Q8Product product, bool transposed) : product_(std::move(product)), transposed_(transposed) {}
@@ -436,7 +436,7 @@ class Q8MatMul final : public Kernel {
   Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &a = inputs[0].shape, &b = inputs[1].shape;
     if (a.rank() < 1 || b.rank() != 2 || a[a.rank() - 1] != b[transposed_ ? 1 : 0])
-      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit");
+      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit each other");
     const int64_t k = a[a.rank() - 1], n = b[transposed_ ? 0 : 1];
     Problem problem;
     problem.shape = a;
@@ -447,7 +447,7 @@ class Q8MatMul final : public Kernel {
     problem.size = {1, 1, k, n};
     problem.window.dims = 2;
     problem.window.in[2] = problem.window.out[2] = rows;
-    // The definition counts places before channels: each row is an image of one place.
+    // The reference has channels before positions, so each row is an image of one position.
     Problem definition = problem;
     definition.size.batch = rows;
     definition.window.in[2] = definition.window.out[2] = 1;

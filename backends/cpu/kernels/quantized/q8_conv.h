@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products of 8-bit quantized values with known weights: what a model says with
-// DequantizeLinear before and QuantizeLinear behind a Conv, Gemm or MatMul. Sums are whole numbers, exact; tensors lie
-// with their channels last.
+// Convolutions and matrix products of 8-bit quantized values with known weights: a Conv, Gemm or MatMul between
+// DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -25,11 +24,11 @@ struct Q8Product {
   std::optional<Q8Sum> sum;              // of the result and one more input with as many quantized values
 };
 
-// Whether a Conv with weights of these extents computes `product.sum` as well, without a pass of its own.
+// Whether a Conv with weights of these extents can compute `product.sum` as well, without another pass over the result.
 bool takes_sum(const Node& conv, const Q8Product& product, const Shape& weights);
 
 // The kernel of a Conv, or of a product whose weights are [K, N], or [N, K] if transposed. Its inputs are the quantized
-// values of the source and the weights, and those that are added.
+// values of the source and the weights, and, with a sum, of the other summand.
 std::unique_ptr<Kernel> make_q8_conv(const Node& conv, Q8Product product);
 std::unique_ptr<Kernel> make_q8_matmul(Q8Product product, bool transposed);
 

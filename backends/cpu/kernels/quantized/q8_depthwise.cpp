@@ -14,10 +14,10 @@ namespace backplane::cpu {
 
 namespace {
 
-// Multiply-adds that are worth a task of their own.
+// The least multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 18;
 constexpr int64_t kTaps = 3, kQuad = 4;
-constexpr int64_t kMostWidth = 64;
+constexpr int64_t kMaxWidth = 64;
 
 bool shares_codes(const Window& w) {
   return w.stride[1] == 1 && w.stride[2] == 1;
@@ -29,23 +29,24 @@ class DepthwiseStep final : public Step {
       : conv_(std::move(conv)),
         channels_(conv_.size.out_channels),
         places_(shares_codes(conv_.window) ? 2 : 1),
-        width_(channels_ >= kMostWidth ? kMostWidth : kMostWidth / 2),
+        width_(channels_ >= kMaxWidth ? kMaxWidth : kMaxWidth / 2),
         kernel_(depthwise_kernel(places_, width_, conv_.source.is_signed())) {
     const Window& w = conv_.window;
     chunks_ = (channels_ + width_ - 1) / width_;
     bands_ = w.out[1] / places_;
-    // The last two chunks may have channels in common: no part has one of them alone.
+    // The last two chunks may overlap, so they always belong to the same section.
     const int64_t wanted = 8 * threads, bands = conv_.size.batch * bands_;
     sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
     pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
     padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
     low_ = conv_.low();
     high_ = conv_.high();
-    // Tiles whose columns all lie within the image.
+    // The range of tiles whose columns are all within the image.
     const int64_t reach = kTaps + places_ - 1;
     const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
     first_inside_ = std::min((w.begin[2] + step - 1) / step, tiles);
-    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // of the last such tile, counted from the padding's begin
+    const int64_t last_start =
+        w.in[2] + w.begin[2] - reach;  // start column of the last such tile, relative to the padding
     last_inside_ = last_start < 0 ? first_inside_ : std::clamp(last_start / step + 1, first_inside_, tiles);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
@@ -60,7 +61,7 @@ class DepthwiseStep final : public Step {
         const auto* x = in[0].as<uint8_t>() + image * w.in_size() * channels_;
         auto* y = out[0].as<uint8_t>() + image * w.out_size() * channels_;
         run_rows(x, band * places_, y, section);
-        // A row too many for whole bands is computed with the one above it, once more.
+        // For an odd row count, the last row is computed together with the one above it, again.
         if (band == bands_ - 1 && bands_ * places_ != w.out[1]) run_rows(x, w.out[1] - places_, y, section);
       }
     });
@@ -80,12 +81,12 @@ class DepthwiseStep final : public Step {
         for (int64_t row = 0; row < kTaps; ++row) {
           for (int64_t i = 0; i < places_ * kQuad; ++i) {
             const int64_t place = i / kQuad, column = i % kQuad - place;
-            int32_t code = 0;
+            int32_t weight = 0;
             if (column >= 0 && column < kTaps)
-              code = code_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) -
-                     conv_.weight_zero;
-            to.codes[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(code);
-            if (place == 0) sum += code;
+              weight =
+                  q8_at(weights.data, is_signed, channel * w.kernel_size() + row * kTaps + column) - conv_.weight_zero;
+            to.weights[((row * places_ + place) * width_ + lane) * kQuad + i % kQuad] = static_cast<int8_t>(weight);
+            if (place == 0) sum += weight;
           }
         }
         to.set(lane, conv_, channel, sum);
@@ -131,23 +132,23 @@ class DepthwiseStep final : public Step {
     }
   }
 
-  // One tile that reads columns of the padding, from a copy of what it reads; or the last place of an odd number, with
-  // the one before it, once more.
+  // One tile at the edge: it reads columns of the padding, from a copy of its input; or it computes the last position
+  // of an odd number together with the one before it, again.
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;
-    alignas(64) uint8_t codes[4][kQuad][kMostWidth];
+    alignas(64) uint8_t copies[4][kQuad][kMaxWidth];
     DepthwiseTile tile = inside;
     for (int64_t r = 0; r < kTaps + places_ - 1; ++r) {
       for (int64_t i = 0; i < kQuad; ++i) {
         const int64_t column = place * w.stride[2] - w.begin[2] + i;
         const bool has = column >= 0 && column < w.in[2];
-        std::memcpy(codes[r][i], has ? begins[r] + column * channels_ + channel : padding_.data(),
+        std::memcpy(copies[r][i], has ? begins[r] + column * channels_ + channel : padding_.data(),
                     static_cast<size_t>(width_));
       }
-      tile.rows[r] = codes[r][0];
+      tile.rows[r] = copies[r][0];
     }
-    tile.x_column = kMostWidth;
+    tile.x_column = kMaxWidth;
     tile.count = 1;
     tile.y = to + place * channels_;
     kernel_(tile);
@@ -168,10 +169,10 @@ class DepthwiseStep final : public Step {
 const char* refuse_depthwise(const Q8Work& work) {
   const Window& w = work.window;
   if (work.sum) return "it has a sum";
-  if (depthwise_kernel(1, kMostWidth, false) == nullptr) return "the processor has no such products";
+  if (depthwise_kernel(1, kMaxWidth, false) == nullptr) return "the processor has no such products";
   if (work.size.groups != work.size.in_channels || work.size.groups != work.size.out_channels)
     return "it is not depthwise";
-  if (work.size.groups < kMostWidth / 2) return "it has few channels";
+  if (work.size.groups < kMaxWidth / 2) return "it has few channels";
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
   if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
     return "its window is not of 3x3 places";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of 8-bit quantized values by windows of 3×3 places, on tiles.
+// Depthwise convolutions of 8-bit quantized values by windows of 3×3 positions, on tiles.
 #pragma once
 
 #include "kernels/quantized/q8_tiles.h"
@@ -9,7 +9,7 @@ namespace backplane::cpu {
 // Why these tiles do not compute this work, or null.
 const char* refuse_depthwise(const Q8Work& work);
 
-// A step for work that was not refused.
+// The step; only for work that was not refused.
 std::unique_ptr<Step> make_q8_depthwise(const PlanContext& context, Q8Work work, std::span<const Tensor> inputs,
                                         PackedWeights& packed);
 

@@ -6,50 +6,51 @@
 
 namespace backplane::cpu {
 
-#ifdef CODE_LANES
+#ifdef Q8_LANES
 
 namespace {
 
-using namespace code_lanes;
+using namespace q8_lanes;
 
 template <int kRows, int kPlaces, int kWidth, bool kSigned>
 struct Kind {
   using Bytes = typename Vectors<kWidth>::Bytes;
-  using Halves = typename Vectors<kWidth>::Halves;
-  using Words = typename Vectors<kWidth>::Words;
+  using Int16s = typename Vectors<kWidth>::Int16s;
+  using Int32s = typename Vectors<kWidth>::Int32s;
   using Floats = typename Vectors<kWidth>::Floats;
   using Quads = Four<Bytes>;
 
-  [[gnu::always_inline]] static inline Bytes codes_at(const uint8_t* x) {
+  [[gnu::always_inline]] static inline Bytes unsigned_at(const uint8_t* x) {
     return kSigned ? load<Bytes>(x) ^ (Bytes{} + kSign) : load<Bytes>(x);
   }
   [[gnu::always_inline]] static inline Quads quads_at(const uint8_t* x, int64_t column) {
-    const Bytes x0 = codes_at(x), x1 = codes_at(x + column), x2 = codes_at(x + 2 * column);
-    const Bytes x3 = kPlaces == 2 ? codes_at(x + 3 * column) : x2;
+    const Bytes x0 = unsigned_at(x), x1 = unsigned_at(x + column), x2 = unsigned_at(x + 2 * column);
+    const Bytes x3 = kPlaces == 2 ? unsigned_at(x + 3 * column) : x2;
     const Bytes low01 = punpcklbw(x0, x1), high01 = punpckhbw(x0, x1);
     const Bytes low23 = punpcklbw(x2, x3), high23 = punpckhbw(x2, x3);
     return {punpcklwd(low01, low23), punpckhwd(low01, low23), punpcklwd(high01, high23), punpckhwd(high01, high23)};
   }
 
-  // What a chunk's channels of one of the four vectors have in common.
+  // The constants for the channels in one of the four vectors of a chunk.
   struct Constants {
-    Words start;
+    Int32s start;
     Floats scale, added;
   };
-  // The results of a place: the quads of three rows with the weights of each.
-  [[gnu::always_inline]] static inline Words place(const Constants& c, const Bytes& q0, const Bytes& q1,
-                                                   const Bytes& q2, const Bytes& w0, const Bytes& w1, const Bytes& w2) {
-    Words sum = c.start;
+  // The results at one position: the quads of three rows times their weights.
+  [[gnu::always_inline]] static inline Int32s place(const Constants& c, const Bytes& q0, const Bytes& q1,
+                                                    const Bytes& q2, const Bytes& w0, const Bytes& w1,
+                                                    const Bytes& w2) {
+    Int32s sum = c.start;
     add_products(sum, q0, w0);
     add_products(sum, q1, w1);
     add_products(sum, q2, w2);
-    return whole<Words>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
+    return whole<Int32s>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
   }
-  // One of the four vectors of all places of a tile: q0 to q3 are the quads of each row of the input.
+  // One of the four vectors, for all positions of a tile: q0 to q3 are the quads of the input rows.
   [[gnu::always_inline]] static inline void part(const Bytes& q0, const Bytes& q1, const Bytes& q2, const Bytes& q3,
-                                                 const std::byte* pack, Words& y00, Words& y01, Words& y10,
-                                                 Words& y11) {
-    const Constants c{load<Words>(pack), load<Floats>(pack + 4 * kWidth), load<Floats>(pack + 8 * kWidth)};
+                                                 const std::byte* pack, Int32s& y00, Int32s& y01, Int32s& y10,
+                                                 Int32s& y11) {
+    const Constants c{load<Int32s>(pack), load<Floats>(pack + 4 * kWidth), load<Floats>(pack + 8 * kWidth)};
     const std::byte* weights = pack + 12 * kWidth;
     constexpr int64_t kPlace = 4 * kWidth, kRow = kPlaces * kPlace;
     y00 = y01 = y10 = y11 = c.start;
@@ -64,7 +65,7 @@ struct Kind {
   }
 
   [[gnu::always_inline]] static inline void run(const DepthwiseTile& t) {
-    const auto coding = Coding<kWidth>::of(t.zero, t.low, t.high, t.result_signed);
+    const auto requantization = Requantization<kWidth>::of(t.zero, t.low, t.high, t.result_signed);
     const uint8_t *x0 = t.rows[0], *x1 = t.rows[1], *x2 = t.rows[2], *x3 = kRows == 2 ? t.rows[3] : t.rows[2];
     const int64_t column = t.x_column, x_step = t.x_step, y_place = t.y_place, y_row = t.y_row;
     const std::byte* const pack = t.pack;
@@ -73,17 +74,18 @@ struct Kind {
       const Quads q0 = quads_at(x0, column), q1 = quads_at(x1, column);
       const Quads q2 = quads_at(x2, column);
       const Quads q3 = kRows == 2 ? quads_at(x3, column) : q2;
-      Words a00, a01, a10, a11, b00, b01, b10, b11;
+      Int32s a00, a01, a10, a11, b00, b01, b10, b11;
       part(q0.a, q1.a, q2.a, q3.a, pack, a00, a01, a10, a11);
       part(q0.b, q1.b, q2.b, q3.b, pack + kWidth, b00, b01, b10, b11);
-      const Halves y00 = coding.half(a00, b00), y01 = coding.half(a01, b01);
-      const Halves y10 = coding.half(a10, b10), y11 = coding.half(a11, b11);
+      const Int16s y00 = requantization.to_int16s(a00, b00), y01 = requantization.to_int16s(a01, b01);
+      const Int16s y10 = requantization.to_int16s(a10, b10), y11 = requantization.to_int16s(a11, b11);
       part(q0.c, q1.c, q2.c, q3.c, pack + 2 * kWidth, a00, a01, a10, a11);
       part(q0.d, q1.d, q2.d, q3.d, pack + 3 * kWidth, b00, b01, b10, b11);
-      store(y, coding.codes(y00, coding.half(a00, b00)));
-      if (kPlaces == 2) store(y + y_place, coding.codes(y01, coding.half(a01, b01)));
-      if (kRows == 2) store(y + y_row, coding.codes(y10, coding.half(a10, b10)));
-      if (kRows == 2 && kPlaces == 2) store(y + y_row + y_place, coding.codes(y11, coding.half(a11, b11)));
+      store(y, requantization.to_bytes(y00, requantization.to_int16s(a00, b00)));
+      if (kPlaces == 2) store(y + y_place, requantization.to_bytes(y01, requantization.to_int16s(a01, b01)));
+      if (kRows == 2) store(y + y_row, requantization.to_bytes(y10, requantization.to_int16s(a10, b10)));
+      if (kRows == 2 && kPlaces == 2)
+        store(y + y_row + y_place, requantization.to_bytes(y11, requantization.to_int16s(a11, b11)));
       x0 += x_step;
       x1 += x_step;
       x2 += x_step;

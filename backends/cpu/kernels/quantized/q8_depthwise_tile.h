@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The innermost part of a convolution of each channel of 8-bit quantized values by itself, by 3×3 taps: neighbouring
-// places, whose 32-bit sums stay in registers.
+// The innermost part of a depthwise 3×3 convolution of 8-bit quantized values: neighbouring positions, whose 32-bit
+// sums stay in registers.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,21 @@
 
 namespace backplane::cpu {
 
-// Values count as unsigned: signed ones are moved up by 128, on either side. A tile is two rows of two places, where
-// the window moves by one place, else a single place.
+// Values are handled as unsigned: 128 is added to signed ones of input and output. A tile is 2×2 positions for stride
+// 1, else a single one.
 struct DepthwiseTile {
   const uint8_t*
-      rows[4];       // of the input, where the first place begins to read; the last is for the second row of places
+      rows[4];       // of the input, at the first column that is read; the last one is for the second row of positions
   int64_t x_column;  // bytes from one column of the input to the next
-  int64_t x_step;    // and from what one tile reads to what the next one does
+  int64_t x_step;    // from the input of one tile to that of the next
   int64_t count;     // tiles, one after another along the rows
-  // In the order of `lane_channel`: what a sum begins with (32 bits), its scale and what is added then (floats); then
-  // for each row of taps and each place of a row the weights of four columns, signed bytes, 0 where the place reads
-  // none.
+  // In the order of `lane_channel`: the initial value of each sum (32 bits), its scale and the summand after scaling
+  // (floats). Then, for each row of taps and each position in a row, the weights of four columns (signed bytes), 0 for
+  // columns that the position does not read.
   const std::byte* pack;
   uint8_t* y;
-  int64_t y_place, y_row;   // bytes from one place of the output to the next
-  int32_t zero, low, high;  // of the result, which is at its limits, low and high, where it is beyond
+  int64_t y_place, y_row;   // bytes from one position of the output to the next
+  int32_t zero, low, high;  // of the result, which is clamped to [low, high]
   bool result_signed;
 };
 

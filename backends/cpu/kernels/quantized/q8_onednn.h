@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Whether oneDNN multiplies 8-bit integers here, without saturating what it adds up. Elsewhere fp32 is faster.
+// Whether oneDNN has 8-bit products without saturating intermediate sums on this processor. Otherwise fp32 is faster.
 bool has_q8_products();
 
 // Sums of quantized values become quantized values: activation((sum + bias) · scale), rounded, plus the result's zero

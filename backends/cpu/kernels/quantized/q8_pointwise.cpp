@@ -16,15 +16,15 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kGroup = 4, kChunk = kPointwiseChannels;
-// Tiles of a strip: its input stays in the nearest caches while all output channels are computed.
+// Tiles of a strip, whose input stays in the caches of the core while all output channels are computed.
 constexpr int64_t kStripTiles = 8;
-// Multiply-adds that are worth a task of their own.
+// The least multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 
-// Places that lie evenly, one after another.
+// Evenly spaced positions.
 struct Rows {
   int64_t count, width;  // of the output
-  int64_t x_place;       // input places from one to the next
+  int64_t x_place;       // input positions from one to the next
 
   explicit Rows(const Window& w) {
     const bool flat = w.stride == Spatial{1, 1, 1} && w.in == w.out;
@@ -43,14 +43,14 @@ class PointwiseStep final : public Step {
         out_channels_(work_.size.out_channels),
         chunks_((out_channels_ + kChunk - 1) / kChunk),
         pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
-        in_row_((rows_.width + kMostPointwisePlaces - 1) / kMostPointwisePlaces),
+        in_row_((rows_.width + kMaxPointwisePlaces - 1) / kMaxPointwisePlaces),
         kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
     if (work_.sum) sum_ = sum_of(*work_.sum);
     share_out(threads);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
 
-  // What is computed twice must not be added twice.
+  // Overlapping chunks compute results twice, which must not add the other summand twice.
   int inplace() const override { return work_.sum && out_channels_ % kChunk == 0 ? 2 : -1; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
@@ -73,36 +73,36 @@ class PointwiseStep final : public Step {
  private:
   int64_t tiles() const { return rows_.count * in_row_; }
 
-  // Threads take different output channels where weights are more than what they are multiplied with, else different
-  // strips of places: the other one of the two is read by all threads.
+  // Threads compute different output channels where the weights are larger than the input, else different strips of
+  // positions: the smaller of the two is read by all threads.
   void share_out(int64_t threads) {
-    const int64_t wanted = 4 * threads;  // so many pieces a loop is cut into
-    // The last two chunks may have channels in common: no section has one of them alone.
-    const int64_t most_sections = out_channels_ / kChunk;
+    const int64_t wanted = 4 * threads;  // the number of pieces of a loop
+    // The last two chunks may overlap, so they always belong to the same section.
+    const int64_t max_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
     if (by_channels_) {
-      sections_ = most_sections;
+      sections_ = max_sections;
       strips_ = std::clamp<int64_t>((wanted + sections_ - 1) / sections_, 1, tiles());
     } else {
       const int64_t strips = (tiles() + kStripTiles - 1) / kStripTiles;
       strips_ = strips < wanted ? strips : std::min(tiles(), (strips + wanted - 1) / wanted * wanted);
-      sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, most_sections);
+      sections_ = std::clamp<int64_t>((wanted + strips_ - 1) / strips_, 1, max_sections);
     }
   }
 
   int64_t first_channel(int64_t chunk) const { return std::min(chunk * kChunk, out_channels_ - kChunk); }
 
-  // Weights of 64 output channels, as PointwiseTile has them.
+  // Packs the weights of 64 output channels for PointwiseTile.
   void pack_chunk(const Tensor& weights, int64_t chunk, const Q8Pack& to) const {
     const bool is_signed = weights.dtype == BP_DTYPE_INT8;
     for (int64_t lane = 0; lane < kChunk; ++lane) {
       const int64_t channel = first_channel(chunk) + lane_channel(lane, kChunk);
       int32_t sum = 0;
       for (int64_t i = 0; i < in_channels_; ++i) {
-        const int64_t at = work_.turned ? i * out_channels_ + channel : channel * in_channels_ + i;
-        const int32_t code = code_at(weights.data, is_signed, at) - work_.weight_zero;
-        to.codes[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(code);
-        sum += code;
+        const int64_t at = work_.transposed ? i * out_channels_ + channel : channel * in_channels_ + i;
+        const int32_t weight = q8_at(weights.data, is_signed, at) - work_.weight_zero;
+        to.weights[(i / kGroup * kChunk + lane) * kGroup + i % kGroup] = static_cast<int8_t>(weight);
+        sum += weight;
       }
       to.set(lane, work_, channel, sum);
     }
@@ -120,7 +120,7 @@ class PointwiseStep final : public Step {
   void compute(const uint8_t* x, uint8_t* y, const uint8_t* other, int64_t section, int64_t strip) const {
     const Window& w = work_.window;
     const int64_t first = strip * tiles() / strips_, last = (strip + 1) * tiles() / strips_;
-    // Chunks of the section; the last one has what goes beyond whole chunks too.
+    // Chunks of the section; the last section also has the channels after the last whole chunk.
     const int64_t whole = out_channels_ / kChunk;
     const int64_t begin = section * whole / sections_;
     const int64_t end = section == sections_ - 1 ? chunks_ : (section + 1) * whole / sections_;
@@ -165,7 +165,7 @@ class PointwiseStep final : public Step {
     }
   }
 
-  using Kernels = std::array<PointwiseKernel, kMostPointwisePlaces>;  // by the number of places, less one
+  using Kernels = std::array<PointwiseKernel, kMaxPointwisePlaces>;  // by the number of positions, less one
   static Kernels all_kernels(bool adds, bool is_signed) {
     Kernels kernels{};
     for (size_t i = 0; i < kernels.size(); ++i)
@@ -174,7 +174,7 @@ class PointwiseStep final : public Step {
   }
 
   PointwiseSum sum_of(const Q8Sum& s) const {
-    const int32_t moved = s.b.is_signed() ? 128 : 0;  // quantized values are read as unsigned ones
+    const int32_t moved = s.b.is_signed() ? 128 : 0;  // added to signed values, which are handled as unsigned
     return {.low = static_cast<float>(work_.low() - work_.result.zero),
             .high = static_cast<float>(work_.high() - work_.result.zero),
             .scale = s.a.scale,
@@ -213,7 +213,7 @@ const char* refuse_pointwise(const Q8Work& work) {
   if (reads_padding(w)) return "it reads padding";
   if (work.source.is_signed()) return "its source is signed";
   if (work.size.in_channels % kGroup != 0) return "its input channels do not fill groups of four";
-  // What is computed twice for the last chunk is a fifth at most.
+  // At most a fifth of the work is computed twice because the last chunk overlaps.
   if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks";
   return work.stays_small() && (!work.sum || work.sum->stays_small()) ? nullptr : "its sums could exceed 32 bits";
 }

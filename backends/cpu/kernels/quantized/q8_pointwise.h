@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 8-bit quantized values by windows of one place, and matrix products, on tiles.
+// Convolutions of 8-bit quantized values with 1×1 windows, and matrix products, on tiles.
 #pragma once
 
 #include "kernels/quantized/q8_tiles.h"
@@ -9,7 +9,7 @@ namespace backplane::cpu {
 // Why these tiles do not compute this work, or null.
 const char* refuse_pointwise(const Q8Work& work);
 
-// A step for work that was not refused. With a sum, the other summand is the last input.
+// The step; only for work that was not refused. With a sum, the other summand is the last input.
 std::unique_ptr<Step> make_q8_pointwise(const PlanContext& context, Q8Work work, std::span<const Tensor> inputs,
                                         PackedWeights& packed);
 

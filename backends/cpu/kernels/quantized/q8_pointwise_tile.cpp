@@ -8,75 +8,76 @@
 
 namespace backplane::cpu {
 
-#ifdef CODE_LANES
+#ifdef Q8_LANES
 
 namespace {
 
-using namespace code_lanes;
+using namespace q8_lanes;
 
 using Bytes = Vectors<64>::Bytes;
-using Words = Vectors<64>::Words;
+using Int32s = Vectors<64>::Int32s;
 using Floats = Vectors<64>::Floats;
 
 constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four quantized values
 
-[[gnu::always_inline]] inline Words all_words(const uint8_t* four) {
-  Words result;
-  asm("vpbroadcastd %1, %0" : "=v"(result) : "m"(*reinterpret_cast<const Anywhere<uint32_t>::type*>(four)));
+[[gnu::always_inline]] inline Int32s broadcast_quad(const uint8_t* four) {
+  Int32s result;
+  asm("vpbroadcastd %1, %0" : "=v"(result) : "m"(*reinterpret_cast<const Unaligned<uint32_t>::type*>(four)));
   return result;
 }
 
-[[gnu::always_inline]] inline Floats result(const Words& sum, const std::byte* pack) {
+[[gnu::always_inline]] inline Floats result(const Int32s& sum, const std::byte* pack) {
   return plus_product(load<Floats>(pack + 512), __builtin_convertvector(sum, Floats), load<Floats>(pack + 256));
 }
 
-// The sum of a result, once it was a quantized value, and another one, in steps of what it becomes.
+// The sum of a result, rounded as a quantized value first, and another quantized value, in quantization steps of the
+// sum.
 [[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
-  const Floats code = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
-  const Floats x = code * s.scale, z = (other - s.other_zero) * s.other_scale;
+  const Floats quantized = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
+  const Floats x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;
   return quotient(x + z, Floats{} + s.result_scale, Floats{} + s.inverse);
 }
 
 template <int kPlaces, bool kAdds, bool kSigned>
 FOR_AVX512 void multiply_places(const PointwiseTile& t) {
   constexpr int kParts = 4, kBytes = 64;
-  Words sums[kParts * kPlaces];
+  Int32s sums[kParts * kPlaces];
 #pragma GCC unroll 4
   for (int i = 0; i < kParts; ++i) {
 #pragma GCC unroll 8
-    for (int p = 0; p < kPlaces; ++p) sums[i * kPlaces + p] = load<Words>(t.pack + i * kBytes);
+    for (int p = 0; p < kPlaces; ++p) sums[i * kPlaces + p] = load<Int32s>(t.pack + i * kBytes);
   }
   const std::byte *weights = t.pack + 3 * kParts * kBytes, *ahead = t.ahead;
   const uint8_t* x = t.x;
   const int64_t x_place = t.x_place, ahead_step = t.ahead_step;
   for (int64_t g = t.groups; g > 0; --g, x += 4, weights += kParts * kBytes, ahead += ahead_step) {
     __builtin_prefetch(ahead);
-    Words w[kParts];
+    Int32s w[kParts];
 #pragma GCC unroll 4
-    for (int i = 0; i < kParts; ++i) w[i] = load<Words>(weights + i * kBytes);
+    for (int i = 0; i < kParts; ++i) w[i] = load<Int32s>(weights + i * kBytes);
 #pragma GCC unroll 8
     for (int p = 0; p < kPlaces; ++p) {
-      Words codes = all_words(x + p * x_place);
-      if (kSigned) codes ^= kSigns;
+      Int32s quads = broadcast_quad(x + p * x_place);
+      if (kSigned) quads ^= kSigns;
 #pragma GCC unroll 4
-      for (int i = 0; i < kParts; ++i) add_products(sums[i * kPlaces + p], codes, w[i]);
+      for (int i = 0; i < kParts; ++i) add_products(sums[i * kPlaces + p], quads, w[i]);
     }
   }
-  const auto coding = Coding<kBytes>::of(t.zero, t.low, t.high, t.result_signed);
+  const auto requantization = Requantization<kBytes>::of(t.zero, t.low, t.high, t.result_signed);
 #pragma GCC unroll 8
   for (int p = 0; p < kPlaces; ++p) {
     Floats a = result(sums[p], t.pack), b = result(sums[kPlaces + p], t.pack + kBytes);
     Floats c = result(sums[2 * kPlaces + p], t.pack + 2 * kBytes);
     Floats d = result(sums[3 * kPlaces + p], t.pack + 3 * kBytes);
     if (kAdds) {
-      const auto other = floats_of<kBytes>(load<Bytes>(t.other + p * t.y_place) ^ coding.moved);
+      const auto other = floats_of<kBytes>(load<Bytes>(t.other + p * t.y_place) ^ requantization.moved);
       a = added(a, other.a, *t.sum);
       b = added(b, other.b, *t.sum);
       c = added(c, other.c, *t.sum);
       d = added(d, other.d, *t.sum);
     }
-    store(t.y + p * t.y_place,
-          coding.codes(coding.half(whole<Words>(a), whole<Words>(b)), coding.half(whole<Words>(c), whole<Words>(d))));
+    store(t.y + p * t.y_place, requantization.to_bytes(requantization.to_int16s(whole<Int32s>(a), whole<Int32s>(b)),
+                                                       requantization.to_int16s(whole<Int32s>(c), whole<Int32s>(d))));
   }
 }
 
@@ -90,7 +91,7 @@ PointwiseKernel kernel_of(int64_t places, std::integer_sequence<int, kLess...>) 
 
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed) {
   if (!processor().vnni) return nullptr;
-  constexpr std::make_integer_sequence<int, kMostPointwisePlaces> kLess{};
+  constexpr std::make_integer_sequence<int, kMaxPointwisePlaces> kLess{};
   if (is_signed) return adds ? kernel_of<true, true>(places, kLess) : kernel_of<false, true>(places, kLess);
   return adds ? kernel_of<true, false>(places, kLess) : kernel_of<false, false>(places, kLess);
 }

@@ -13,15 +13,14 @@ namespace backplane::cpu {
 
 namespace {
 
-// Some of a window's places, of each of which the channels lie together. Steps are in elements.
+// Some positions of a window, in channels-last layout. Steps are in elements.
 struct Taps {
   int64_t counts[kSpatial], steps[kSpatial];
 };
 
-// The largest of `taps` for each of `n` channels, or what is there already; so many channels at once as one vector
-// holds.
+// For each of `n` channels, the maximum of `taps` and the present value; a vector of channels at a time.
 template <class T, int kLanes>
-CLONED void raise(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
+CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
   T* y = reinterpret_cast<T*>(to_y);
   typedef T Lanes __attribute__((vector_size(kLanes), aligned(1), may_alias));
@@ -45,8 +44,10 @@ CLONED void raise(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_
     for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
   }
 }
-constexpr auto& raise_unsigned = clone_of<raise<uint8_t, 64>, raise<uint8_t, 32>, raise<uint8_t, 16>>;
-constexpr auto& raise_signed = clone_of<raise<int8_t, 64>, raise<int8_t, 32>, raise<int8_t, 16>>;
+constexpr auto& max_in_place_unsigned =
+    clone_of<max_in_place<uint8_t, 64>, max_in_place<uint8_t, 32>, max_in_place<uint8_t, 16>>;
+constexpr auto& max_in_place_signed =
+    clone_of<max_in_place<int8_t, 64>, max_in_place<int8_t, 32>, max_in_place<int8_t, 16>>;
 CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
 }
@@ -63,8 +64,8 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
   }
 }
 
-// Calls f(place) for the input places that an output place reads, and returns how many places the window has there,
-// with those in the padding.
+// Calls f(position) for the input positions that an output position reads, and returns the number of window positions,
+// including those in the padding.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -85,7 +86,7 @@ int64_t each_tap(const Window& w, int64_t o, const F& f) {
   return padded;
 }
 
-// Of the places that an output place reads: how many, how far apart, and where the first lies in the image.
+// The input positions that an output position reads: their number, their distance, and the first one in the image.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   Taps taps{};
@@ -103,7 +104,7 @@ Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   return taps;
 }
 
-// The window of a pool, and its result's extents; a global pool's window is everything.
+// The window of a pool, and its result's extents; the window of a global pool is the whole image.
 struct Pooled {
   Window window;
   Shape shape;
@@ -133,7 +134,7 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
   return WindowAttributes(pool);
 }
 
-// Runs f(source image, output place, result of all channels there) for each place.
+// Calls f(source image, output position, result of all channels there) for each position.
 template <class F>
 Plan plan_places(const Pooled& p, const F& f) {
   const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();
@@ -144,24 +145,25 @@ Plan plan_places(const Pooled& p, const F& f) {
         f(in[0].as<uint8_t>() + at / places * image, at % places, out[0].as<uint8_t>() + at * channels);
     });
   });
-  plan.takes = {Format::kChannelsLast};
-  plan.gives = Format::kChannelsLast;
+  plan.input_formats = {Format::kChannelsLast};
+  plan.output_format = Format::kChannelsLast;
   return plan;
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization codes) {
+std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantization) {
   return make_kernel([=, attributes = attributes_of(pool)](Tensors inputs) -> Plan {
     std::string error;
     const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
     if (!p) return fail(error);
-    return plan_places(*p, [w = p->window, channels = p->shape[1], codes](const uint8_t* x, int64_t place, uint8_t* y) {
-      std::fill_n(y, channels, static_cast<uint8_t>(codes.low()));
-      int64_t first;
-      const Taps taps = taps_of(w, place, channels, &first);
-      (codes.is_signed() ? raise_signed : raise_unsigned)(taps, x + first, y, channels);
-    });
+    return plan_places(
+        *p, [w = p->window, channels = p->shape[1], quantization](const uint8_t* x, int64_t place, uint8_t* y) {
+          std::fill_n(y, channels, static_cast<uint8_t>(quantization.low()));
+          int64_t first;
+          const Taps taps = taps_of(w, place, channels, &first);
+          (quantization.is_signed() ? max_in_place_signed : max_in_place_unsigned)(taps, x + first, y, channels);
+        });
   });
 }
 

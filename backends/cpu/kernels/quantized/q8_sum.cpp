@@ -38,59 +38,60 @@ template <bool kMultiplies, class A, class B, class Y>
   }
 }
 
-#ifdef CODE_LANES
-// The same for 64 quantized values at a time.
+#ifdef Q8_LANES
+// The same, 64 quantized values at a time.
 template <bool multiplies>
 struct Wide {
   static constexpr int kWidth = 64;
-  using Bytes = code_lanes::Vectors<kWidth>::Bytes;
-  using Words = code_lanes::Vectors<kWidth>::Words;
-  using Floats = code_lanes::Vectors<kWidth>::Floats;
+  using Bytes = q8_lanes::Vectors<kWidth>::Bytes;
+  using Int32s = q8_lanes::Vectors<kWidth>::Int32s;
+  using Floats = q8_lanes::Vectors<kWidth>::Floats;
 
   Bytes moved;
   Floats a_zero, b_zero, a_scale, b_scale, scale, inverse;
-  code_lanes::Coding<kWidth> coding;
+  q8_lanes::Requantization<kWidth> requantization;
 
   [[gnu::always_inline]] static inline Wide of(const Q8Sum& s) {
     const bool is_signed = s.result.is_signed();
     const int32_t moved = is_signed ? 128 : 0;
     const Floats none{};
-    return {code_lanes::all_bytes<Bytes>(moved),
+    return {q8_lanes::all_bytes<Bytes>(moved),
             none + static_cast<float>(s.a.zero + moved),
             none + static_cast<float>(s.b.zero + moved),
             none + s.a.scale,
             none + s.b.scale,
             none + s.result.scale,
             none + 1.0f / s.result.scale,
-            code_lanes::Coding<kWidth>::of(s.result.zero, s.rectifies ? s.result.zero : s.result.low(), s.result.high(),
-                                           is_signed)};
+            q8_lanes::Requantization<kWidth>::of(s.result.zero, s.rectifies ? s.result.zero : s.result.low(),
+                                                 s.result.high(), is_signed)};
   }
 
-  [[gnu::always_inline]] inline Words steps(const Floats& a, const Floats& b) const {
+  [[gnu::always_inline]] inline Int32s steps(const Floats& a, const Floats& b) const {
     const Floats x = (a - a_zero) * a_scale, z = (b - b_zero) * b_scale;
-    return code_lanes::whole<Words>(code_lanes::quotient(multiplies ? x * z : x + z, scale, inverse));
+    return q8_lanes::whole<Int32s>(q8_lanes::quotient(multiplies ? x * z : x + z, scale, inverse));
   }
 
   [[gnu::always_inline]] inline Bytes combine(const uint8_t* a, const uint8_t* b) const {
-    const auto x = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(a) ^ moved);
-    const auto z = code_lanes::floats_of<kWidth>(code_lanes::load<Bytes>(b) ^ moved);
-    return coding.codes(coding.half(steps(x.a, z.a), steps(x.b, z.b)), coding.half(steps(x.c, z.c), steps(x.d, z.d)));
+    const auto x = q8_lanes::floats_of<kWidth>(q8_lanes::load<Bytes>(a) ^ moved);
+    const auto z = q8_lanes::floats_of<kWidth>(q8_lanes::load<Bytes>(b) ^ moved);
+    return requantization.to_bytes(requantization.to_int16s(steps(x.a, z.a), steps(x.b, z.b)),
+                                   requantization.to_int16s(steps(x.c, z.c), steps(x.d, z.d)));
   }
 };
 
 template <bool multiplies>
-FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_codes, const void* b_codes, void* y_codes, int64_t n) {
+FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_data, const void* b_data, void* y_data, int64_t n) {
   using W = Wide<multiplies>;
   const auto wide = W::of(s);
-  const auto *a = static_cast<const uint8_t*>(a_codes), *b = static_cast<const uint8_t*>(b_codes);
-  auto* y = static_cast<uint8_t*>(y_codes);
+  const auto *a = static_cast<const uint8_t*>(a_data), *b = static_cast<const uint8_t*>(b_data);
+  auto* y = static_cast<uint8_t*>(y_data);
   int64_t i = 0;
-  for (; i + W::kWidth <= n; i += W::kWidth) code_lanes::store(y + i, wide.combine(a + i, b + i));
+  for (; i + W::kWidth <= n; i += W::kWidth) q8_lanes::store(y + i, wide.combine(a + i, b + i));
   if (i == n) return;
   uint8_t rest[3][W::kWidth] = {};
   std::memcpy(rest[0], a + i, static_cast<size_t>(n - i));
   std::memcpy(rest[1], b + i, static_cast<size_t>(n - i));
-  code_lanes::store(rest[2], wide.combine(rest[0], rest[1]));
+  q8_lanes::store(rest[2], wide.combine(rest[0], rest[1]));
   std::memcpy(y + i, rest[2], static_cast<size_t>(n - i));
 }
 #endif
@@ -111,7 +112,7 @@ CLONED void multiply_signed(const Q8Sum& s, const void* a, const void* b, void* 
 
 using Row = void (*)(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n);
 Row row_of(const Q8Sum& s) {
-#ifdef CODE_LANES
+#ifdef Q8_LANES
   if (processor().vnni && s.stays_small()) return s.multiplies ? combine_wide<true> : combine_wide<false>;
 #endif
   if (s.multiplies) return s.result.is_signed() ? clone_of<multiply_signed> : clone_of<multiply_unsigned>;
@@ -132,8 +133,8 @@ std::unique_ptr<Kernel> make_q8_sum(Q8Sum sum) {
                             });
                           },
                           {.inplace = 0});
-    plan.gives = inputs[0].format != Format::kDense ? inputs[0].format : inputs[1].format;
-    plan.takes = {plan.gives, plan.gives};
+    plan.output_format = inputs[0].format != Format::kDense ? inputs[0].format : inputs[1].format;
+    plan.input_formats = {plan.output_format, plan.output_format};
     return plan;
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of two tensors of quantized values, element by element, to the bit what DequantizeLinear, Add or
-// Mul, and QuantizeLinear give one after another.
+// Sums and products of two tensors of quantized values, element by element, with the same bits as DequantizeLinear, Add
+// or Mul, and QuantizeLinear.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct Q8Sum {
   bool multiplies = false;    // else adds
   bool rectifies = false;     // what is below 0 becomes 0
 
-  // Whether no number comes near the limits of floats, or a result near those of 32 bits.
+  // Whether scales are so moderate that floats cannot overflow, nor results overflow 32 bits.
   bool stays_small() const;
 };
 

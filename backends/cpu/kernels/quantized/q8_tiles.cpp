@@ -17,9 +17,9 @@ int32_t Q8Work::bound(bool lower) const {
 bool Q8Work::stays_small() const {
   constexpr float kMost = 1 << 30;
   const auto products = static_cast<float>(size.in_channels / size.groups * window.kernel_size());
-  const float most_sum = products * 255 * 128 * 2;  // zero points included
+  const float max_sum = products * 255 * 128 * 2;  // zero points included
   for (size_t c = 0; c < scale.size(); ++c) {
-    const float sum = most_sum + std::abs(bias[c]);
+    const float sum = max_sum + std::abs(bias[c]);
     if (!(sum < kMost && sum * std::abs(scale[c]) < kMost)) return false;
   }
   return true;
@@ -29,12 +29,12 @@ Q8Pack::Q8Pack(std::byte* chunk, int64_t width)
     : starts(reinterpret_cast<int32_t*>(chunk)),
       scale(reinterpret_cast<float*>(starts + width)),
       added(scale + width),
-      codes(reinterpret_cast<int8_t*>(added + width)) {}
+      weights(reinterpret_cast<int8_t*>(added + width)) {}
 
 void Q8Pack::set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const {
   const auto c = static_cast<size_t>(channel);
   const int32_t source_zero =
-      work.source.zero + (work.source.is_signed() ? 128 : 0);  // of quantized values as unsigned ones
+      work.source.zero + (work.source.is_signed() ? 128 : 0);  // of the values, handled as unsigned
   const float whole = std::nearbyint(work.bias[c]);
   starts[lane] = static_cast<int32_t>(whole) - source_zero * weight_sum;
   scale[lane] = work.scale[c];

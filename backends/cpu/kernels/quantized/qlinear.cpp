@@ -18,22 +18,22 @@ constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
 constexpr const char* kMicrosoft = "com.microsoft";
 
-// Numbers for the 256 quantized values of a tensor, and back.
+// Converts between the quantized values of a tensor and numbers.
 class Scale {
  public:
   Scale(bp_dtype_t dtype, const Tensor& scale, const Tensor& zero)
-      : is_signed_(dtype == BP_DTYPE_INT8), scale_(*scale.as<float>()), zero_(zero.present() ? code(zero, 0) : 0) {}
+      : is_signed_(dtype == BP_DTYPE_INT8), scale_(*scale.as<float>()), zero_(zero.present() ? widened(zero, 0) : 0) {}
 
   float scale() const { return scale_; }
-  float real(const Tensor& x, int64_t i) const { return static_cast<float>(code(x, i) - zero_) * scale_; }
-  int32_t above_zero(const Tensor& x, int64_t i) const { return code(x, i) - zero_; }
+  float real(const Tensor& x, int64_t i) const { return static_cast<float>(widened(x, i) - zero_) * scale_; }
+  int32_t above_zero(const Tensor& x, int64_t i) const { return widened(x, i) - zero_; }
   uint8_t quantized(float value) const {
     const float q = std::nearbyint(value / scale_) + static_cast<float>(zero_);
     return is_signed_ ? static_cast<uint8_t>(saturate<int8_t>(q)) : saturate<uint8_t>(q);
   }
 
  private:
-  static int32_t code(const Tensor& x, int64_t i) {
+  static int32_t widened(const Tensor& x, int64_t i) {
     return x.dtype == BP_DTYPE_INT8 ? int32_t{x.as<int8_t>()[i]} : int32_t{x.as<uint8_t>()[i]};
   }
   bool is_signed_;
@@ -45,7 +45,7 @@ Scale scale_at(Tensors in, const Tensor& of, size_t slot) {
   return {of.dtype, in[slot], at(in, slot + 1)};
 }
 
-// A text where the scale at a slot or the zero point behind it is not one number.
+// An error text if the scale at a slot, or the zero point after it, is not a single number.
 std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> slots) {
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})
@@ -221,11 +221,11 @@ std::unique_ptr<Kernel> create_function(const Node& node) {
   return make_kernel([formula = Formula(node)](Tensors in) -> Plan {
     if (auto why = no_scalar(in, {1, 3})) return fail(*why);
     return make_plan({in[0].shape}, [formula](Tensors inputs, Tensors outputs) {
-      std::array<uint8_t, 256> codes, results;
-      for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
-      const Tensor all{inputs[0].dtype, Shape{256}, codes.data()};
+      std::array<uint8_t, 256> bytes, results;
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+      const Tensor all{inputs[0].dtype, Shape{256}, bytes.data()};
       const Scale x_scale = scale_at(inputs, all, 1), y_scale = scale_at(inputs, outputs[0], 3);
-      for (size_t i = 0; i < codes.size(); ++i)
+      for (size_t i = 0; i < bytes.size(); ++i)
         results[i] = y_scale.quantized(formula(x_scale.real(all, static_cast<int64_t>(i))));
       const auto* x = inputs[0].as<uint8_t>();
       auto* y = outputs[0].as<uint8_t>();

@@ -6,9 +6,9 @@
 #include <limits>
 #include <mutex>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/quantization.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 
@@ -27,7 +27,7 @@ constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8)
                                       just(BP_DTYPE_INT2) | just(BP_DTYPE_UINT2) | kSmallFloats;
 constexpr bp_dtype_set_t kScales = set_of(Scales{}) | just(BP_DTYPE_FLOAT8E8M0);
 
-// Which scale belongs to an element of a tensor that is [outer, axis, inner].
+// The scale of each element of a tensor [outer, axis, inner].
 struct Grid {
   int64_t outer = 1, axis = 1, inner = 1;
   int64_t block = 0;   // elements of the axis that share a scale; 0: all, of all rows
@@ -115,11 +115,11 @@ double load(const Tensor& tensor, int64_t i) {
     case BP_DTYPE_INT32:
       return tensor.as<int32_t>()[i];
     default:
-      return decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), i));
+      return decode_bits(tensor.dtype, load_bits(tensor.data, bits_of(tensor.dtype), i));
   }
 }
 
-// All scales as numbers: there are few of them.
+// All scales as floats: there are few of them.
 std::vector<double> scales_of(const Tensor& tensor) {
   std::vector<double> scales(static_cast<size_t>(tensor.shape.elements()));
   if (tensor.dtype == BP_DTYPE_FLOAT8E8M0) {
@@ -133,7 +133,7 @@ std::vector<double> scales_of(const Tensor& tensor) {
   return scales;
 }
 
-// Calls f(first, last) for pieces of a few whole bytes, whatever the elements' size.
+// Calls f(first, last) for pieces that end at whole bytes, for any element size.
 template <class F>
 void each_piece(int64_t count, const F& f) {
   constexpr int64_t kPiece = 256;
@@ -156,15 +156,15 @@ double divide(double x, double scale, bp_dtype_t precision) {
   }
 }
 
-// Rows of bytes with one scale and zero point: what run_quantize and run_dequantize do, in loops that become vectors.
+// Rows of bytes with one scale and zero point: as run_quantize and run_dequantize, in vectorized loops.
 CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scale;
     const bool is_number = value == value;
     value = value > low - zero ? value : low - zero;
     value = value < high - zero ? value : high - zero;
-    const auto code = static_cast<int32_t>(nearest(value) + zero);
-    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+    const auto quantized = static_cast<int32_t>(nearest(value) + zero);
+    y[i] = static_cast<uint8_t>(is_number ? quantized : 0);
   }
 }
 
@@ -176,12 +176,12 @@ CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
     const bool is_number = value == value;
     value = value > low - zeros[i] ? value : low - zeros[i];
     value = value < high - zeros[i] ? value : high - zeros[i];
-    const auto code = static_cast<int32_t>(nearest(value) + zeros[i]);
-    y[i] = static_cast<uint8_t>(is_number ? code : 0);
+    const auto quantized = static_cast<int32_t>(nearest(value) + zeros[i]);
+    y[i] = static_cast<uint8_t>(is_number ? quantized : 0);
   }
 }
 
-// What is least and most of a row and what there was before.
+// The range of the values seen so far.
 struct Bounds {
   float low = 0, high = 0;
 };
@@ -195,21 +195,23 @@ CLONED void widen(Bounds& bounds, const float* x, int64_t n) {
   bounds = {low, high};
 }
 
-CLONED void dequantize_unsigned(const void* codes, float* y, int64_t n, float scale, float zero) {
-  const auto* x = static_cast<const uint8_t*>(codes);
+CLONED void dequantize_unsigned(const void* quantized, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const uint8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
-CLONED void dequantize_signed(const void* codes, float* y, int64_t n, float scale, float zero) {
-  const auto* x = static_cast<const int8_t*>(codes);
+CLONED void dequantize_signed(const void* quantized, float* y, int64_t n, float scale, float zero) {
+  const auto* x = static_cast<const int8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zero) * scale;
 }
 
-CLONED void dequantize_each_unsigned(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
-  const auto* x = static_cast<const uint8_t*>(codes);
+CLONED void dequantize_each_unsigned(const void* quantized, float* y, int64_t n, const float* scales,
+                                     const float* zeros) {
+  const auto* x = static_cast<const uint8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
-CLONED void dequantize_each_signed(const void* codes, float* y, int64_t n, const float* scales, const float* zeros) {
-  const auto* x = static_cast<const int8_t*>(codes);
+CLONED void dequantize_each_signed(const void* quantized, float* y, int64_t n, const float* scales,
+                                   const float* zeros) {
+  const auto* x = static_cast<const int8_t*>(quantized);
   for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) - zeros[i]) * scales[i];
 }
 
@@ -344,7 +346,8 @@ std::unique_ptr<Kernel> make_grid_kernel(const Node& node, Run run) {
 }
 
 std::unique_ptr<Kernel> create_quantize(const Node& node) {
-  // Where nothing else is said, the division has the scale's type, and float's where that is none.
+  // Without the attribute `precision`, the type of the division is that of the scale, or FLOAT where the scale is no
+  // float.
   auto precision = static_cast<bp_dtype_t>(node.attr("precision", int64_t{BP_DTYPE_UNDEFINED}));
   if (precision == BP_DTYPE_UNDEFINED) {
     const bp_dtype_t x = node.input_type(0).dtype;
@@ -370,7 +373,7 @@ Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales,
 Verdict supports_quantize(const Node& node) {
   const int64_t precision = node.attr("precision", int64_t{0});
   if (precision != 0 && (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0))
-    return no(BP_REASON_ATTRIBUTE, "precision is " + std::to_string(precision));
+    return no(BP_REASON_ATTRIBUTE, "precision " + std::to_string(precision) + " is not the number of a float type");
   constexpr bp_dtype_set_t kReals = set_of(Reals{});
   return supports_grid(node, kReals, kReals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
 }

@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// A whole number as an integer type, at its limits where it is beyond them; NaN becomes 0.
+// An integral float as an integer type, saturated; NaN becomes 0.
 template <class T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;
@@ -17,7 +17,7 @@ T saturate(float value) {
                                    static_cast<float>(std::numeric_limits<T>::max())));
 }
 
-// As DynamicQuantizeLinear has it: the range of the numbers includes 0. The quantized values go to y, which may be
+// As DynamicQuantizeLinear defines it: the range of the numbers includes 0. The quantized values go to y, which may be
 // null.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 

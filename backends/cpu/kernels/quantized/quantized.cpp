@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit numbers: MatMulInteger and ConvInteger give 32-bit sums, QLinearMatMul and QLinearConv scale them
-// back. Products of 8-bit floats are summed in float.
+// Products of 8-bit numbers: MatMulInteger and ConvInteger have 32-bit results, QLinearMatMul and QLinearConv
+// requantize them. Products of 8-bit floats are summed in float.
 #include <cmath>
 
-#include "kernels/common/codes.h"
 #include "kernels/common/direct_conv.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/operations.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/integer/conv_integer.h"
 #include "kernels/integer/integer_gemm.h"
@@ -36,7 +36,7 @@ class PerChannel {
     if (!tensor.present()) return;
     if ((kFactors >> tensor.dtype & 1) != 0) {
       for (size_t i = 0; i < values_.size(); ++i)
-        values_[i] = static_cast<T>(decode_code(tensor.dtype, tensor.as<uint8_t>()[i]));
+        values_[i] = static_cast<T>(decode_bits(tensor.dtype, tensor.as<uint8_t>()[i]));
       return;
     }
     dispatch<TypeList<float, Half, BFloat16>>(tensor.dtype, [&](auto tag) {
@@ -52,7 +52,7 @@ class PerChannel {
   std::vector<T> values_;
 };
 
-// Which slots of the node hold what; -1 where the operator has no such input.
+// The slots of the operands; -1 where the operator has no such input.
 struct Slots {
   int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 };
@@ -63,12 +63,12 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-// Which of the scales and zero points of each tensor belong to an element.
+// The scales and zero points of an element.
 struct Place {
   int64_t x, w, y;
 };
 
-// Puts a sum into the result: as it is, or scaled.
+// Stores a sum in the result: unchanged, or requantized.
 class Output {
  public:
   Output(const Slots& slots, Tensors in, const Tensor& y)
@@ -87,7 +87,7 @@ class Output {
     }
     float value = static_cast<float>(sum) * (x_scale_[place.x] * w_scale_[place.w] / y_scale_[place.y]);
     if ((kBytes >> y_.dtype & 1) == 0) {
-      y_.as<uint8_t>()[i] = encode_code(y_.dtype, value + zero_[place.y], {});
+      y_.as<uint8_t>()[i] = encode_bits(y_.dtype, value + zero_[place.y], {});
       return;
     }
     value = std::nearbyint(value) + zero_[place.y];
@@ -109,8 +109,8 @@ std::vector<float> as_floats(const Tensor& tensor) {
   return values;
 }
 
-// Calls f with both operands as pointers to their types, or to float where one of them is no integer, and with a zero
-// of the type to sum in.
+// Calls f with both operands as typed pointers, to float if one of them is no integer, and with a zero of the type of
+// sums.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
   if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
@@ -125,16 +125,16 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// A text where a zero point or scale does not fit.
-std::optional<std::string> misfit(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
-                                  int64_t batches = 1) {
+// An error text if a zero point or scale does not fit.
+std::optional<std::string> check_quantization(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
+                                              int64_t batches = 1) {
   for (int slot : slots) {
-    if (auto why = misfit(pick(inputs, slot), "input " + std::to_string(slot), channels, batches)) return why;
+    if (auto why = check_zero_point(pick(inputs, slot), "input " + std::to_string(slot), channels, batches)) return why;
   }
   return std::nullopt;
 }
 
-// Sums of quantized values by tiles, then each put into the result.
+// Sums of quantized values on tiles, each then stored in the result.
 template <const Slots& kSlots>
 Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   IntegerGemm products(context.threads, size);
@@ -146,7 +146,7 @@ Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const
                 [products = std::move(products), sums_bytes](Tensors in, Tensors out, void* memory) {
                   const MatMulSize& s = products.size();
                   const Output output(kSlots, in, out[0]);
-                  const Codes a_zeros(pick(in, kSlots.x_zero)), b_zeros(pick(in, kSlots.w_zero));
+                  const ZeroPointVector a_zeros(pick(in, kSlots.x_zero)), b_zeros(pick(in, kSlots.w_zero));
                   auto* sums = static_cast<int32_t*>(memory);
                   products.run(in[kSlots.x], in[kSlots.w], {a_zeros.values(), b_zeros.values()}, sums,
                                static_cast<std::byte*>(memory) + sums_bytes, [&](const SumsPart& part) {
@@ -178,11 +178,11 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
     const int64_t a_batches = a.elements(0, std::max(0, a.rank() - 2)),
                   b_batches = b.elements(0, std::max(0, b.rank() - 2));
     const int64_t y_batches = size->shape.elements() / std::max<int64_t>(1, rows * size->n);
-    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
-    const bool codes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
-    if (codes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
+    if (auto why = check_quantization(inputs, {kSlots.x_scale, kSlots.x_zero}, rows, a_batches)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.w_scale, kSlots.w_zero}, size->n, b_batches)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.y_scale, kSlots.y_zero}, rows, y_batches)) return fail(*why);
+    const bool are_bytes = (kBytes >> inputs[kSlots.x].dtype & kBytes >> inputs[kSlots.w].dtype & 1) != 0;
+    if (are_bytes && !context.reference) return plan_integer_gemm<kSlots>(context, *size, inputs[kSlots.w], *packed);
     Shape shape = size->shape;
     return make_plan({shape}, [s = *size](Tensors in, Tensors out) {
       Output output(kSlots, in, out[0]);
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          // Rows and columns are counted over all matrices.
+          // Rows and columns count over the whole batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
           const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(
@@ -220,10 +220,12 @@ std::unique_ptr<Kernel> create_conv(const Node& node) {
     if (!size) return fail(error);
     std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
     if (!window) return fail(error);
-    if (auto why = misfit(inputs, {kSlots.w_scale, kSlots.w_zero}, size->out_channels)) return fail(*why);
-    if (auto why = misfit(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.w_scale, kSlots.w_zero}, size->out_channels)) return fail(*why);
+    if (auto why = check_quantization(inputs, {kSlots.x_scale, kSlots.x_zero, kSlots.y_scale, kSlots.y_zero}, 1))
+      return fail(*why);
     if (Tensor bias = pick(inputs, kSlots.bias); bias.present() && bias.shape.elements() != size->out_channels)
-      return fail("the bias has extents " + to_string(bias.shape));
+      return fail("the bias " + to_string(bias.shape) + " does not fit " + std::to_string(size->out_channels) +
+                  " channels");
     return make_plan({window->output_shape(size->batch, size->out_channels)},
                      [s = *size, win = *window](Tensors in, Tensors out) {
                        PerChannel<int32_t> x_zero(pick(in, kSlots.x_zero), 0);

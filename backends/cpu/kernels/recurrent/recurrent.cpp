@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN, GRU and LSTM: what their nodes say, and what they compute by definition. The three share everything but the few
-// lines of a cell: how the gates' inputs become the next state. kernels/recurrent/recurrent_step.cpp does it fast.
+// RNN, GRU and LSTM: attributes and the reference implementation. The three share everything but a few lines of the
+// cell, which computes the next state from the gates. The fast implementation is in
+// kernels/recurrent/recurrent_step.cpp.
 #include "kernels/recurrent/recurrent.h"
 
 #include <cmath>
@@ -23,7 +24,7 @@ struct NamedActivation {
   int parameters;  // alpha, then beta
   double alpha, beta;
   double (*f)(double x, double alpha, double beta);
-  std::optional<Activation::Function> row = {};  // that has the same parameters
+  std::optional<Activation::Function> row = {};  // the vectorized function with the same parameters
 };
 constexpr NamedActivation kActivations[] = {
     {"Affine", 2, 1, 0, [](double x, double a, double b) { return a * x + b; }},
@@ -41,7 +42,7 @@ constexpr NamedActivation kActivations[] = {
     {"ThresholdedRelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
 };
 
-// In no locale but ASCII's: in a Turkish one std::tolower leaves I as it is.
+// ASCII only: in a Turkish locale std::tolower does not change I.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -116,7 +117,7 @@ Verdict supports(const Node& node) {
   return yes();
 }
 
-// One direction's weights, as numbers to compute with.
+// The weights of one direction, in the type that is computed in.
 template <class C>
 struct Weights {
   std::vector<C> w, r, bias, recurrent_bias, peephole;
@@ -146,7 +147,7 @@ void multiply(const std::vector<C>& matrix, const std::vector<C>& bias, const st
   }
 }
 
-// The state of one sequence in one direction, and how a cell moves it on.
+// The state of one sequence in one direction, and the cells that advance it.
 template <class C>
 class Sequence {
  public:
@@ -325,7 +326,7 @@ class Recurrent final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
-  Layer layer_;  // without `hidden` where the node does not say it
+  Layer layer_;  // `hidden` is not set if the node lacks hidden_size
   mutable PackedWeights packed_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of RNN, GRU or LSTM asks for, and the step that does it fast.
+// The attributes of RNN, GRU and LSTM nodes, for both implementations.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ enum class Cell { kRnn, kGru, kLstm };
 struct GateFunction {
   double (*f)(double x, double alpha, double beta);
   double alpha, beta;
-  std::optional<Activation> row;  // the same for a whole row
+  std::optional<Activation> row;  // the same for whole rows, vectorized
   double operator()(double x) const { return f(x, alpha, beta); }
 };
 
@@ -34,7 +34,7 @@ struct RecurrentExtents {
   int64_t times, batch, input;
 };
 
-// Where in elements a time of a sequence is in X, where its result in Y, and where a state is.
+// Offsets, in elements, of a time step of a sequence in X and in Y, and of a state.
 struct RecurrentPlaces {
   const Layer& layer;
   RecurrentExtents e;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers: for some times ahead all gates' products with X at once, then time by time those with the state
-// before. Sequences and directions need nothing of each other and are spread over the threads; where there are too few
-// of them, blocks of units are.
+// Recurrent layers: the products of all gates with X for several time steps at once, then, step by step, those with the
+// previous state. Sequences and directions are independent and run in parallel; where there are too few of them, blocks
+// of units do.
 #include "kernels/recurrent/recurrent_step.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/post_op/activation.h"
-#include "kernels/recurrent/gate_product.h"
+#include "kernels/recurrent/rnn_gemm.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
@@ -22,8 +22,8 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the times that are computed ahead: they stay in the cache
-constexpr double kTaskTime = 0.256;                // microseconds that are worth a task of their own
+constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the time steps that are computed ahead, which stay in the cache
+constexpr double kTaskTime = 0.256;                // the least work of a task, in microseconds
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
@@ -52,7 +52,7 @@ void store(const float* from, const Tensor& to, int64_t offset, int64_t n) {
   if (to.data != nullptr) std::copy_n(from, n, to.as<float>() + offset);
 }
 
-// Hands out parts of scratch memory, or only counts them.
+// Allocates parts of scratch memory, or only counts their size.
 class Parts {
  public:
   explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
@@ -74,15 +74,15 @@ struct Job {
   int64_t direction, first, count;
 };
 
-// What a job works on; rows are as long as the padded units, those of `gates` as all gates together.
+// The buffers of a job. Rows have the padded units, those of `gates` all gates.
 struct State {
   float *h, *next, *c;
-  float* candidate;  // GRU: what the state says to it, or the state after the reset
-  float* gates;      // for the times ahead, of each sequence
+  float* candidate;  // GRU: the contribution of the state, or the state after the reset
+  float* gates;      // [time step][sequence]
   GateRow* rows;     // as many
 };
 
-// What all jobs of a direction read.
+// Inputs that all jobs of a direction read.
 struct Direction {
   std::array<const float*, 2> w, r;         // by panels
   float *bias, *candidate_bias, *peephole;  // of padded units
@@ -92,7 +92,8 @@ class RecurrentStep final : public Step {
  public:
   RecurrentStep(int64_t threads, const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
       : layer_(layer), e_(e), units_(unit_blocks(layer.hidden) * kUnitBlock), has_peephole_(at(inputs, 7).present()) {
-    const int64_t first = layer.cell == Cell::kGru ? 2 : layer.gates;  // a GRU's candidate may have to wait
+    const int64_t first =
+        layer.cell == Cell::kGru ? 2 : layer.gates;  // a GRU's candidate may need the reset gate first
     for (int64_t gates : {first, layer.gates - first}) {
       if (gates == 0) continue;
       w_.emplace_back(gates, layer.hidden, e.input);
@@ -154,8 +155,9 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Each thread takes some sequences of a direction. Where that leaves threads without work, and a time's work is worth
-  // it, they share each time's; also where all would fetch the same large weights again and again.
+  // Each thread computes some sequences of a direction. If that leaves threads without work, and a time step is large
+  // enough, the threads share each time step instead; also if all of them would read the same large weights in each
+  // time step.
   void share_out(int64_t threads) {
     const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;
@@ -174,7 +176,7 @@ class RecurrentStep final : public Step {
                                  std::max<int64_t>(1, e_.times));
   }
 
-  // Divides scratch memory; for a run, also fills what it reads all the time.
+  // Divides scratch memory and, for a run, fills in what all time steps read.
   void lay_out(Parts& parts, Run* run) const {
     const auto weights = [&](const std::vector<GatePanels>& panels, const PackedWeights::Pack& pack, size_t input) {
       if (pack != nullptr) return reinterpret_cast<const float*>(pack.get());
@@ -211,7 +213,7 @@ class RecurrentStep final : public Step {
   bool candidate_waits() const { return layer_.cell == Cell::kGru && !layer_.linear_before_reset; }
   bool candidate_apart() const { return layer_.cell == Cell::kGru && layer_.linear_before_reset; }
 
-  // Both biases are added once, but for a candidate's second, which the reset gate multiplies.
+  // Both biases are added here, except the second one of a GRU's candidate, which the reset gate multiplies.
   void fill(const Direction& to, int64_t d, const Run& run) const {
     const int64_t hidden = layer_.hidden;
     const Tensor bias = at(run.in, 3), peephole = at(run.in, 7);
@@ -287,7 +289,7 @@ class RecurrentStep final : public Step {
     return s.gates + (step * job.count + b) * layer_.gates * units_;
   }
 
-  // One time of all sequences; `place` says where a sequence's result is to be in Y, or -1 where it has ended.
+  // One time step of all sequences; `place` returns the offset of a sequence's result in Y, or -1 after its end.
   template <class Place>
   void advance(const Run& run, const Job& job, const Direction& direction, const State& s, int64_t step,
                const Place& place) const {
@@ -343,7 +345,7 @@ class RecurrentStep final : public Step {
     });
   }
 
-  // A GRU's first two gates, and the state after the reset where the candidate is made of that.
+  // The first two gates of a GRU, and the state after the reset if the candidate is computed from it.
   void reset(const GateFunction* f, const State& s, std::span<const GateRow> rows, int64_t first, int64_t last) const {
     const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock;
     for (const GateRow& row : rows) {
@@ -392,7 +394,7 @@ class RecurrentStep final : public Step {
   PackedWeights::Pack w_pack_, r_pack_;  // or null: packed in each run
   std::vector<Job> jobs_;
   bool has_peephole_;
-  bool apart_ = true;  // jobs run side by side, else one after another on all threads
+  bool apart_ = true;  // jobs run in parallel, else one after another, each on all threads
   int64_t ahead_ = 1;
   int64_t scratch_bytes_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReduceSum and its nine sisters. An operator is a class with an accumulator: start, take one element, merge two, and
-// end. Floats are accumulated in double, so that long sums lose nothing.
+// ReduceSum and the nine other reductions. An operator is a class with an accumulator: start, add an element, merge two
+// accumulators, finish. Floats are accumulated in double, for precision.
 #include <cmath>
 #include <limits>
 
@@ -19,7 +19,7 @@ namespace {
 template <class T>
 using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
-// What an accumulated total of `n` elements means as a number of type T.
+// The result of type T for the accumulated total of `n` elements.
 template <class T>
 auto number_of(total_t<T> total) {
   if constexpr (kIsFloating<T>)
@@ -120,7 +120,7 @@ using Min = Extreme<T, false>;
 // ---- the loops
 // ---------------------------------------------------------------------------------------------------------
 
-// Neighbouring dimensions that are both kept or both reduced are one. The innermost is contiguous and stands apart.
+// Adjacent dimensions that are all kept or all reduced are merged. The innermost one, which is contiguous, is separate.
 struct Walk {
   Dimensions kept, reduced;
   int64_t inner = 1;
@@ -145,14 +145,15 @@ struct Walk {
         (reduce ? reduced : kept).add(extent, strides[d]);
       }
     }
-    if (count == 0) reduced.extents.assign(reduced.extents.size(), 0);  // nothing is walked for what has no element
+    if (count == 0)
+      reduced.extents.assign(reduced.extents.size(), 0);  // no loops over reduced dimensions without elements
   }
 };
 
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
-  constexpr int64_t kPart = int64_t{1} << 18;              // of a row, between two looks at the watch
+  constexpr int64_t kPart = int64_t{1} << 18;              // of a row, between two checks of the watch
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {
@@ -216,7 +217,7 @@ Plan plan_reduce(Tensors inputs, bool keep, bool noop, void (*reduce)(const Walk
   const Tensor axes_input = at(inputs, 1);
   uint64_t axes = 0;
   if (axes_input.present()) {
-    if (!known(axes_input)) return later();
+    if (!known(axes_input)) return deferred();
     const auto set = axis_set(integers(axes_input), shape.rank());
     if (!set) return fail("axes are out of range for rank " + std::to_string(shape.rank()) + ", or named twice");
     axes = *set;

@@ -20,10 +20,11 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
-// What a stage costs for each element, as measured, with radix 4 as 1.
+// The measured cost of a stage for each element, relative to radix 4.
 constexpr double kStageCosts[] = {1, 0.8, 1.1, 1.6, 2.2, 4, 5};
 
-constexpr int64_t kTaskDoubles = int64_t{1} << 15;  // of a stage that are worth a task, and take some microseconds
+constexpr int64_t kTaskDoubles = int64_t{1}
+                                 << 15;  // the least work of a task in a stage, which takes some microseconds
 
 // The factors of n among the radices, or nothing where it has others.
 std::vector<int> factors_of(int64_t n) {

@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Real and imaginary parts, apart. Element i of sequence l of `lanes` is at i · lanes + l.
+// Real and imaginary parts, in separate arrays. Element i of sequence l of `lanes` is at i · lanes + l.
 struct ComplexLanes {
   double *re, *im;
   ComplexLanes swapped() const { return {im, re}; }
@@ -19,10 +19,10 @@ struct ComplexLanes {
 
 class Fft {
  public:
-  // Plans are shared by those who use the same length. Throws sdk::Error where the tables are larger than the thread's
+  // Plans are shared by all users of the same length. Throws sdk::Error where the tables are larger than the thread's
   // budget has left.
   static std::shared_ptr<const Fft> of(int64_t length);
-  // Of the first `bins` alone, which a convolution has for less; the others are anything.
+  // Computes only the first `bins`, which costs less with Bluestein's algorithm; others are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
 
@@ -33,8 +33,9 @@ class Fft {
   // How many elements of each sequence both buffers must have room for: `length`, or more.
   int64_t room() const { return convolution_ == nullptr ? length_ : convolution_->length(); }
 
-  // Transforms forward, unscaled, from `x`; returns the one of the buffers that holds the result. The inverse is that
-  // of swapped parts, swapped. `alone`: on all threads of the device, for a caller that is in no parallel loop.
+  // Transforms forward, unscaled, from `x`; returns the buffer that has the result. For the inverse, swap real and
+  // imaginary parts of input and output. `alone`: uses all threads of the device, for callers outside of parallel
+  // loops.
   ComplexLanes operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
  private:
@@ -51,7 +52,7 @@ class Fft {
 
   int64_t length_, bins_;
   std::vector<Stage> stages_;
-  std::shared_ptr<const Fft> convolution_;  // Bluestein's, else null
+  std::shared_ptr<const Fft> convolution_;  // for Bluestein's algorithm, else null
   std::vector<double> chirp_;               // by element: cosine and sine of π · i² / length
   std::vector<double> filter_;              // the transform of the chirp, divided by the convolution's length
 };

@@ -10,16 +10,16 @@ namespace backplane::cpu {
 
 namespace {
 
-// A vector, and the same where it may lie anywhere in memory.
+// A vector, and the same type for unaligned memory.
 template <int kLanes>
 struct DoublesOf {
   typedef double type __attribute__((vector_size(kLanes * sizeof(double))));
-  typedef double anywhere __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+  typedef double unaligned __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
 };
 template <>
 struct DoublesOf<1> {
   using type = double;
-  using anywhere = double;
+  using unaligned = double;
 };
 
 // cos and sin of 2π · i / radix for i from 1 to (radix - 1) / 2.
@@ -108,12 +108,12 @@ template <int kRadix, class Number>
   }
 }
 
-// Places [q, q + kLanes) of one m. `kTurns`: the results are multiplied by roots.
+// Columns [q, q + kLanes) of one m. `kTurns`: the results are multiplied by roots.
 template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;
   using Number = typename DoublesOf<kLanes>::type;
-  using InMemory = typename DoublesOf<kLanes>::anywhere;
+  using InMemory = typename DoublesOf<kLanes>::unaligned;
   Number re[kRadix], im[kRadix];
 #pragma GCC unroll 13
   for (int j = 0; j < kRadix; ++j) {

@@ -18,7 +18,7 @@ using Complex = std::complex<double>;
 Verdict supports_window(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
   if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "output_datatype is " + std::to_string(dtype));
+    return no(BP_REASON_DTYPE, "output_datatype " + std::to_string(dtype) + " is not supported");
   return accepts(node, 1, {kIndexTypes});
 }
 
@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}));
   return make_kernel([dtype, periodic = node.attr("periodic", int64_t{1}) != 0](Tensors inputs) -> Plan {
     if (inputs[0].shape.elements() != 1) return fail("size is not a scalar");
-    if (!known(inputs[0])) return later();
+    if (!known(inputs[0])) return deferred();
     const int64_t n = integers(inputs[0])[0];
     return make_plan({{n}}, [=](Tensors, Tensors out) {
       const auto period = static_cast<double>(periodic ? n : std::max<int64_t>(1, n - 1));
@@ -73,15 +73,15 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   const bool to_real = dft.inverse && dft.onesided;
   int64_t length = to_real ? 2 * (from[axis] - 1) : from[axis];
   if (const Tensor wanted = at(inputs, 1); wanted.present()) {
-    if (!known(wanted)) return later();
+    if (!known(wanted)) return deferred();
     if (wanted.shape.elements() != 1) return fail("dft_length is not a scalar");
     length = integers(wanted)[0];
   }
-  if (length < 1 || length > INT32_MAX) return fail("dft_length is " + std::to_string(length));
+  if (length < 1 || length > INT32_MAX) return fail("dft_length " + std::to_string(length) + " is out of range");
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
-  // Too large or empty: the answer needs no tables.
+  // Too large, which is an error, or empty: no tables are needed.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   const int64_t inner = from.elements(axis + 1, rank - 1), lines = from.elements(0, axis) * inner;
   const int64_t parts = from[rank - 1], points = from[axis], results = to[axis], result_parts = to[rank - 1];
@@ -143,7 +143,7 @@ std::unique_ptr<Kernel> create_dft_17(const Node& node) {
 std::unique_ptr<Kernel> create_dft_20(const Node& node) {
   return make_kernel([dft = dft_of(node)](const PlanContext& context, Tensors inputs) -> Plan {
     const Tensor axis = at(inputs, 2);
-    if (axis.present() && !known(axis)) return later();
+    if (axis.present() && !known(axis)) return deferred();
     if (axis.present() && axis.shape.elements() != 1) return fail("axis is not a scalar");
     return plan_dft(context, inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
   });
@@ -163,11 +163,11 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
                                                                          Tensors inputs) -> Plan {
     const Shape& from = inputs[0].shape;
     const Tensor window = at(inputs, 2), wanted = at(inputs, 3);
-    if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return later();
+    if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return deferred();
     if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
       return fail("a signal of shape " + to_string(from) + " is neither real nor complex");
     if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
-      return fail("frame_step and frame_length are scalars");
+      return fail("frame_step and frame_length must be scalars");
     if (!window.present() && !wanted.present()) return fail("neither window nor frame_length is given");
     const int64_t step = integers(inputs[1])[0],
                   length = wanted.present() ? integers(wanted)[0] : window.shape.elements();
@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
     const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
     const Shape to{batch, frames, bins, 2};
-    // Too large or empty: the answer needs no tables.
+    // Too large, which is an error, or empty: no tables are needed.
     if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
     const bool real = parts == 1 && length >= 2;
     Spectrum spectrum(real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex, length, batch * frames, context.threads);
@@ -220,7 +220,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
 Verdict supports_mel(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
   if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "output_datatype is " + std::to_string(dtype));
+    return no(BP_REASON_DTYPE, "output_datatype " + std::to_string(dtype) + " is not supported");
   return accepts(node, 5, {kIndexTypes, kIndexTypes, kIndexTypes, kFloatTypes, kFloatTypes});
 }
 
@@ -230,7 +230,7 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
         double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
         for (size_t i = 0; i < 5; ++i) {
           if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
-          if (!known(inputs[i])) return later();
+          if (!known(inputs[i])) return deferred();
           number[i] = scalar(inputs[i]);
         }
         const auto [mel_bins, dft_length, sample_rate, lower, upper] = number;

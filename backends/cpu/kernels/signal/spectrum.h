@@ -29,16 +29,16 @@ class Spectrum {
   int64_t bins() const { return bins_; }  // of each line that `store` is called for
   int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
 
-  // load(line) returns a function whose point(i) is point i of the line as std::complex<double>, of which real lines
-  // have no imaginary part, and zero beyond the last one; store(line) one whose bin(i, re, im) takes bin i. They are
-  // called on several threads.
+  // load(line) returns a function point(i), which returns point i of the line as std::complex<double> (without
+  // imaginary part for real lines), and zero beyond the last one. store(line) returns a function bin(i, re, im), which
+  // stores bin i. Both are called on several threads.
   template <class Load, class Store>
   void run(const Load& load, const Store& store, void* scratch) const;
 
  private:
-  static constexpr int64_t kMostLanes = 8;
+  static constexpr int64_t kMaxLanes = 8;
 
-  // Lines that are transformed side by side: `count` from `first` on. In the lanes beyond is the last one again.
+  // Lines that are transformed together: `count` lines from `first` on. Lanes beyond them repeat the last one.
   struct Group {
     int64_t first, count;
     ComplexLanes x, other;
@@ -54,15 +54,15 @@ class Spectrum {
   template <class Load, class Store>
   void odd_lines_back(const Group& group, const Load& load, const Store& store) const;
 
-  // Where x[i] of a lane is.
+  // The index of x[i] of a lane.
   int64_t at(int64_t i, int64_t lane) const { return i * lanes_ + lane; }
 
   Kind kind_;
   int64_t length_, bins_, lines_;
   int threads_;
-  bool halved_;                            // even real lines: neighbours are real and imaginary part of one number
+  bool halved_;  // real lines of even length: adjacent points are real and imaginary part of one number
   std::shared_ptr<const Fft> fft_;         // of `length` points, or of half of them
-  std::shared_ptr<const double[]> turns_;  // where halved: cosine and sine of 2π · i / length
+  std::shared_ptr<const double[]> turns_;  // if halved: cosine and sine of 2π · i / length
   int64_t lanes_;
   int64_t part_bytes_;  // of scratch memory for each thread
 };
@@ -133,15 +133,16 @@ void Spectrum::even_lines(const Group& group, const Load& load, const Store& sto
   }
 }
 
-// Two lines are the real and the imaginary part of one. A power of two brings both to one magnitude, so that neither's
-// rounding errors show in the other; a line with a number that is not finite is alone.
+// Two real lines are the real and the imaginary part of a complex one. They are scaled to one magnitude by powers of
+// two, so that rounding errors of one do not affect the other; a line with a number that is not finite is transformed
+// alone.
 template <class Load, class Store>
 void Spectrum::odd_lines(const Group& group, const Load& load, const Store& store) const {
   struct Half {
     int64_t line = -1;
     double scale = 1;
   };
-  Half halves[kMostLanes][2];
+  Half halves[kMaxLanes][2];
   int64_t used = 0;
   const auto flush = [&] {
     for (int64_t lane = 0; lane < lanes_; ++lane) {

@@ -6,8 +6,8 @@
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Of the function itself, which becomes part of each clone. Functions that it calls in its loops are marked
-// [[gnu::always_inline]]: others may stay calls, and the loop scalar.
+// Attributes of the function, which is inlined into each clone. Functions that it calls in loops must be
+// [[gnu::always_inline]]: otherwise they may remain calls, and the loop scalar.
 #define CLONED [[gnu::always_inline]] VECTORIZED inline
 
 namespace backplane::cpu {

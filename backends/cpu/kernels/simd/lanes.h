@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats for loops whose sums stay in registers, and what makes a function that works on them one for an
-// instruction set. runtime/processor.h says which may run.
+// Vectors of floats for loops whose sums stay in registers, and attributes that compile a function for an instruction
+// set. runtime/processor.h says which may run.
 #pragma once
 
 #include <cstdint>
 
-#ifdef __clang__  // which vectorizes at -O2 too, and has no attribute for it
+#ifdef __clang__  // Clang vectorizes at -O2 already, and has no attribute for it
 #define VECTORIZED
 #else
 #define VECTORIZED __attribute__((optimize("O3", "no-math-errno")))
@@ -26,8 +26,8 @@ struct LanesOf {
   typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
 };
 
-// 16 floats in vectors of kBytes, those of the instruction set that a loop is compiled for: compilers keep longer ones
-// in memory. Sums of them add up in one order whatever kBytes is.
+// 16 floats in vectors of kBytes, as long as those of the instruction set that a loop is compiled for, because
+// compilers keep longer ones in memory. The order of sums does not depend on kBytes.
 inline constexpr int64_t kFloatLanes = 16;
 
 template <int kBytes, int kVectors = 64 / kBytes>
@@ -57,15 +57,15 @@ struct FloatLanes {
 template <int kBytes>
 struct FloatLanes<kBytes, 1> {
   static constexpr int64_t kCount = kBytes / 4;
-  using Anywhere = typename LanesOf<kBytes / 4>::type;
+  using Unaligned = typename LanesOf<kBytes / 4>::type;
   typedef float Vector __attribute__((vector_size(kBytes)));
   Vector v;
 
   [[gnu::always_inline]] static inline FloatLanes all(float value) { return {Vector{} + value}; }
   [[gnu::always_inline]] static inline FloatLanes load(const float* x) {
-    return {*reinterpret_cast<const Anywhere*>(x)};
+    return {*reinterpret_cast<const Unaligned*>(x)};
   }
-  [[gnu::always_inline]] inline void store(float* y) const { *reinterpret_cast<Anywhere*>(y) = v; }
+  [[gnu::always_inline]] inline void store(float* y) const { *reinterpret_cast<Unaligned*>(y) = v; }
   [[gnu::always_inline]] inline FloatLanes operator+(const FloatLanes& o) const { return {v + o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator-(const FloatLanes& o) const { return {v - o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator*(const FloatLanes& o) const { return {v * o.v}; }

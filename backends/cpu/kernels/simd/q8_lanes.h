@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 8-bit quantized values and of the numbers that they become, for functions FOR_AVX512: instructions for
-// which the compiler's vectors have no operator. They keep 16 bytes together, so that packing undoes unpacking.
+// Vectors of 8-bit quantized values and the wider types that they are converted to, for functions marked FOR_AVX512.
+// The functions are instructions that the compiler's vectors have no operator for. They work within 16-byte lanes, so
+// packing reverses unpacking.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/simd/lanes.h"
 
-// Clang wants the instruction set in the declaration of each function with such instructions; GCC looks where it is
-// inlined.
+// Clang requires the instruction set in the declaration of each function with such instructions; for GCC that of the
+// function into which it is inlined counts.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CODE_LANES
+#define Q8_LANES
 #endif
 
-#ifdef CODE_LANES
-namespace backplane::cpu::code_lanes {
+#ifdef Q8_LANES
+namespace backplane::cpu::q8_lanes {
 
-constexpr uint8_t kSign = 0x80;  // changed, it moves signed quantized values up by 128
+constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values
 
 #define INSTRUCTION(name)                                         \
   template <class V>                                              \
@@ -29,9 +30,9 @@ INSTRUCTION(punpcklbw)  // the lower halves of each 16 bytes of both, byte by by
 INSTRUCTION(punpckhbw)  // the upper halves
 INSTRUCTION(punpcklwd)  // the same of 16-bit numbers
 INSTRUCTION(punpckhwd)
-INSTRUCTION(packssdw)  // 32-bit numbers as 16-bit ones, at their limits where they are beyond
-INSTRUCTION(packuswb)  // 16-bit numbers as unsigned bytes, likewise
-INSTRUCTION(paddsw)    // adds 16-bit numbers, likewise
+INSTRUCTION(packssdw)  // 32-bit to 16-bit integers, saturated
+INSTRUCTION(packuswb)  // 16-bit integers to unsigned bytes, saturated
+INSTRUCTION(paddsw)    // adds 16-bit integers, saturated
 INSTRUCTION(minps)
 INSTRUCTION(maxps)
 #undef INSTRUCTION
@@ -39,23 +40,23 @@ INSTRUCTION(maxps)
 template <int kWidth>
 struct Vectors {
   typedef uint8_t Bytes __attribute__((vector_size(kWidth)));
-  typedef int16_t Halves __attribute__((vector_size(kWidth)));
-  typedef int32_t Words __attribute__((vector_size(kWidth)));
+  typedef int16_t Int16s __attribute__((vector_size(kWidth)));
+  typedef int32_t Int32s __attribute__((vector_size(kWidth)));
   typedef float Floats __attribute__((vector_size(kWidth)));
 };
 
-// A vector as it lies in memory.
+// A vector in memory, at any address.
 template <class V>
-struct Anywhere {
+struct Unaligned {
   typedef V type __attribute__((aligned(1), may_alias));
 };
 template <class V>
 [[gnu::always_inline]] inline V load(const void* from) {
-  return *static_cast<const typename Anywhere<V>::type*>(from);
+  return *static_cast<const typename Unaligned<V>::type*>(from);
 }
 template <class V>
 [[gnu::always_inline]] inline void store(void* to, const V& value) {
-  *static_cast<typename Anywhere<V>::type*>(to) = value;
+  *static_cast<typename Unaligned<V>::type*>(to) = value;
 }
 
 template <class V>
@@ -65,23 +66,23 @@ template <class V>
   return result;
 }
 template <class V>
-[[gnu::always_inline]] inline V all_halves(int32_t value) {
+[[gnu::always_inline]] inline V all_int16s(int32_t value) {
   V result;
   asm("vpbroadcastw %1, %0" : "=v"(result) : "r"(value));
   return result;
 }
 
-// What the quantized values of a vector become: numbers of 32 bits, in four vectors, the first of which has the first
-// four of each 16 quantized values. Not an array: GCC keeps one in memory throughout a loop.
+// The bytes of a vector as 32-bit numbers in four vectors: `a` has the first four of each 16 bytes, and so on. Not an
+// array, which GCC would keep in memory throughout a loop.
 template <class V>
 struct Four {
   V a, b, c, d;
 };
 
 // Adds the products of four unsigned quantized values and four signed ones to each 32-bit sum; needs VNNI.
-template <class Words, class Codes>
-[[gnu::always_inline]] inline void add_products(Words& sums, const Codes& codes, const Codes& weights) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(codes), "v"(weights));
+template <class Int32s, class Quads>
+[[gnu::always_inline]] inline void add_products(Int32s& sums, const Quads& values, const Quads& weights) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(values), "v"(weights));
 }
 
 // c + a · b and c - a · b, rounded once.
@@ -114,52 +115,52 @@ template <class Floats>
   asm("vrndscaleps $0, %1, %0" : "=v"(result) : "v"(value));
   return result;
 }
-template <class Words, class Floats>
-[[gnu::always_inline]] inline Words whole(const Floats& value) {
-  Words words;
+template <class Int32s, class Floats>
+[[gnu::always_inline]] inline Int32s whole(const Floats& value) {
+  Int32s words;
   asm("vcvtps2dq %1, %0" : "=v"(words) : "v"(value));
   return words;
 }
 
-// Unsigned quantized values as numbers.
+// Unsigned bytes as floats.
 template <int kWidth>
 [[gnu::always_inline]] inline Four<typename Vectors<kWidth>::Floats> floats_of(
-    const typename Vectors<kWidth>::Bytes& codes) {
+    const typename Vectors<kWidth>::Bytes& bytes) {
   using Bytes = typename Vectors<kWidth>::Bytes;
-  using Words = typename Vectors<kWidth>::Words;
+  using Int32s = typename Vectors<kWidth>::Int32s;
   using Floats = typename Vectors<kWidth>::Floats;
-  const Bytes none{}, low = punpcklbw(codes, none), high = punpckhbw(codes, none);
-  return {__builtin_convertvector(reinterpret_cast<Words>(punpcklwd(low, none)), Floats),
-          __builtin_convertvector(reinterpret_cast<Words>(punpckhwd(low, none)), Floats),
-          __builtin_convertvector(reinterpret_cast<Words>(punpcklwd(high, none)), Floats),
-          __builtin_convertvector(reinterpret_cast<Words>(punpckhwd(high, none)), Floats)};
+  const Bytes none{}, low = punpcklbw(bytes, none), high = punpckhbw(bytes, none);
+  return {__builtin_convertvector(reinterpret_cast<Int32s>(punpcklwd(low, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Int32s>(punpckhwd(low, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Int32s>(punpcklwd(high, none)), Floats),
+          __builtin_convertvector(reinterpret_cast<Int32s>(punpckhwd(high, none)), Floats)};
 }
 
-// How whole numbers become quantized values.
+// Converts 32-bit integers to quantized values.
 template <int kWidth>
-struct Coding {
+struct Requantization {
   using Bytes = typename Vectors<kWidth>::Bytes;
-  using Halves = typename Vectors<kWidth>::Halves;
-  using Words = typename Vectors<kWidth>::Words;
+  using Int16s = typename Vectors<kWidth>::Int16s;
+  using Int32s = typename Vectors<kWidth>::Int32s;
   Bytes low, high, moved;
-  Halves zero;
+  Int16s zero;
 
-  // Quantized values are `zero` more than the numbers, between low and high.
-  [[gnu::always_inline]] static inline Coding of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
-    const int32_t moved = is_signed ? 128 : 0;  // they are unsigned until the end
+  // Adds `zero`, then clamps to [low, high].
+  [[gnu::always_inline]] static inline Requantization of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
+    const int32_t moved = is_signed ? 128 : 0;  // bytes are handled as unsigned until the end
     return {all_bytes<Bytes>(low + moved), all_bytes<Bytes>(high + moved), all_bytes<Bytes>(moved),
-            all_halves<Halves>(zero + moved)};
+            all_int16s<Int16s>(zero + moved)};
   }
-  [[gnu::always_inline]] inline Halves half(const Words& first, const Words& second) const {
-    return paddsw(reinterpret_cast<Halves>(packssdw(first, second)), zero);
+  [[gnu::always_inline]] inline Int16s to_int16s(const Int32s& first, const Int32s& second) const {
+    return paddsw(reinterpret_cast<Int16s>(packssdw(first, second)), zero);
   }
-  [[gnu::always_inline]] inline Bytes codes(const Halves& first, const Halves& second) const {
-    auto codes = reinterpret_cast<Bytes>(packuswb(first, second));
-    codes = codes > low ? codes : low;
-    codes = codes < high ? codes : high;
-    return codes ^ moved;
+  [[gnu::always_inline]] inline Bytes to_bytes(const Int16s& first, const Int16s& second) const {
+    auto bytes = reinterpret_cast<Bytes>(packuswb(first, second));
+    bytes = bytes > low ? bytes : low;
+    bytes = bytes < high ? bytes : high;
+    return bytes ^ moved;
   }
 };
 
-}  // namespace backplane::cpu::code_lanes
+}  // namespace backplane::cpu::q8_lanes
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single operators whose fast loops are not their definition, at extents that leave every kind of remainder, against
-// the reference mode.
+// Single operators with vectorized loops against reference mode, at extents with every kind of remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,14 +42,14 @@ Case nbits(const char* name, int64_t rows, int64_t bits, int64_t block, bool wit
   constexpr int64_t kDepth = 150, kColumns = 67;  // the last block is not full
   return {name, {rows, kDepth}, [=](GraphBuilder& b) {
             const int64_t blocks = (kDepth + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
-            std::vector<uint8_t> codes(static_cast<size_t>(kColumns * blocks * block * bits / 8)),
+            std::vector<uint8_t> packed(static_cast<size_t>(kColumns * blocks * block * bits / 8)),
                 zeros(static_cast<size_t>(kColumns * zero_bytes));
-            for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 151 + i / 7);
+            for (size_t i = 0; i < packed.size(); ++i) packed[i] = static_cast<uint8_t>(i * 151 + i / 7);
             for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 89 + 5);
-            b.weight<uint8_t>("codes", BP_DTYPE_UINT8, {kColumns, blocks, block * bits / 8}, codes);
+            b.weight<uint8_t>("packed", BP_DTYPE_UINT8, {kColumns, blocks, block * bits / 8}, packed);
             b.weight<float>("scales", BP_DTYPE_FLOAT, {kColumns * blocks}, noise({kColumns * blocks}, 3));
             b.weight<uint8_t>("zeros", BP_DTYPE_UINT8, {kColumns * zero_bytes}, zeros);
-            b.node("com.microsoft::MatMulNBits", 1, {"x", "codes", "scales", with_zeros ? "zeros" : ""}, {"y"},
+            b.node("com.microsoft::MatMulNBits", 1, {"x", "packed", "scales", with_zeros ? "zeros" : ""}, {"y"},
                    BP_DTYPE_FLOAT, {{"K", kDepth}, {"N", kColumns}, {"bits", bits}, {"block_size", block}});
           }};
 }
@@ -61,7 +60,7 @@ Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
             b.node("TopK", 11, {"x", "k"}, {"v", "i"}, BP_DTYPE_FLOAT, {{"largest", largest}});
             b.type("i", BP_DTYPE_INT64, {-1, -1});
             b.node("Cast", 19, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}});
-            b.node("Add", 14, {"v", "f"}, {"y"});  // equal places and equal values
+            b.node("Add", 14, {"v", "f"}, {"y"});  // equal positions and equal values
           }};
 }
 
@@ -175,7 +174,7 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
-// Where a formula bounds its argument, NaN must stay NaN.
+// Formulas that clamp their argument must preserve NaN.
 TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   struct Activation {
     const char* op;
@@ -202,7 +201,7 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   Floats x;
   for (float value : {kNaN, kInfinity, -kInfinity, 0.0f, 0.5f, -0.5f, 3.0f, -3.0f, 40.0f, -40.0f, 1e-6f, -1e-6f})
-    x.insert(x.end(), 3, value);  // 36: vectors and a rest
+    x.insert(x.end(), 3, value);  // 36: whole vectors and a remainder
   for (const Activation& activation : activations) {
     for (const char* reference : {"0", "1"}) {
       setenv("BACKPLANE_CPU_REFERENCE", reference, 1);

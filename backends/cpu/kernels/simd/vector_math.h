@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of floats as formulas without branches or calls, which compilers turn into vectors: for use inside loops
-// marked CLONED. Errors are a few units in the last place; infinities and NaN are what they should be.
+// marked CLONED. Errors are a few units in the last place; infinities and NaN are handled as by the standard library.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// The mean of a row, and the sum of the squares of what its numbers are beyond it.
+// The mean of a row, and the sum of the squared differences from it.
 struct Moments {
   float mean, square;
 };
@@ -32,8 +32,8 @@ template <int kBytes>
   return {mean, square};
 }
 
-// e^x = 2^n · e^r with |r| ≤ ln 2 / 2, where adding and subtracting 1.5 · 2^23 rounds to the integer n. The power of
-// two comes in two factors, so that results below the smallest normal number are right too.
+// e^x = 2^n · e^r with |r| ≤ ln 2 / 2, where adding and subtracting 1.5 · 2^23 rounds to the integer n. 2^n is split
+// into two factors, so that subnormal results are right too.
 [[gnu::always_inline]] inline float exp_formula(float x) {
   constexpr float kRound = 12582912.0f;
   float c = x < -105.0f ? -105.0f : x;
@@ -81,7 +81,7 @@ template <int kBytes>
   return __builtin_copysignf(y, x);
 }
 
-// Faster, within 8: where the error of erf is one among others. An odd rational function; beyond ±4 the result is ±1.
+// Faster, within 8 units: for uses where other errors dominate. An odd rational function; beyond ±4 the result is ±1.
 [[gnu::always_inline]] inline float erf_formula(float x) {
   float c = x < -4.0f ? -4.0f : x;
   c = c > 4.0f ? 4.0f : c;
@@ -101,7 +101,7 @@ template <int kBytes>
   return c * p / q;
 }
 
-// Another one; beyond ±7.9 the result is ±1 in this precision.
+// Another rational function; beyond ±7.9 the result is ±1 in this precision.
 [[gnu::always_inline]] inline float tanh_formula(float x) {
   float c = x < -7.9f ? -7.9f : x;
   c = c > 7.9f ? 7.9f : c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on texts as such: StringConcat, StringSplit, RegexFullMatch, StringNormalizer.
+// Operators on strings: StringConcat, StringSplit, RegexFullMatch, StringNormalizer.
 #include <locale.h>
 #include <re2/re2.h>
 #include <wctype.h>
@@ -53,8 +53,8 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
-// At most `splits` pieces are cut off in front. Runs of blanks are one delimiter and none at the ends; what remains
-// after the last cut keeps its blanks.
+// Splits at most `splits` times. A run of blanks is one delimiter, blanks at the ends are none; what follows the last
+// split keeps its blanks.
 std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits) {
   std::vector<std::string_view> pieces;
   for (;;) {
@@ -142,7 +142,8 @@ std::unique_ptr<Kernel> create_regex(const Node& node) {
 
 // ---- StringNormalizer
 
-// Letters by Unicode's simple mappings, whatever the process's locale is; all else, and bytes that are no UTF-8, stay.
+// Maps letters by Unicode's simple case mappings, independent of the locale; other characters, and invalid UTF-8, are
+// unchanged.
 class LetterCase {
  public:
   LetterCase() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {}
@@ -159,7 +160,7 @@ class LetterCase {
   }
 
  private:
-  // Of the character at i; 1 where none begins.
+  // The length of the character at i; 1 for invalid bytes.
   static size_t length_at(std::string_view text, size_t i) {
     auto first = static_cast<uint8_t>(text[i]);
     size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 1;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kernels/common/codes.h"
+#include "kernels/common/small_types.h"
 #include "kernels/common/values.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
@@ -90,7 +90,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
                tensor.dtype == BP_DTYPE_INT2;
   for (size_t i = 0; i < count; ++i) {
     pace.spend(128);
-    float number = decode_code(tensor.dtype, load_code(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
+    float number = decode_bits(tensor.dtype, load_bits(tensor.data, bits_of(tensor.dtype), static_cast<int64_t>(i)));
     texts.push_back(whole ? std::to_string(static_cast<int>(number)) : write(number));
   }
   return texts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move or compare elements, for texts: each text becomes a number, the operator's own kernel runs on the
-// numbers, and its results become texts again. Number 0 is the empty text, which is also what fills gaps.
+// Operators that move or compare elements, for strings: each string is replaced by a number, the kernel for numbers
+// runs, and its results are replaced by strings. Number 0 is the empty string, with which operators fill.
 #include "kernels/text/text_movement.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 struct Movement {
   std::string_view op_type;
-  bool ranks;  // numbers are in the order of the texts and equal where those are: for operators that compare
+  bool ranks;  // numbers compare like the strings, for operators that compare
 };
 constexpr Movement kMovements[] = {
     {"CenterCropPad", false},
@@ -66,7 +66,7 @@ class TextMovement final : public ValueKernel {
 
   std::optional<std::string> run(Values inputs, Values outputs, const RunContext& context) const override {
     std::vector<std::string_view> texts = {{}};
-    std::vector<Value> numbered;  // keeps the numbers
+    std::vector<Value> numbered;  // owns the numbers
     std::vector<Tensor> in;
     for (const Value& input : inputs) in.push_back(input.tensor);
     for (Tensor& tensor : in) {
@@ -81,7 +81,7 @@ class TextMovement final : public ValueKernel {
     if (ranks_) rank(texts, numbered);
 
     Plan plan = with_dense_operands(context.plan, numbers_->plan(context.plan, in), in);
-    if (!plan.step) return plan.later ? "its extents are unknown even with all inputs known" : plan.error;
+    if (!plan.step) return plan.deferred ? "its extents are unknown even with all inputs known" : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -101,7 +101,7 @@ class TextMovement final : public ValueKernel {
   }
 
  private:
-  // Gives equal texts equal numbers, in their order. UTF-8 sorts by bytes as by code points.
+  // Equal strings get equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;
@@ -149,7 +149,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 std::vector<Row> text_movement_rows(std::span<const Row> numbers) {
   std::vector<Row> all;
   for (const Row& row : numbers) {
-    if (row.domain.empty() && row.takes == 0 && find_movement(row.op_type) != nullptr)
+    if (row.domain.empty() && row.operand_kinds == 0 && find_movement(row.op_type) != nullptr)
       all.push_back({row.domain, row.op_type, row.since_version, supports, create, kTexts});
   }
   return all;

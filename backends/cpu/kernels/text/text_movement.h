@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// A row for strings for each of these rows, which are for numbers, whose operator only moves or compares elements.
+// For each of these rows whose operator only moves or compares elements, a row that accepts strings.
 std::vector<Row> text_movement_rows(std::span<const Row> numbers);
 
 }  // namespace backplane::cpu

@@ -11,10 +11,10 @@
 namespace backplane::cpu {
 namespace {
 
-// What the node's attributes say. Items are known by number: their place in the pool of different items.
+// The attributes of the node. Different items of the pool are numbered.
 struct Vectorizer {
   int64_t shortest = 1, longest = 1, max_skips = 0;
-  bool counts = true;   // else 1 for any count
+  bool counts = true;   // false: 1 for any count above 0
   bool weighs = false;  // times the n-gram's weight
   int64_t width = 0;
   std::unordered_map<int64_t, int32_t> numbers;
@@ -23,7 +23,7 @@ struct Vectorizer {
     int64_t column;
     float weight;
   };
-  std::unordered_map<std::string, Gram> grams;  // by the bytes of the numbers of their items
+  std::unordered_map<std::string, Gram> grams;  // the key is the bytes of their item numbers
 };
 
 void append(std::string& key, int32_t item) {
@@ -32,7 +32,7 @@ void append(std::string& key, int32_t item) {
   key.append(bytes, sizeof(item));
 }
 
-// What is wrong with the attributes, or an empty text.
+// An error text for wrong attributes, otherwise empty.
 std::string read(const Node& node, Vectorizer& v) {
   v.shortest = node.attr("min_gram_length", int64_t{1});
   v.longest = node.attr("max_gram_length", int64_t{1});
@@ -109,7 +109,7 @@ void count(const Vectorizer& v, std::span<const int32_t> items, float* row) {
         float weight = v.weighs ? found->second.weight : 1.0f;
         cell = v.counts ? cell + weight : weight;
       }
-      if (length == 1) break;  // nothing to leave out
+      if (length == 1) break;  // no items in between, so nothing to skip
     }
   }
 }

@@ -17,7 +17,7 @@ enum class Reduction { kNone, kSum, kMean };
 struct Loss {
   bool softmax;
   Reduction reduction;
-  std::optional<int64_t> ignored;  // a label that does not count
+  std::optional<int64_t> ignored;  // the label that is ignored
 };
 
 // scores are [batch, classes, pixels], labels [batch, pixels].
@@ -83,9 +83,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
     for (int d = 0; d < scores.rank(); ++d)
       if (d != 1) expected.push_back(scores[d]);
     if (scores.rank() < 2 || !(labels == expected))
-      return fail("labels of shape " + to_string(labels) + " for scores of shape " + to_string(scores));
+      return fail("labels of shape " + to_string(labels) + " do not fit scores of shape " + to_string(scores));
     if (const Tensor weights = at(inputs, 2); weights.present() && !(weights.shape == Shape{scores[1]}))
-      return fail("weights of shape " + to_string(weights.shape) + " for " + std::to_string(scores[1]) + " classes");
+      return fail("weights of shape " + to_string(weights.shape) + " do not fit " + std::to_string(scores[1]) +
+                  " classes");
     const int64_t batch = scores[0], classes = scores[1], pixels = scores.elements(2, scores.rank());
     return make_plan({loss.reduction == Reduction::kNone ? labels : Shape{}, scores}, [=](Tensors in, Tensors out) {
       return dispatch<Floats>(in[0].dtype, [&](auto tag) {

@@ -37,7 +37,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// ---- what is made to fail, and what exists -------------------------------------------------------------------------
+// ---- injected failures, and counts of objects
+// -------------------------------------------------------------------------
 
 struct Watch {
   std::mutex mutex;
@@ -472,7 +473,7 @@ EXPORT CUresult cuStreamCreate(CUstream* out, unsigned) {
   return CUDA_SUCCESS;
 }
 
-// What it holds ends first, where CUDA returns at once: nothing of a test goes on unseen.
+// Waits for its work, unlike CUDA, so that no work of a test continues unnoticed.
 EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   {

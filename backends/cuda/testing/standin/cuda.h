@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests ask of the stand-in for libcuda.so.1 in addition to CUDA's own functions.
+// Functions of the stand-in for libcuda.so.1 that tests use in addition to CUDA's own.
 #pragma once
 
 #include <cuda.h>
@@ -7,9 +7,10 @@
 #include <cstdint>
 
 extern "C" {
-// How many of a kind exist: "contexts", "modules", "memory", "pinned", "registered", "streams", "events".
+// The number of existing objects of a kind: "contexts", "modules", "memory", "pinned", "registered", "streams",
+// "events".
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
-// How often a function was called: "cuLaunchKernel".
+// The number of calls of a function: "cuLaunchKernel".
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
 // Calls of the function return `status`, after the first `skips`. NULL: all calls work.
 __attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);

@@ -12,7 +12,7 @@ namespace standin {
 void run(const Kernel& kernel, const void* pack, const std::array<unsigned, 3>& groups,
          const std::array<unsigned, 3>& size);
 
-// What kernels call for __syncthreads().
+// The implementation of __syncthreads().
 void barrier();
 
 }  // namespace standin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in for NVRTC makes and the stand-in for the driver loads: this header, then a shared library.
+// The output of the stand-in for NVRTC, which the stand-in for the driver loads: this header, then a shared library.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct ImageHeader {
   uint64_t bytes = 0;
 };
 
-// What a module exports of each kernel, as "standin_NAME" (host.h).
+// The record that a module exports for each kernel, as "standin_NAME" (host.h).
 struct Kernel {
   void* (*pack)(void** values);  // to be freed with free()
   void (*run_item)(const void* pack);

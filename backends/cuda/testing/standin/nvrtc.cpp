@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test code: a stand-in for NVRTC that compiles kernels for the host, with the host's compiler. What it returns as
-// machine code is a shared library, which the stand-in for the driver loads (cuda.cpp).
-// STANDIN_SOURCES: a folder where it keeps what it was given, for the test of the real NVRTC.
+// machine code is a shared library, which the stand-in for the driver loads (cuda.cpp). STANDIN_SOURCES: a folder where
+// it stores the sources, for the test of the real NVRTC.
 #include <nvrtc.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A folder that goes away with this.
+// A temporary folder, removed by the destructor.
 class Folder {
  public:
   Folder() {
@@ -106,12 +106,12 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
   if (!run(compiler + "-E -P" + macros + " '" + (folder / "source.cpp").string() + "' -o '" +
            (folder / "source.ii").string() + "'" + log))
     return failed();
-  // Which kernels there are shows once conditions are decided.
+  // The kernels are known only after preprocessing.
   std::string text = contents(folder / "source.ii");
   static const std::regex kKernel("BACKPLANE_KERNEL\\s+void\\s+(\\w+)");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kKernel), end; at != end; ++at) names.insert((*at)[1]);
-  // One use is that of the definition.
+  // One of the occurrences is the definition.
   const size_t first = text.find("__syncthreads()");
   const bool has_barrier = text.find("__syncthreads()", first + 1) != std::string::npos;
   text = std::regex_replace(text, std::regex("BACKPLANE_KERNEL"), "");

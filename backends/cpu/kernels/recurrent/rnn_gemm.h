@@ -11,7 +11,8 @@
 
 namespace backplane::cpu {
 
-// Units of a block. What is kept for each unit has whole blocks; what lies beyond the last unit is anything but read.
+// Units of a block. Data for each unit are padded to whole blocks. The padding may have any value, as results do not
+// depend on it.
 inline constexpr int64_t kUnitBlock = 16;
 inline int64_t unit_blocks(int64_t units) {
   return (units + kUnitBlock - 1) / kUnitBlock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over dense tensors of floats: rows of the input become one, whose neighbours then become the output's row.
+// Pools over dense tensors of floats: input rows are first combined into one row, then neighbours along that row.
 #pragma once
 
 #include "kernels/pool/blocked_pool.h"
@@ -9,6 +9,6 @@ namespace backplane::cpu {
 // Whether a row with its padding is short enough to be copied.
 bool has_short_rows(const Window& window);
 
-Plan plan_dense_pool(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);
+Plan plan_pool_nchw(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of 16-bit floats against the same ones of FLOAT with the same numbers, by their definition, rounded once.
+// Operators of 16-bit floats against those of FLOAT in reference mode on the same numbers, rounded once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ float rounded(bp_dtype_t dtype, float x) {
   return dtype == BP_DTYPE_FLOAT16 ? float{Half(x)} : dtype == BP_DTYPE_BFLOAT16 ? float{BFloat16(x)} : x;
 }
 
-// Numbers between -1 and 1 that both types have.
+// Numbers between -1 and 1 that both 16-bit types represent exactly.
 Floats noise(const Extents& extents, uint32_t seed) {
   int64_t count = 1;
   for (int64_t extent : extents) count *= extent;
@@ -155,7 +155,7 @@ const Case kCases[] = {
      }},
 };
 
-class InFloat : public ::testing::TestWithParam<Case> {};
+class ComputeInFp32 : public ::testing::TestWithParam<Case> {};
 
 HostTensor run(const Case& test, bp_dtype_t dtype, const char* reference, const char* threads) {
   setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
@@ -168,12 +168,12 @@ HostTensor run(const Case& test, bp_dtype_t dtype, const char* reference, const 
   Compiled program(plugin, network.graph());
   const HostTensor x = tensor(dtype, test.input, noise(test.input, 99));
   program.run({x});
-  const Outcome outcome = program.run({x});  // again, with what the first run has kept
+  const Outcome outcome = program.run({x});  // again, with the weights that the first run converted
   EXPECT_EQ(outcome.status, BP_OK) << outcome.text;
   return outcome.outputs.at(0);
 }
 
-TEST_P(InFloat, RoundsOnce) {
+TEST_P(ComputeInFp32, RoundsOnce) {
   const HostTensor expected = run(GetParam(), BP_DTYPE_FLOAT, "1", "1");
   const Floats b = floats(expected);
   for (bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
@@ -188,17 +188,17 @@ TEST_P(InFloat, RoundsOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, InFloat, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Operators, ComputeInFp32, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
-// Vectors of conversions, and what is left behind the last whole one.
-TEST(Halves, AreCastAsOneAlone) {
+// Vectorized conversions, and the elements after the last whole vector.
+TEST(Float16Arrays, AreCastLikeSingleElements) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   constexpr int64_t kCount = 65536 - 3;
-  std::vector<uint16_t> codes;
+  std::vector<uint16_t> patterns;
   Floats numbers;
   for (int64_t i = 0; i < kCount; ++i) {
-    codes.push_back(static_cast<uint16_t>(i));
+    patterns.push_back(static_cast<uint16_t>(i));
     numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(i) * 65539u));  // of all exponents
   }
   for (bp_dtype_t half : {BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
@@ -209,10 +209,10 @@ TEST(Halves, AreCastAsOneAlone) {
       graph.input("x", from, {kCount}).node("Cast", 19, {"x"}, {"y"}, to, {{"to", int64_t{to}}}).output("y");
       Compiled program(plugin, graph.graph());
       const Outcome outcome =
-          program.run({widens ? HostTensor::of(from, {kCount}, codes) : HostTensor::of(from, {kCount}, numbers)});
+          program.run({widens ? HostTensor::of(from, {kCount}, patterns) : HostTensor::of(from, {kCount}, numbers)});
       ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
       const Floats seen = floats(outcome.outputs.at(0));
-      const Floats given = widens ? floats(HostTensor::of(half, {kCount}, codes)) : numbers;
+      const Floats given = widens ? floats(HostTensor::of(half, {kCount}, patterns)) : numbers;
       for (size_t i = 0; i < given.size(); ++i) {
         const float expected = rounded(half, given[i]);
         if (std::isnan(expected))

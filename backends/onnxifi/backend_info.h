@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What onnxGetBackendInfo reports of one backend. Libraries leave types out, and sizes may be wrong: what is missing or
-// cannot be read has its neutral value.
+// The properties of a backend by onnxGetBackendInfo. Libraries omit some of it, and sizes may be wrong: what is missing
+// or cannot be read has a neutral value.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace onnxifi_backend {
 
-struct Facts {
+struct BackendInfo {
   std::string name, vendor, version, device, extensions;
   std::string ir_versions, opset_versions;  // as reported
   onnxEnum device_type = 0;
@@ -26,7 +26,7 @@ struct Facts {
   std::map<std::string, uint32_t, std::less<>> opsets;
 };
 
-Facts facts_of(const Library& library, onnxBackendID id);
+BackendInfo info_of(const Library& library, onnxBackendID id);
 
 // "3 4 5": the largest number; 0 where there is none.
 uint32_t newest_ir_version(const std::string& text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "draft.h"
+#include "onnx_model.h"
 
 #include <algorithm>
 #include <set>
@@ -71,49 +71,50 @@ std::string_view bytes_of(const Value& weight) {
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-Attribute* DraftNode::find(std::string_view attribute) {
+Attribute* OnnxNode::find(std::string_view attribute) {
   for (Attribute& each : attributes) {
     if (each.name == attribute) return &each;
   }
   return nullptr;
 }
 
-void DraftNode::erase(std::string_view attribute) {
+void OnnxNode::erase(std::string_view attribute) {
   attributes.erase(std::remove_if(attributes.begin(), attributes.end(),
                                   [&](const Attribute& each) { return each.name == attribute; }),
                    attributes.end());
 }
 
-void DraftNode::set(std::string_view attribute, int64_t value) {
+void OnnxNode::set(std::string_view attribute, int64_t value) {
   erase(attribute);
   attributes.push_back({std::string(attribute), BP_ATTR_INT, {value}, {}, {}, {}});
 }
-void DraftNode::set(std::string_view attribute, const std::string& value) {
+void OnnxNode::set(std::string_view attribute, const std::string& value) {
   erase(attribute);
   attributes.push_back({std::string(attribute), BP_ATTR_STRING, {}, {}, {value}, {}});
 }
-void DraftNode::set(std::string_view attribute, std::vector<int64_t> values) {
+void OnnxNode::set(std::string_view attribute, std::vector<int64_t> values) {
   erase(attribute);
   attributes.push_back({std::string(attribute), BP_ATTR_INTS, std::move(values), {}, {}, {}});
 }
-void DraftNode::set(std::string_view attribute, std::vector<float> values) {
+void OnnxNode::set(std::string_view attribute, std::vector<float> values) {
   erase(attribute);
   attributes.push_back({std::string(attribute), BP_ATTR_FLOATS, {}, std::move(values), {}, {}});
 }
 
-int64_t DraftNode::number(std::string_view attribute, int64_t otherwise) {
+int64_t OnnxNode::number(std::string_view attribute, int64_t otherwise) {
   const Attribute* const found = find(attribute);
   return found != nullptr && found->ints.size() == 1 ? found->ints[0] : otherwise;
 }
 
-std::string DraftNode::text(std::string_view attribute, std::string_view otherwise) {
+std::string OnnxNode::text(std::string_view attribute, std::string_view otherwise) {
   const Attribute* const found = find(attribute);
   return found != nullptr && found->texts.size() == 1 ? found->texts[0] : std::string(otherwise);
 }
 
-// ---- the draft -----------------------------------------------------------------------------------------------------
+// ---- the onnx_model
+// -----------------------------------------------------------------------------------------------------
 
-Draft::Draft(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
+OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
   // ONNX identifies values by their names: those that have none or share one get a number.
   std::set<std::string> taken;
   for (uint32_t v = 0; v < graph.raw()->value_count; ++v) {
@@ -126,7 +127,7 @@ Draft::Draft(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outpu
 }
 
 // Named by position, so that equal nodes make equal models.
-Draft::Draft(const Node& node) : graph_(node.graph()) {
+OnnxModel::OnnxModel(const Node& node) : graph_(node.graph()) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     const Value value = node.input(i);
     if (!value || !names_.emplace(value.index(), "x" + std::to_string(i)).second) continue;
@@ -140,8 +141,8 @@ Draft::Draft(const Node& node) : graph_(node.graph()) {
   nodes_[0].name.clear();
 }
 
-void Draft::add(const Node& node) {
-  DraftNode made;
+void OnnxModel::add(const Node& node) {
+  OnnxNode made;
   made.op = node.op_type();
   made.domain = node.domain();
   made.name = node.name();
@@ -153,18 +154,18 @@ void Draft::add(const Node& node) {
   nodes_.push_back(std::move(made));
 }
 
-std::vector<Value> Draft::weights() const {
+std::vector<Value> OnnxModel::weights() const {
   std::vector<Value> result;
   std::set<uint32_t> seen;
   const auto add = [&](const Value& value) {
     if (value && value.weight() != nullptr && seen.insert(value.index()).second) result.push_back(value);
   };
-  for (const DraftNode& node : nodes_)
+  for (const OnnxNode& node : nodes_)
     for (const Operand& operand : node.inputs) add(operand.value);
   return result;
 }
 
-const Constant& Draft::add_constant(bp_dtype_t dtype, std::vector<int64_t> extents, std::string bytes) {
+const Constant& OnnxModel::add_constant(bp_dtype_t dtype, std::vector<int64_t> extents, std::string bytes) {
   std::string name = "backplane.constant." + std::to_string(constants_.size());
   const auto is_taken = [&] {
     return std::any_of(names_.begin(), names_.end(), [&](const auto& each) { return each.second == name; });
@@ -177,9 +178,9 @@ const Constant& Draft::add_constant(bp_dtype_t dtype, std::vector<int64_t> exten
 
 // ---- bytes ---------------------------------------------------------------------------------------------------------
 
-std::string Draft::bytes(const Versions& versions, uint64_t most_inside) const {
+std::string OnnxModel::bytes(const Versions& versions, uint64_t max_inside) const {
   constexpr uint32_t kInitializersAlone = 4;  // the IR version from which initializers need not be inputs too
-  const auto is_inside = [&](uint64_t bytes) { return most_inside != kNone && bytes <= most_inside; };
+  const auto is_inside = [&](uint64_t bytes) { return max_inside != kNone && bytes <= max_inside; };
   Message graph;
   uint64_t inside_bytes = 0;
   for (const Value& weight : weights()) inside_bytes += is_inside(weight.weight()->bytes) ? weight.weight()->bytes : 0;
@@ -205,7 +206,7 @@ std::string Draft::bytes(const Versions& versions, uint64_t most_inside) const {
     Message message = tensor_head({}, weight.dtype, extents);
     return message.text(field::tensor::kRawData, {static_cast<const char*>(data), weight.bytes});
   };
-  for (const DraftNode& node : nodes_) {
+  for (const OnnxNode& node : nodes_) {
     Message message;
     const auto write_operands = [&](uint32_t to, const std::vector<Operand>& operands) {
       size_t count = operands.size();
@@ -259,7 +260,7 @@ std::string Draft::bytes(const Versions& versions, uint64_t most_inside) const {
     graph.message(field::graph::kOutput, info_of(value));
     outer.insert(value.index());
   }
-  for (const DraftNode& node : nodes_) {
+  for (const OnnxNode& node : nodes_) {
     for (const Operand& operand : node.outputs) {
       if (operand.value && outer.insert(operand.value.index()).second)
         graph.message(field::graph::kValueInfo, info_of(operand.value));
@@ -269,7 +270,7 @@ std::string Draft::bytes(const Versions& versions, uint64_t most_inside) const {
   Message model;
   model.number(field::model::kIrVersion, versions.ir_version).text(field::model::kProducerName, "backplane");
   std::set<std::string> domains{""};
-  for (const DraftNode& node : nodes_) domains.insert(node.domain);
+  for (const OnnxNode& node : nodes_) domains.insert(node.domain);
   for (const std::string& domain : domains) {
     const auto version = versions.opsets.find(domain);
     if (version == versions.opsets.end()) continue;

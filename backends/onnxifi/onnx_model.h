@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island on its way to an ONNX model: nodes that can be rewritten in an older form, then written as bytes.
+// An island as an ONNX model: nodes that can be rewritten in older forms, then serialized.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct Constant {
 };
 
 struct Operand {
-  Value value;                         // of the graph, or nothing
+  Value value;                         // of the graph, or empty
   const Constant* constant = nullptr;  // or this
   explicit operator bool() const { return static_cast<bool>(value) || constant != nullptr; }
 };
 
-struct DraftNode {
+struct OnnxNode {
   std::string op, domain, name;
   uint32_t since = 0;  // version of the form
   std::vector<Operand> inputs, outputs;
@@ -61,19 +61,19 @@ struct DraftNode {
   }
 };
 
-class Draft {
+class OnnxModel {
  public:
-  // A part of `graph`, which outlives the draft: some nodes with what they read and write, or all of it.
-  explicit Draft(const Graph& graph);
-  explicit Draft(const Node& node);
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
+  // The model of a graph, which outlives it, or of a single node with its operands.
+  explicit OnnxModel(const Graph& graph);
+  explicit OnnxModel(const Node& node);
+  OnnxModel(const OnnxModel&) = delete;
+  OnnxModel& operator=(const OnnxModel&) = delete;
 
-  std::vector<DraftNode>& nodes() { return nodes_; }
+  std::vector<OnnxNode>& nodes() { return nodes_; }
   const Graph& graph() const { return graph_; }
   const std::vector<Value>& inputs() const { return inputs_; }  // without weights
   const std::vector<Value>& outputs() const { return outputs_; }
-  // Weights that the nodes read, in the order in which they do.
+  // Weights in the order in which the nodes read them.
   std::vector<Value> weights() const;
   std::string name(const Value& value) const { return names_.at(value.index()); }
   const std::vector<std::unique_ptr<Constant>>& constants() const { return constants_; }
@@ -83,17 +83,17 @@ class Draft {
     uint32_t ir_version = 3;
     std::map<std::string, uint32_t, std::less<>> opsets;
   };
-  // The model as bytes. Tensors of at most `most_inside` bytes that are constant are inside; others, and all of them
-  // where it is kNone, are inputs without a value, after those of the graph.
+  // The serialized model. Constant tensors of at most `max_inside` bytes are initializers; larger ones, and all of them
+  // if it is kNone, are inputs without a value, after those of the graph.
   static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
-  std::string bytes(const Versions& versions, uint64_t most_inside) const;
+  std::string bytes(const Versions& versions, uint64_t max_inside) const;
 
  private:
   void add(const Node& node);
   void take_name(const Value& value, std::string name);
 
   const Graph graph_;
-  std::vector<DraftNode> nodes_;
+  std::vector<OnnxNode> nodes_;
   std::vector<Value> inputs_, outputs_;
   std::map<uint32_t, std::string> names_;  // by value
   std::vector<std::unique_ptr<Constant>> constants_;

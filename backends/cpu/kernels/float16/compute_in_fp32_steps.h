@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of kernels/float16/in_float.h: they give a kernel's step for FLOAT what it reads and round what it made.
+// The steps of kernels/float16/compute_in_fp32.h: they convert the inputs of a kernel's step for FLOAT, and round its
+// results.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@ namespace backplane::cpu {
 
 using FloatBlock = std::shared_ptr<const Block>;
 
-// An operand that is converted has its floats in memory of their own, if it is known, or in scratch memory.
+// The floats of a converted operand are in memory of their own if it is known, otherwise in scratch memory.
 struct Operand {
   bool converts = false;
   FloatBlock known;
@@ -23,10 +24,10 @@ std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operan
                                  std::span<const Tensor> floats, std::span<const Shape> shapes,
                                  const std::vector<bool>& rounds);
 
-// Goes through the operands of an operator of one output piece by piece, so that their floats never leave the first
-// cache. Operands have the output's extents or one element. `piece` is for kPiece elements, `rest` for what is left
-// behind whole pieces; they take no scratch memory and cannot fail.
-inline constexpr int64_t kPiece = 2048;  // less than any kernel spreads over threads
+// Goes through the operands of an operator of one output piece by piece, so that the floats of a piece stay in the
+// first-level cache. Operands have the output's extents or one element. `piece` is for kPiece elements, `rest` for the
+// last, shorter one; they take no scratch memory and cannot fail.
+inline constexpr int64_t kPiece = 2048;  // fewer than any kernel divides among threads
 inline constexpr size_t kMaxPieceInputs = 3;
 std::unique_ptr<Step> piecewise_step(std::unique_ptr<Step> piece, std::unique_ptr<Step> rest,
                                      std::vector<Operand> inputs, int inplace);

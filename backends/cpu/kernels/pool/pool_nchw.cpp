@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/pool/dense_pool.h"
+#include "kernels/pool/pool_nchw.h"
 
 #include <algorithm>
 #include <limits>
@@ -72,12 +72,12 @@ CLONED float sum(const float* x, int64_t n) {
   return total;
 }
 
-// What all windows of an output row reach, padding included.
+// The input columns that the windows of an output row read, padding included.
 int64_t row_length(const Window& w) {
   return (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
-// Whether the one output place of a plane reads all of its input.
+// Whether a plane has a single output position, which reads all of it.
 bool is_global(const Window& w) {
   return w.out_size() == 1 && w.kernel == w.in && w.begin == Spatial{} && w.end == Spatial{} &&
          w.dilation == Spatial{1, 1, 1};
@@ -95,8 +95,8 @@ Plan plan_global(bool is_maximum, int64_t n, int64_t planes, const Shape& output
   });
 }
 
-// A row as long as all windows of an output row reach, padding included, in parts: part p has every stride-th element
-// from p on. What window place j contributes to the output row is a piece of one part.
+// A padded row of all columns that the windows of an output row read, split by the stride: part p has every stride-th
+// element from p on. The contribution of window column j to the output row is then a contiguous piece of one part.
 class PaddedRow {
  public:
   PaddedRow(const Window& w, float padding)
@@ -141,10 +141,10 @@ bool has_short_rows(const Window& w) {
   return is_global(w) || row_length(w) + w.stride[2] <= int64_t{1} << 20;
 }
 
-Plan plan_dense_pool(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
+Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
   const int64_t planes = input[0] * input[1];
   if (is_global(w) && w.in_size() > 0) return plan_global(pool.maximum, w.in_size(), planes, output);
-  std::vector<float> counts;  // of the columns that an output place reads
+  std::vector<float> counts;  // the number of columns that an output position reads
   for (const Reach& reach : reaches(w, 2))
     counts.push_back(static_cast<float>(std::max<int64_t>(1, pool.counts_padding ? reach.padded_count : reach.count)));
   return make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), counts = std::move(counts)](
@@ -153,7 +153,7 @@ Plan plan_dense_pool(const BlockedPool& pool, const Window& w, const Shape& inpu
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
     const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
     parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
-      // A few rows take each step together: vectors that straddle two that were just written would wait for them.
+      // Several rows do each step together: an unaligned load that straddles two recently stored vectors would stall.
       std::vector<PaddedRow> together(
           static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
           PaddedRow(w, pool.maximum ? kLowest : 0));

@@ -13,30 +13,30 @@ const Minifloat* minifloat(bp_dtype_t dtype);
 
 int bits_of(bp_dtype_t dtype);
 
-// The code of element i of a tensor whose elements have at most 8 bits.
-inline uint8_t load_code(const void* data, int bits, int64_t i) {
+// The bits of element i of a tensor whose elements have at most 8 bits.
+inline uint8_t load_bits(const void* data, int bits, int64_t i) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   if (bits == 8) return bytes[i];
   const int64_t per_byte = 8 / bits;
   return static_cast<uint8_t>(bytes[i / per_byte] >> (i % per_byte * bits) & ((1 << bits) - 1));
 }
 
-float decode_code(bp_dtype_t dtype, uint8_t code);
+float decode_bits(bp_dtype_t dtype, uint8_t element);
 
 // Conversion to float8: numbers beyond the largest finite one saturate, or become infinity or NaN.
-struct CodeRules {
+struct EncodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // to FLOAT8E8M0
 };
 // Integers wrap around.
-uint8_t encode_code(bp_dtype_t dtype, float value, CodeRules rules);
+uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 
 // Elements [begin, begin + n) of `data`; begin is a multiple of 8.
 void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n);
-void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, CodeRules rules);
+void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, EncodeRules rules);
 
 // Packed elements as one byte each, and back.
-void unpack(bp_dtype_t dtype, const void* packed, uint8_t* codes, int64_t n);
-void pack(bp_dtype_t dtype, const uint8_t* codes, void* packed, int64_t n);
+void unpack(bp_dtype_t dtype, const void* packed, uint8_t* elements, int64_t n);
+void pack(bp_dtype_t dtype, const uint8_t* elements, void* packed, int64_t n);
 
 }  // namespace backplane::cpu

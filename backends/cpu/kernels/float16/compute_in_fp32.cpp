@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/float16/in_float.h"
+#include "kernels/float16/compute_in_fp32.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "kernels/common/float16_array.h"
 #include "kernels/common/support.h"
-#include "kernels/float16/in_float_steps.h"
+#include "kernels/float16/compute_in_fp32_steps.h"
 #include "runtime/dense_plan.h"
 #include "runtime/parallel.h"
 
@@ -40,7 +40,7 @@ FloatBlock floats_of(const Tensor& fp16) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-// Known weights as floats, kept with the node: always at one address, by which kernels find what they made of them.
+// Known weights as floats, kept with the node. Their address never changes: kernels look up their packed copies by it.
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& fp16) {
@@ -62,9 +62,9 @@ class FloatWeights {
   std::vector<Entry> entries_;
 };
 
-class InFloatKernel final : public Kernel {
+class Fp32Kernel final : public Kernel {
  public:
-  InFloatKernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
+  Fp32Kernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
       : inner_(std::move(inner)), weights_(row.weights), by_elements_(row.half == HalfRule::kFp32Elements) {
     for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_half(node.output_type(i).dtype));
   }
@@ -103,7 +103,8 @@ class InFloatKernel final : public Kernel {
  private:
   bool keeps(size_t input) const { return input < 32 && (weights_ >> input & 1) != 0; }
 
-  // Null where operands are broadcast otherwise than one element, or are small enough to be taken whole.
+  // Null where an operand is broadcast and has more than one element, or where all are small enough to be converted as
+  // a whole.
   std::unique_ptr<Step> piecewise(const PlanContext& context, std::span<const Tensor> inputs,
                                   std::span<const Tensor> floats, const std::vector<Operand>& operands,
                                   const Shape& shape) const {
@@ -144,9 +145,9 @@ class InFloatKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> create_in_float(const Row& row, const Node& node) {
+std::unique_ptr<Kernel> create_in_fp32(const Row& row, const Node& node) {
   const FloatGraph floats(node.graph());
-  return std::make_unique<InFloatKernel>(row.create(Node(floats.graph(), node.index(), node.operators())), node, row);
+  return std::make_unique<Fp32Kernel>(row.create(Node(floats.graph(), node.index(), node.operators())), node, row);
 }
 
 }  // namespace backplane::cpu

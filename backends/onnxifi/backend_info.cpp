@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "facts.h"
+#include "backend_info.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,10 +13,10 @@
 namespace onnxifi_backend {
 namespace {
 
-constexpr size_t kMostText = 4096;  // bytes that are kept
+constexpr size_t kMaxText = 4096;  // bytes that are kept
 constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
-constexpr uint32_t kMostVersion = 10'000;
-constexpr size_t kMostDomains = 100;
+constexpr uint32_t kMaxVersion = 10'000;
+constexpr size_t kMaxDomains = 100;
 
 class Asker {
  public:
@@ -24,8 +24,8 @@ class Asker {
 
   // Up to a zero, without what does not belong into a line of text.
   std::string text(onnxBackendInfo type) {
-    const size_t size = ask(type, kStated);
-    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMostText)));
+    const size_t size = query(type, kStated);
+    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
     for (char& c : text) {
       if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
     }
@@ -35,18 +35,18 @@ class Asker {
   // Numbers of 32 bits are taken too.
   std::optional<uint64_t> number(onnxBackendInfo type) {
     uint64_t value = 0;
-    const size_t size = ask(type, sizeof value);
+    const size_t size = query(type, sizeof value);
     if (size != sizeof value && size != sizeof(uint32_t)) return std::nullopt;
     std::memcpy(&value, buffer_.data(), size);
     return value;
   }
 
  private:
-  // The size passed to the library is less than the buffer has: some libraries write beyond it.
+  // The size passed to the library is less than that of the buffer, as some libraries write beyond it.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
-  // The bytes that it wrote, 0 where it has no answer.
-  size_t ask(onnxBackendInfo type, size_t stated) {
+  // The number of bytes that it wrote, 0 if it did not respond.
+  size_t query(onnxBackendInfo type, size_t stated) {
     std::fill_n(buffer_.begin(), kStated, 0);
     size_t size = stated;
     const std::unique_lock<std::mutex> lock = library_.guard();
@@ -72,11 +72,11 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-// 0 where it is no version.
+// 0 if it is no version.
 uint32_t version_of(std::string_view text) {
   uint32_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  return error == std::errc() && end == text.data() + text.size() && version <= kMostVersion ? version : 0;
+  return error == std::errc() && end == text.data() + text.size() && version <= kMaxVersion ? version : 0;
 }
 
 std::string pci_of(Asker& asker) {
@@ -103,7 +103,7 @@ std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& te
   for (const std::string_view word : words(text)) {
     const size_t colon = word.rfind(':');
     const uint32_t version = version_of(colon == std::string_view::npos ? word : word.substr(colon + 1));
-    if (version == 0 || newest.size() == kMostDomains) continue;
+    if (version == 0 || newest.size() == kMaxDomains) continue;
     std::string domain(colon == std::string_view::npos ? std::string_view() : word.substr(0, colon));
     if (domain == "ai.onnx") domain.clear();
     uint32_t& known = newest[domain];
@@ -112,31 +112,31 @@ std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& te
   return newest;
 }
 
-Facts facts_of(const Library& library, onnxBackendID id) {
+BackendInfo info_of(const Library& library, onnxBackendID id) {
   Asker asker(library, id);
   const auto number = [&](onnxBackendInfo type) { return asker.number(type).value_or(0); };
-  Facts facts;
-  facts.name = asker.text(ONNXIFI_BACKEND_NAME);
-  facts.vendor = asker.text(ONNXIFI_BACKEND_VENDOR);
-  facts.version = asker.text(ONNXIFI_BACKEND_VERSION);
-  facts.device = asker.text(ONNXIFI_BACKEND_DEVICE);
-  facts.extensions = asker.text(ONNXIFI_BACKEND_EXTENSIONS);
-  facts.ir_versions = asker.text(ONNXIFI_BACKEND_ONNX_IR_VERSION);
-  facts.opset_versions = asker.text(ONNXIFI_BACKEND_OPSET_VERSION);
-  facts.device_type = number(ONNXIFI_BACKEND_DEVICE_TYPE);
-  facts.capabilities = number(ONNXIFI_BACKEND_CAPABILITIES);
-  facts.memory_bytes = number(ONNXIFI_BACKEND_MEMORY_SIZE);
-  facts.macs_fp32 = number(ONNXIFI_BACKEND_MACS_FP32);
-  facts.macs_fp16 = number(ONNXIFI_BACKEND_MACS_FP16);
-  facts.memory_bandwidth = number(ONNXIFI_BACKEND_MEMORY_BANDWIDTH);
-  facts.read_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH);
-  facts.write_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH);
-  facts.pci = pci_of(asker);
-  facts.ir_version = newest_ir_version(facts.ir_versions);
-  if (facts.ir_version == 0) facts.ir_version = kDefaultIrVersion;
-  facts.opsets = newest_opsets(facts.opset_versions);
-  facts.opsets.emplace("", kDefaultOpset);
-  return facts;
+  BackendInfo reported;
+  reported.name = asker.text(ONNXIFI_BACKEND_NAME);
+  reported.vendor = asker.text(ONNXIFI_BACKEND_VENDOR);
+  reported.version = asker.text(ONNXIFI_BACKEND_VERSION);
+  reported.device = asker.text(ONNXIFI_BACKEND_DEVICE);
+  reported.extensions = asker.text(ONNXIFI_BACKEND_EXTENSIONS);
+  reported.ir_versions = asker.text(ONNXIFI_BACKEND_ONNX_IR_VERSION);
+  reported.opset_versions = asker.text(ONNXIFI_BACKEND_OPSET_VERSION);
+  reported.device_type = number(ONNXIFI_BACKEND_DEVICE_TYPE);
+  reported.capabilities = number(ONNXIFI_BACKEND_CAPABILITIES);
+  reported.memory_bytes = number(ONNXIFI_BACKEND_MEMORY_SIZE);
+  reported.macs_fp32 = number(ONNXIFI_BACKEND_MACS_FP32);
+  reported.macs_fp16 = number(ONNXIFI_BACKEND_MACS_FP16);
+  reported.memory_bandwidth = number(ONNXIFI_BACKEND_MEMORY_BANDWIDTH);
+  reported.read_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH);
+  reported.write_bandwidth = number(ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH);
+  reported.pci = pci_of(asker);
+  reported.ir_version = newest_ir_version(reported.ir_versions);
+  if (reported.ir_version == 0) reported.ir_version = kDefaultIrVersion;
+  reported.opsets = newest_opsets(reported.opset_versions);
+  reported.opsets.emplace("", kDefaultOpset);
+  return reported;
 }
 
 }  // namespace onnxifi_backend

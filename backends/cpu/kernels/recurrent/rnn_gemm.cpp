@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/recurrent/gate_product.h"
+#include "kernels/recurrent/rnn_gemm.h"
 
 #include <cstring>
 
@@ -15,10 +15,11 @@ struct Tile {
   const float* panel;
   int64_t inputs, stride;  // stride: floats from one gate to the next
   const GateRow* rows;
-  int64_t at;  // of the block, in what rows begin with
+  int64_t at;  // of the block, in `from` of the rows
 };
 
-// The sums stay in registers. A few gates of a few rows have several sums each, so that one need not wait for the last.
+// The sums stay in registers. With few gates and rows each has several sums, so that additions do not wait for each
+// other.
 template <int kLanes, int kGates, int kRows>
 [[gnu::always_inline]] inline void multiply_tile(const Tile& t) {
   using Lanes = typename LanesOf<kLanes>::type;
@@ -65,7 +66,7 @@ template <int kLanes, int kGates, int kRows>
 
 template <int kLanes, int kGates>
 [[gnu::always_inline]] inline void multiply_rows(Tile t, int64_t rows) {
-  constexpr int kMost = kLanes == 16 ? 4 : 8 / kGates < 4 ? 8 / kGates : 4;  // whose sums fit in the registers
+  constexpr int kMost = kLanes == 16 ? 4 : 8 / kGates < 4 ? 8 / kGates : 4;  // rows whose sums fit in the registers
   for (; rows >= kMost; rows -= kMost, t.rows += kMost) multiply_tile<kLanes, kGates, kMost>(t);
   if constexpr (kMost > 2)
     if (rows >= 2) {

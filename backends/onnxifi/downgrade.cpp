@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators of ai.onnx that ONNXIFI libraries may know, with the versions of their forms, and what changed with
 // them. Operators with sub-graphs, sequences or optional values, which ONNXIFI cannot express, are not here.
-#include "older.h"
+#include "downgrade.h"
 
 #include <algorithm>
 
@@ -285,15 +285,15 @@ const Forms* find(std::string_view op) {
   return at != std::end(kForms) && at->op == op ? at : nullptr;
 }
 
-// One form back.
-std::string step_back(Draft& draft, DraftNode& node, const Forms& forms) {
+// Rewrites a node in the previous form.
+std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms) {
   const std::string op = node.op;
   const uint32_t since = node.since;
   const auto* const form = std::find(std::begin(forms.since), std::end(forms.since), since);
   if (form == std::end(forms.since)) return op + " in version " + std::to_string(since) + " is not known";
   for (const Step& step : kSteps) {
     if (step.op != op || step.since != since) continue;
-    Rewrite rewrite(draft, node, step);
+    Rewrite rewrite(onnx_model, node, step);
     if (std::string refusal = step.function(rewrite); !refusal.empty()) return refusal;
   }
   if (node.op != op) {  // the operator had another name: its newest form before this one
@@ -318,13 +318,13 @@ std::span<const Forms> forms() {
   return kForms;
 }
 
-std::string make_older(Draft& draft, uint32_t opset) {
-  for (DraftNode& node : draft.nodes()) {
+std::string downgrade(OnnxModel& onnx_model, uint32_t opset) {
+  for (OnnxNode& node : onnx_model.nodes()) {
     if (!node.domain.empty()) continue;
     while (node.since > opset) {
       const Forms* const forms = find(node.op);
       std::string refusal = forms == nullptr ? node.op + " in version " + std::to_string(node.since) + " is newer"
-                                             : step_back(draft, node, *forms);
+                                             : step_back(onnx_model, node, *forms);
       if (!refusal.empty()) return refusal + "; the library reads operator set " + std::to_string(opset);
     }
   }

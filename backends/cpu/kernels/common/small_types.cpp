@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/common/codes.h"
+#include "kernels/common/small_types.h"
 
 #include <algorithm>
 
@@ -36,15 +36,15 @@ int bits_of(bp_dtype_t dtype) {
   }
 }
 
-float decode_code(bp_dtype_t dtype, uint8_t code) {
-  if (const Minifloat* format = minifloat(dtype)) return decode(*format, code);
-  if (dtype == BP_DTYPE_FLOAT8E8M0) return decode_e8m0(code);
+float decode_bits(bp_dtype_t dtype, uint8_t element) {
+  if (const Minifloat* format = minifloat(dtype)) return decode(*format, element);
+  if (dtype == BP_DTYPE_FLOAT8E8M0) return decode_e8m0(element);
   const int bits = bits_of(dtype);
   const bool is_signed = dtype == BP_DTYPE_INT4 || dtype == BP_DTYPE_INT2 || dtype == BP_DTYPE_INT8;
-  return static_cast<float>(is_signed && code >> (bits - 1) ? code - (1 << bits) : code);
+  return static_cast<float>(is_signed && element >> (bits - 1) ? element - (1 << bits) : element);
 }
 
-uint8_t encode_code(bp_dtype_t dtype, float value, CodeRules rules) {
+uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules) {
   if (const Minifloat* format = minifloat(dtype))
     return encode(*format, value, rules.saturate || dtype == BP_DTYPE_FLOAT4E2M1);
   if (dtype == BP_DTYPE_FLOAT8E8M0) return encode_e8m0(value, rules.saturate, rules.rounding);
@@ -56,31 +56,31 @@ uint8_t encode_code(bp_dtype_t dtype, float value, CodeRules rules) {
 void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n) {
   const int bits = bits_of(dtype);
   const auto* bytes = static_cast<const uint8_t*>(data) + begin * bits / 8;
-  for (int64_t i = 0; i < n; ++i) values[i] = decode_code(dtype, load_code(bytes, bits, i));
+  for (int64_t i = 0; i < n; ++i) values[i] = decode_bits(dtype, load_bits(bytes, bits, i));
 }
 
-void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, CodeRules rules) {
+void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, EncodeRules rules) {
   const int bits = bits_of(dtype), per_byte = 8 / bits;
   auto* bytes = static_cast<uint8_t*>(data) + begin / per_byte;
   for (int64_t i = 0; i < n; ++i) {
     const int shift = static_cast<int>(i % per_byte) * bits;
-    const auto code = static_cast<uint8_t>(encode_code(dtype, values[i], rules) << shift);
-    bytes[i / per_byte] = shift == 0 ? code : static_cast<uint8_t>(bytes[i / per_byte] | code);
+    const auto element = static_cast<uint8_t>(encode_bits(dtype, values[i], rules) << shift);
+    bytes[i / per_byte] = shift == 0 ? element : static_cast<uint8_t>(bytes[i / per_byte] | element);
   }
 }
 
-void unpack(bp_dtype_t dtype, const void* packed, uint8_t* codes, int64_t n) {
+void unpack(bp_dtype_t dtype, const void* packed, uint8_t* elements, int64_t n) {
   const int bits = bits_of(dtype);
-  for (int64_t i = 0; i < n; ++i) codes[i] = load_code(packed, bits, i);
+  for (int64_t i = 0; i < n; ++i) elements[i] = load_bits(packed, bits, i);
 }
 
-void pack(bp_dtype_t dtype, const uint8_t* codes, void* packed, int64_t n) {
+void pack(bp_dtype_t dtype, const uint8_t* elements, void* packed, int64_t n) {
   const int bits = bits_of(dtype), per_byte = 8 / bits;
   auto* bytes = static_cast<uint8_t*>(packed);
   for (int64_t i = 0; i < n; ++i) {
     const int shift = static_cast<int>(i % per_byte) * bits;
-    const auto code = static_cast<uint8_t>(codes[i] << shift);
-    bytes[i / per_byte] = shift == 0 ? code : static_cast<uint8_t>(bytes[i / per_byte] | code);
+    const auto element = static_cast<uint8_t>(elements[i] << shift);
+    bytes[i / per_byte] = shift == 0 ? element : static_cast<uint8_t>(bytes[i / per_byte] | element);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights of 2, 4 or 8 bits that share a scale in blocks: the values become numbers in registers, just
-// before they are multiplied, so that one row reads nothing but the values.
+// Products with weights of 2, 4 or 8 bits that share a scale in blocks: values are unpacked in registers just before
+// they are multiplied, so that only packed weights are read from memory.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,10 @@
 
 namespace backplane::cpu {
 
-// Columns of `blocks` blocks each, one after another, every block of `block` values. Values are packed from the lowest
-// bit on.
+// Consecutive columns of `blocks` blocks of `block` values each. Values are packed from the lowest bit on.
 struct NbitsColumns {
   int64_t bits, block, blocks;
-  const uint8_t* codes;
+  const uint8_t* packed;
   const float* scales;  // of each block
   const float* zeros;   // likewise, or null: the middle value
 
@@ -20,12 +19,12 @@ struct NbitsColumns {
   int64_t column_bytes() const { return length() * bits / 8; }
 };
 
-// Whether blocks have whole vectors of values, and are not so long that a few of them do not stay in a cache.
+// Whether blocks consist of whole vectors, and a few of them fit in the first-level cache.
 constexpr bool is_whole_nbits_block(int64_t bits, int64_t block) {
   return block * bits % 128 == 0 && block <= 4096;
 }
 
-// The k numbers of a row, k ≤ length(), in the order in which the product reads them; zeros up to length().
+// Writes the k ≤ length numbers of a row in the order in which multiply_nbits reads them, padded with zeros.
 void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, float* arranged);
 
 // y[r * n + c] = Σ x[r, :] · column c, for `rows` arranged rows and the first `columns` columns on the calling thread.

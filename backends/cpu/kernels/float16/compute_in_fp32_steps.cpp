@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/float16/in_float_steps.h"
+#include "kernels/float16/compute_in_fp32_steps.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canonical operators in the older forms that a library reads, where these mean the same.
+// Rewrites canonical operators in the older forms that a library reads, if these mean the same.
 #pragma once
 
 #include <span>
 #include <string>
 
-#include "draft.h"
+#include "onnx_model.h"
 
 namespace onnxifi_backend {
 
@@ -14,16 +14,16 @@ inline constexpr uint32_t kNewestOpset = 27;
 // The oldest in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;
 
-// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why it cannot be done, or
+// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why this is impossible, or
 // nothing.
-std::string make_older(Draft& draft, uint32_t opset);
+std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 // ---- the table, for its test ---------------------------------------------------------------------------------------
 
 class Rewrite;
 
-// What changed when an operator got the form of version `since`: how a node in that form is written in the one before.
-// The function returns why that cannot be, or nothing. Where there is no step for a form, only types were added to it.
+// The change of an operator in version `since`: how a node in that form is rewritten in the previous one. The function
+// returns why this is impossible, or nothing. A form without a step only added types.
 struct Step {
   std::string_view op;
   uint32_t since;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/matmul/nbits_product.h"
+#include "kernels/matmul/gemm_nbits.h"
 
 #include <algorithm>
 
@@ -13,21 +13,21 @@ namespace {
 typedef uint32_t Words __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t DoubleWords __attribute__((vector_size(32)));
 typedef uint32_t WordLanes __attribute__((vector_size(64)));
-typedef int32_t CodeLanes __attribute__((vector_size(64)));
+typedef int32_t IntLanes __attribute__((vector_size(64)));
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
-constexpr int64_t kCodeBytes = 16;      // that are read at once, as four words
-constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the nearest cache
+constexpr int64_t kLoadBytes = 16;      // loaded at once, as four words
+constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the first-level cache
 
-// Four words, four times, each time shifted to their next value: lane 4 * g + w holds value 4 * part + g of word w.
+// The four words repeated four times, shifted by 0 to 3 values: lane 4 * g + w has value 4 * part + g of word w.
 template <int kBits>
 [[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, Lanes& to) {
   constexpr WordLanes kShifts = WordLanes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3} * kBits;
   const Words w = *reinterpret_cast<const Words*>(from);
   const DoubleWords twice = __builtin_shufflevector(w, w, 0, 1, 2, 3, 4, 5, 6, 7);
   const WordLanes words = __builtin_shufflevector(twice, twice, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const WordLanes codes = words >> (kShifts + static_cast<uint32_t>(part * 4 * kBits)) & ((1u << kBits) - 1);
-  to = __builtin_convertvector(reinterpret_cast<CodeLanes>(codes), Lanes);
+  const WordLanes values = words >> (kShifts + static_cast<uint32_t>(part * 4 * kBits)) & ((1u << kBits) - 1);
+  to = __builtin_convertvector(reinterpret_cast<IntLanes>(values), Lanes);
 }
 
 // Lane i of the result is the sum of vector i of 16.
@@ -42,7 +42,7 @@ template <int kBits>
   to = vectors[0];
 }
 
-// Each result is, or is added, the sum of its lanes.
+// Sets each result to the sum over its lanes, or adds it.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void finish_tile(const Lanes (&sums)[kRows][kColumns], float* y, int64_t n,
                                                bool is_first) {
@@ -65,7 +65,7 @@ template <int kBits, int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_tile(const NbitsColumns& b, const float* x, int64_t column, int64_t first,
                                                  int64_t last, float* y, int64_t n) {
   constexpr int kParts = 8 / kBits;
-  const int64_t length = b.length(), bytes = b.column_bytes(), steps = b.block * kBits / 8 / kCodeBytes;
+  const int64_t length = b.length(), bytes = b.column_bytes(), steps = b.block * kBits / 8 / kLoadBytes;
   Lanes sums[kRows][kColumns] = {};
   for (int64_t block = first; block < last; ++block) {
     const float* row = x + block * b.block;
@@ -77,7 +77,7 @@ template <int kBits, int kRows, int kColumns>
         for (int c = 0; c < kColumns; ++c) {
           const int64_t at = (column + c) * b.blocks + block;
           const float zero = b.zeros == nullptr ? 1 << (kBits - 1) : b.zeros[at];
-          unpack<kBits>(b.codes + (column + c) * bytes + (block * steps + step) * kCodeBytes, p, weights[c]);
+          unpack<kBits>(b.packed + (column + c) * bytes + (block * steps + step) * kLoadBytes, p, weights[c]);
           weights[c] = (weights[c] - zero) * b.scales[at];
         }
 #pragma GCC unroll 8
@@ -102,7 +102,7 @@ template <int kBits, int kRows, int kColumns>
   for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
 }
 
-// Few rows: the values are read once for all of them.
+// Few rows: the weights are unpacked once for all of them.
 template <int kBits>
 [[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
                                                 float* y, int64_t n) {
@@ -113,24 +113,24 @@ template <int kBits>
     multiply_rows<kBits, 1, 4>(b, x + row * b.length(), 0, columns, 0, b.blocks, y + row * n, n);
 }
 
-// ---- many rows: a strip of all columns becomes numbers once, and is multiplied by each group of rows
+// ---- many rows: a strip of all columns is unpacked once and multiplied by each group of rows
 
-// The numbers of blocks [first, last), column after column.
+// Unpacks blocks [first, last), column after column.
 template <int kBits>
 [[gnu::always_inline]] inline void unpack_strip(const NbitsColumns& b, int64_t columns, int64_t first, int64_t last,
                                                 float* strip) {
   constexpr int kParts = 8 / kBits;
-  const int64_t steps = b.block * kBits / 8 / kCodeBytes;
+  const int64_t steps = b.block * kBits / 8 / kLoadBytes;
   for (int64_t c = 0; c < columns; ++c) {
     for (int64_t block = first; block < last; ++block) {
       const int64_t at = c * b.blocks + block;
       const float scale = b.scales[at], zero = b.zeros == nullptr ? 1 << (kBits - 1) : b.zeros[at];
-      const uint8_t* from = b.codes + at * steps * kCodeBytes;
+      const uint8_t* from = b.packed + at * steps * kLoadBytes;
       for (int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 4
         for (int p = 0; p < kParts; ++p, strip += kFloatLanes) {
           Lanes weights;
-          unpack<kBits>(from + step * kCodeBytes, p, weights);
+          unpack<kBits>(from + step * kLoadBytes, p, weights);
           *reinterpret_cast<Lanes*>(strip) = (weights - zero) * scale;
         }
       }
@@ -138,7 +138,7 @@ template <int kBits>
   }
 }
 
-// Rows of x lie vector by vector side by side: rows some thousands of bytes apart would share places in the cache.
+// The vectors of the rows of x are interleaved: rows thousands of bytes apart would evict each other from the cache.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_strip_tile(const float* x, const float* strip, int64_t length, float* y,
                                                        int64_t n, bool is_first) {
@@ -211,12 +211,13 @@ CLONED void multiply_8(const NbitsColumns& b, const float* x, int64_t rows, int6
 }  // namespace
 
 void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, float* arranged) {
-  const int64_t codes = 32 / bits, chunk = 4 * codes;  // of a word, and of what is read at once
+  const int64_t per_word = 32 / bits,
+                chunk = 4 * per_word;  // values of a word, and of the words that are loaded at once
   for (int64_t from = 0; from < length; from += chunk) {
     for (int64_t word = 0; word < 4; ++word) {
-      for (int64_t code = 0; code < codes; ++code) {
-        const int64_t i = from + word * codes + code;
-        arranged[from + code * 4 + word] = i < k ? x[i] : 0;
+      for (int64_t value = 0; value < per_word; ++value) {
+        const int64_t i = from + word * per_word + value;
+        arranged[from + value * 4 + word] = i < k ? x[i] : 0;
       }
     }
   }
