@@ -17,10 +17,10 @@ const Device& Bench::device() {
 }
 
 std::vector<Case> all_cases(const Selection& selection) {
-  constexpr AddCases kGroups[] = {add_abi,         add_coverage,    add_programs, add_ops,         add_graph,
-                                  add_models,      add_handwritten, add_negative, add_robustness,  add_memory,
-                                  add_sync,        add_cache,       add_weights,  add_concurrency, add_lifecycle,
-                                  add_determinism, add_performance};
+  constexpr AddCases kGroups[] = {add_abi,       add_coverage,    add_programs,    add_containers, add_ops,
+                                  add_graph,     add_models,      add_handwritten, add_negative,   add_robustness,
+                                  add_memory,    add_sync,        add_cache,       add_weights,    add_concurrency,
+                                  add_lifecycle, add_determinism, add_performance};
   std::vector<Case> cases;
   for (const AddCases add : kGroups) add(selection, cases);
   return cases;

@@ -55,6 +55,7 @@ void add_models(const Selection& selection, std::vector<Case>& out_cases);
 void add_handwritten(const Selection& selection, std::vector<Case>& out_cases);
 void add_negative(const Selection& selection, std::vector<Case>& out_cases);
 void add_programs(const Selection& selection, std::vector<Case>& out_cases);
+void add_containers(const Selection& selection, std::vector<Case>& out_cases);
 void add_memory(const Selection& selection, std::vector<Case>& out_cases);
 void add_sync(const Selection& selection, std::vector<Case>& out_cases);
 void add_cache(const Selection& selection, std::vector<Case>& out_cases);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of devices and programs other than runs: health, operator sets, types, progress, extents.
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "checks/group.h"
@@ -58,6 +59,136 @@ Result infer(Bench& bench) {
     const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
     if (status == BP_OK || outputs != 0)
       return failed(fmt::format("the types of node {}, which no device knows, are inferred", node));
+  }
+  return passed();
+}
+
+// y = Same(x), an operator that is known to the plugin alone; the type of y is what it says.
+Result own_operator(Bench& bench) {
+  const Device& device = bench.device();
+  GraphSpec spec;
+  spec.values.push_back({.extents = {2, 3}});
+  spec.values.push_back({.extents = {2, 3}});
+  spec.nodes.push_back({.op_type = "Same", .domain = "org.backplane.test", .inputs = {0}, .outputs = {1}});
+  spec.inputs = {0};
+  spec.outputs = {1};
+  spec.opset = 18;
+  const Graph graph(std::move(spec));
+  std::vector<Claim> claims;
+  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
+  if (claims[0].answer != BP_ANSWER_YES) return not_supported("the device does not know the harness's operator");
+  if (device.plugin().coverage->infer == nullptr) return not_supported("types are those that the model declares");
+  std::string types;
+  const bp_infer_sink_t sink = {
+      .size = sizeof sink,
+      .self = &types,
+      .output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
+        std::vector<int64_t> extents;
+        for (int32_t d = 0; d < rank; ++d) extents.push_back(dims[d].extent);
+        *static_cast<std::string*>(self) += fmt::format("{}: {} ", slot, onnx::describe(dtype, extents));
+      }};
+  const bp_infer_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
+  Detail detail;
+  const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
+  if (status != BP_OK) return failed(fmt::format("infer returns {:#x}: {}", status, detail.text()));
+  if (types != "0: float[2,3] ") return failed("infer passes on the types " + types);
+  Random random(bench.seed(), "own_operator");
+  const onnx::Tensor x = random_tensor(random, BP_DTYPE_FLOAT, {2, 3}, Fill::kAroundZero);
+  std::vector<onnx::Tensor> outputs;
+  if (const Answer answer = compute(device, graph, {x}, outputs); !answer.ok()) return failed(answer.describe());
+  return outputs.at(0).bytes == x.bytes ? passed(1) : failed("the output is not the input");
+}
+
+// Relu after Relu.
+GraphSpec relu_chain(uint32_t nodes) {
+  GraphSpec spec;
+  spec.values.push_back({.extents = {4}});
+  for (uint32_t i = 0; i < nodes; ++i) {
+    spec.values.push_back({.extents = {4}});
+    spec.nodes.push_back({.op_type = "Relu", .since_version = 14, .inputs = {i}, .outputs = {i + 1}});
+  }
+  spec.inputs = {0};
+  spec.outputs = {nodes};
+  spec.opset = 14;
+  return spec;
+}
+
+// Empty if these are nodes of a graph of `count`, none of them twice.
+std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
+  if (nodes.empty()) return "without nodes";
+  std::set<uint32_t> seen;
+  for (const uint32_t node : nodes) {
+    if (node >= count) return fmt::format("with node {} of {}", node, count);
+    if (!seen.insert(node).second) return fmt::format("with node {} twice", node);
+  }
+  return "";
+}
+
+// What would run as one are nodes of the graph.
+Result groups(Bench& bench) {
+  const Device& device = bench.device();
+  const Graph graph(relu_chain(3));
+  struct Seen {
+    uint32_t groups = 0;
+    std::string fault;
+  } seen;
+  const bp_coverage_sink_t sink = {
+      .size = sizeof sink,
+      .self = &seen,
+      .verdicts = [](void*, const bp_verdict_t*, uint32_t, uint32_t) {},
+      .groups =
+          [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
+            Seen& s = *static_cast<Seen*>(self);
+            for (uint32_t i = 0; i < count; ++i) {
+              const auto& group =
+                  *reinterpret_cast<const bp_group_t*>(reinterpret_cast<const char*>(groups) + uint64_t{i} * stride);
+              const std::string fault = fault_of({group.nodes, group.nodes + group.node_count}, 3);
+              if (!fault.empty()) s.fault = "a group is reported " + fault;
+              if (!(group.seconds >= 0)) s.fault = fmt::format("a group takes {} seconds", group.seconds);
+              if (!(group.confidence >= 0 && group.confidence <= 1))
+                s.fault = fmt::format("a group's time has confidence {}", group.confidence);
+              ++s.groups;
+            }
+          }};
+  const bp_coverage_query_t query = {
+      .size = sizeof query, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
+  Detail detail;
+  const bp_status_t status = device.plugin().coverage->query(device.raw(), &query, &sink, detail.error());
+  if (status != BP_OK) return failed(fmt::format("the query returns {:#x}: {}", status, detail.text()));
+  if (!seen.fault.empty()) return failed(seen.fault);
+  return seen.groups == 0 ? not_supported("the device reports no groups") : passed();
+}
+
+// The parts of an island that is too large for the device are accepted.
+Result split(Bench& bench) {
+  const Device& device = bench.device();
+  if (device.plugin().coverage->review == nullptr) return not_supported("everything covered is accepted");
+  constexpr uint32_t kNodes = 500;
+  const Graph graph(relu_chain(kNodes));
+  std::vector<Claim> claims;
+  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
+  if (claims[0].answer != BP_ANSWER_YES) return not_supported("Relu is not claimed");
+  std::vector<std::vector<uint32_t>> parts;
+  bp_review_t review = {
+      .size = sizeof review, .split_self = &parts, .split = [](void* self, const uint32_t* nodes, uint32_t count) {
+        static_cast<std::vector<std::vector<uint32_t>>*>(self)->emplace_back(nodes, nodes + count);
+      }};
+  const bp_compile_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
+  Detail detail;
+  const bp_status_t status = device.plugin().coverage->review(device.raw(), &what, &review, detail.error());
+  if (status != BP_OK) return failed(fmt::format("review returns {:#x}: {}", status, detail.text()));
+  if (review.answer > BP_REVIEW_SPLIT) return failed(fmt::format("review answers {}", review.answer));
+  if (review.answer != BP_REVIEW_SPLIT)
+    return parts.empty() ? not_supported(fmt::format("an island of {} nodes is not split", kNodes))
+                         : failed("`split` is called, and the answer is not BP_REVIEW_SPLIT");
+  if (parts.empty()) return failed("the answer is BP_REVIEW_SPLIT, and there is no part");
+  std::vector<uint32_t> all;
+  for (const std::vector<uint32_t>& part : parts) {
+    all.insert(all.end(), part.begin(), part.end());
+    if (const std::string fault = fault_of(all, kNodes); !fault.empty()) return failed("the island is split " + fault);
+    if (part.back() - part.front() + 1 != part.size()) continue;  // no chain
+    if (const Answer answer = device.review(Graph(relu_chain(static_cast<uint32_t>(part.size())))); !answer.ok())
+      return failed(fmt::format("a part of {} nodes: {}", part.size(), answer.describe()));
   }
   return passed();
 }
@@ -251,15 +382,53 @@ Result extents(Bench& bench) {
                    fmt::format("extents that the graph forbids are answered with {:#x}, not BP_TYPE_MISMATCH", status));
 }
 
+// y = NonZero(x): the run asks for memory once it knows how much.
+Result data_dependent(Bench& bench) {
+  const Device& device = bench.device();
+  GraphSpec spec;
+  spec.values.push_back({.extents = {6}});
+  spec.values.push_back({.dtype = BP_DTYPE_INT64, .extents = {1, -1}});
+  spec.nodes.push_back({.op_type = "NonZero", .since_version = 13, .inputs = {0}, .outputs = {1}});
+  spec.inputs = {0};
+  spec.outputs = {1};
+  spec.opset = 13;
+  const Graph graph(std::move(spec));
+  std::vector<Claim> claims;
+  if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
+  if (claims[0].answer != BP_ANSWER_YES) return not_supported("NonZero is not claimed");
+  Answer answer;
+  const auto program = Program::compile(device, graph, answer);
+  const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
+  if (instance == nullptr) return failed(answer.describe());
+  if (program->info().shapes != BP_SHAPES_DATA_DEPENDENT)
+    return failed(fmt::format("NonZero is a program with shapes of kind {}", program->info().shapes));
+  for (const std::vector<int64_t>& expected : {std::vector<int64_t>{1, 3, 4}, std::vector<int64_t>{}}) {
+    onnx::Tensor x{BP_DTYPE_FLOAT, {6}, std::vector<std::byte>(6 * sizeof(float))};
+    for (const int64_t i : expected) reinterpret_cast<float*>(x.bytes.data())[i] = -2;
+    std::vector<onnx::Tensor> outputs;
+    if (answer = instance->bind_all({x}, {{1, static_cast<int64_t>(expected.size())}}); !answer.ok())
+      return failed(answer.describe());
+    if (answer = instance->run_checked(outputs); !answer.ok()) return failed(answer.describe());
+    const auto* const seen = reinterpret_cast<const int64_t*>(outputs.at(0).bytes.data());
+    if (!std::equal(expected.begin(), expected.end(), seen))
+      return failed(fmt::format("the positions of {} numbers that are not 0 are wrong", expected.size()));
+  }
+  return passed(1);
+}
+
 }  // namespace
 
 void add_programs(const Selection&, std::vector<Case>& out_cases) {
   out_cases.push_back({"programs/health", health});
   out_cases.push_back({"programs/opsets", opsets});
   out_cases.push_back({"programs/infer", infer});
+  out_cases.push_back({"programs/own_operator", own_operator});
+  out_cases.push_back({"programs/groups", groups});
+  out_cases.push_back({"programs/split", split});
   out_cases.push_back({"programs/progress", progress});
   out_cases.push_back({"programs/extents", extents});
   out_cases.push_back({"programs/capacity", capacity});
+  out_cases.push_back({"programs/data_dependent", data_dependent});
   out_cases.push_back({"programs/lazy_weights", lazy_weights});
   out_cases.push_back({"programs/spans", spans});
 }

@@ -46,6 +46,8 @@ bp_status_t weight_hash(const bp_graph_t* graph, uint32_t weight, uint64_t out_h
 
 bp_status_t serialize_graph(const bp_graph_t* graph, uint64_t, bp_text_sink_t sink, void* context, bp_error_t* error) {
   if (graph == nullptr || sink == nullptr) return fail(error, BP_INVALID_ARGUMENT);
+  for (uint32_t i = 0; i < graph->type_count; ++i)
+    if (bp_graph_type(graph, i)->kind != BP_KIND_TENSOR) return fail(error, BP_UNSUPPORTED);
   const std::string bytes = serialize(static_cast<const Graph*>(graph->host)->spec());
   sink(context, {bytes.data(), bytes.size()});
   return BP_OK;
@@ -127,6 +129,13 @@ void Graph::hide_weights() {
 
 void Graph::allow_refit() {
   for (bp_weight_t& weight : weights_) weight.flags |= BP_WEIGHT_REFIT;
+}
+
+void Graph::contain(uint32_t value, uint32_t kind, bp_dtype_t key) {
+  types_.push_back({kind, key, -1, 0, values_[value].type, 0});
+  values_[value].type = static_cast<uint32_t>(types_.size() - 1);
+  table_.types = types_.data();
+  table_.type_count = static_cast<uint32_t>(types_.size());
 }
 
 void Graph::add_value(uint32_t index) {

@@ -31,6 +31,9 @@ class Graph {
   void allow_refit();
   // Hides the weights' bytes: a plugin must call `weight_map`. To be called before a plugin sees the graph.
   void hide_weights();
+  // Makes a value a container of what it was: BP_KIND_*; maps have keys of type `key`. To be called before a plugin
+  // sees the graph, which cannot be serialized then.
+  void contain(uint32_t value, uint32_t kind, bp_dtype_t key);
   const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 

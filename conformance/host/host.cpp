@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/container.h"
+
 namespace backplane::conform {
 
 using std::chrono::nanoseconds;
@@ -163,6 +165,7 @@ Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
             .semaphore_wait = Slots::semaphore_wait,
             .semaphore_signal = Slots::semaphore_signal,
             .semaphore_query = Slots::semaphore_query,
+            .containers = container_api(),
             .get_extension = Slots::get_extension,
             .submit = Slots::submit,
             .on_cancel = Slots::on_cancel,
@@ -176,6 +179,7 @@ void Host::remove_optional_slots() {
   table_.allocate = nullptr;
   table_.release = nullptr;
   table_.parallel_for = nullptr;
+  table_.containers = nullptr;
   table_.submit = nullptr;
   table_.on_cancel = nullptr;
   table_.off_cancel = nullptr;

@@ -80,6 +80,13 @@ Answer Instance::bind(uint32_t slot, bp_tensor_t tensor) {
   return {status, Stage::kBind, detail.text()};
 }
 
+Answer Instance::bind(uint32_t slot, bp_container_t& container) {
+  const bp_binding_t binding = {.size = sizeof binding, .slot = slot, .container = &container};
+  Detail detail;
+  const bp_status_t status = api().bind(raw_, &binding, detail.error());
+  return {status, Stage::kBind, detail.text()};
+}
+
 bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
                                      bp_tensor_t* out_tensor) {
   // The reference knows the extents: any others are a wrong result.

@@ -55,6 +55,8 @@ class Instance {
   bp_instance_t* raw() const { return raw_; }
   Answer bind(uint32_t slot, const Memory& memory);
   Answer bind(uint32_t slot, bp_tensor_t tensor);
+  // `container` is used until the slot is bound anew.
+  Answer bind(uint32_t slot, bp_container_t& container);
   // Runs and waits for the end. Outputs whose extents the program does not know are written to the memory bound for
   // them.
   Answer run(const RunSettings& settings = {});

@@ -56,9 +56,9 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
   const bp_plugin_t& plugin = *device.backend().plugin;
   const bp_device_info_t& info = device.info();
   Digest digest;
+  // What kind of device it is; which one of them, the plugin's `validate` judges.
   for (const bp_text_t& text : {plugin.id, plugin.release, plugin.build_id, info.name, info.driver, info.arch})
     digest.add(abi::view(text));
-  digest.add({reinterpret_cast<const char*>(info.uuid), sizeof info.uuid});
   for (const uint64_t number : {uint64_t{plugin.version}, uint64_t{what.compute_types}, uint64_t{what.flags}})
     digest.mix(number);
   for (const auto& [name, value] : device.backend().host->options()) digest.add(name), digest.add(value);

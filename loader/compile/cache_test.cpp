@@ -95,6 +95,22 @@ TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(entries().size(), 3u);
 }
 
+// Its plugin decides whether a program is for one device alone.
+TEST_F(ProgramCacheTest, DevicesOfOneKindShareEntries) {
+  const Environment both =
+      env({{"partial.devices", "2"}, {"partial.0.uuid", "the first"}, {"partial.1.uuid", "the second"}});
+  const Model same = model();
+  for (const std::string device : {"partial:0", "partial:1"}) {
+    SessionOptions how;
+    how.devices = {device};
+    EXPECT_THAT(both.compile(same, how).report(),
+                HasSubstr(device == "partial:0" ? "\"cache\":\"stored\"" : "\"cache\":\"exact\""));
+  }
+  EXPECT_EQ(entries().size(), 1u);
+  EXPECT_EQ(counters(both, 0).compiles, 1u);
+  EXPECT_EQ(counters(both, 1).deserializations, 1u);
+}
+
 TEST_F(ProgramCacheTest, ThePluginJudges) {
   EXPECT_EQ(story(env({{"partial.cache", "usable"}}), model()), "\"cache\":\"stored\"");
   EXPECT_EQ(story(env({{"partial.cache", "usable"}}), model()), "\"cache\":\"usable\"");

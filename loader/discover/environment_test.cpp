@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <tuple>
+
 #include "base/abi.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
@@ -58,6 +60,36 @@ TEST(Environment, DevicesAreNumberedAndNamed) {
   EXPECT_THAT(std::string(missing.status().text()), HasSubstr("fake, fake:1, fake:2"));
   EXPECT_EQ((*env)->device(0).status().code(), BP_NOT_FOUND);
   EXPECT_EQ((*env)->device(4).status().code(), BP_NOT_FOUND);
+}
+
+std::vector<uint64_t> ids_of(const std::string& option, const std::string& value) {
+  auto env = Request().only_given().file(kFake).option("fake.devices", "2").option("fake." + option, value).create();
+  EXPECT_TRUE(env.ok()) << env.status().text();
+  std::vector<uint64_t> ids;
+  if (env.ok())
+    for (const auto& device : (*env)->devices()) ids.push_back(device->id());
+  return ids;
+}
+
+// The same device has the same id whatever the order in which its driver lists them.
+TEST(Environment, DevicesAreIdentifiedByUuidOrPciAddress) {
+  const Sandbox sandbox;
+  for (const auto& [option, one, other] :
+       {std::tuple("pci", "0000:01:00.0", "0000:02:00.0"), std::tuple("uuid", "the first", "the second")}) {
+    SCOPED_TRACE(option);
+    const std::string first(one), second(other);
+    const std::vector<uint64_t> ids = ids_of(option, first + "," + second);
+    ASSERT_THAT(ids, SizeIs(2));
+    EXPECT_NE(ids[0], 0u);
+    EXPECT_NE(ids[0], ids[1]);
+    EXPECT_THAT(ids_of(option, first + "," + second), ElementsAre(ids[0], ids[1]));
+    EXPECT_THAT(ids_of(option, second + "," + first), ElementsAre(ids[1], ids[0]));
+    // Where only one has it, the other has the id of its number.
+    const std::vector<uint64_t> mixed = ids_of(option, first);
+    ASSERT_THAT(mixed, SizeIs(2));
+    EXPECT_EQ(mixed[0], ids[0]);
+    EXPECT_EQ(mixed[1], ids_of(option, "")[1]);
+  }
 }
 
 TEST(Environment, UsersCanSelectAndDisableBackends) {

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <regex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "testing/partial.h"
 
@@ -96,7 +100,54 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   }
 }
 
-// The second device copies its input while the first one computes.
+// Of the spans of a timeline that have this name, in microseconds, those of the device.
+std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
+                                                 const std::string& name) {
+  std::smatch process;
+  if (!std::regex_search(timeline, process,
+                         std::regex(R"("process_name","pid":(\d+),"tid":0,"args":\{"name":")" + device + "\"")))
+    return {};
+  const std::regex span("\"name\":\"" + name + R"(","cat":"\w+","pid":)" + process[1].str() +
+                        R"(,"tid":\d+,"ts":([0-9.]+),"dur":([0-9.]+))");
+  std::vector<std::pair<double, double>> found;
+  for (std::sregex_iterator match(timeline.begin(), timeline.end(), span), end; match != end; ++match) {
+    const double begin = std::stod((*match)[1]);
+    found.emplace_back(begin, begin + std::stod((*match)[2]));
+  }
+  return found;
+}
+
+TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
+  const Environment env = streaming({{"partial.marks", "1"}});
+  const uint64_t device = env.devices()[1].info.id;
+  bp_semaphore_create_t how{sizeof how, 0, 3, nullptr, nullptr};
+  bp_native_semaphore_t *semaphore = nullptr, *same = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), device, static_cast<const bp_semaphore_create_t*>(&how),
+               &semaphore);
+  uint64_t value = 0;
+  detail::call(api().native_semaphore_query, semaphore, &value);
+  EXPECT_EQ(value, 3u);
+  EXPECT_EQ(api().native_semaphore_wait(semaphore, 3, BP_FOREVER, nullptr), BP_OK);
+  EXPECT_EQ(api().native_semaphore_wait(semaphore, 4, 1, nullptr), BP_TIMED_OUT);
+  // Another handle of the same semaphore.
+  const bp_semaphore_export_t every_value{sizeof every_value, 0, 0, nullptr};
+  bp_native_t native{};
+  native.size = sizeof native;
+  detail::call(api().native_semaphore_export, semaphore, &every_value, &native);
+  how.native = &native;
+  detail::call(api().native_semaphore_create, env.get(), device, static_cast<const bp_semaphore_create_t*>(&how),
+               &same);
+  std::thread signals([&] { EXPECT_EQ(api().native_semaphore_signal(same, 5, nullptr), BP_OK); });
+  EXPECT_EQ(api().native_semaphore_wait(semaphore, 5, BP_FOREVER, nullptr), BP_OK);
+  signals.join();
+  detail::call(api().native_semaphore_query, semaphore, &value);
+  EXPECT_EQ(value, 5u);
+  api().native_semaphore_destroy(same);
+  api().native_semaphore_destroy(semaphore);
+}
+
+// The second device copies its input while the first one computes, both in their streams, and the first waits for the
+// mark of the second. A copy outside of a stream could overlap as well: that it was in one is counted.
 TEST(Streams, CopiesOverlapWithComputing) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
@@ -114,8 +165,20 @@ TEST(Streams, CopiesOverlapWithComputing) {
   exec.bind("z", Tensor::of<float>({3}, {-1, 1, -1}));
   env.start_trace();
   EXPECT_THAT(run(exec), ElementsAre(2, -1, 4));
-  EXPECT_THAT(env.stop_trace(), HasSubstr("copy 'z'"));
-  EXPECT_GE(counters(env, 1).copies_during_runs, 1u);
+  const std::string timeline = env.stop_trace();
+  const partial::Counters &first = counters(env, 0), &second = counters(env, 1);
+  EXPECT_EQ(first.stream_runs, 3u);
+  EXPECT_EQ(second.stream_runs, 1u);
+  EXPECT_EQ(second.stream_copies, 1u);
+  EXPECT_EQ(second.copies, 1u);
+  EXPECT_GE(first.marks, 1u);
+  EXPECT_EQ(second.copies_during_runs, 1u);
+  const auto copies = intervals(timeline, "partial:1", "bytes moved");
+  const auto runs = intervals(timeline, "partial", "run of an island");
+  ASSERT_EQ(copies.size(), 1u) << timeline;
+  ASSERT_EQ(runs.size(), 3u) << timeline;
+  const auto overlaps = [&](const auto& run) { return run.first < copies[0].second && copies[0].first < run.second; };
+  EXPECT_TRUE(std::any_of(runs.begin(), runs.end(), overlaps)) << timeline;
 }
 
 TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {

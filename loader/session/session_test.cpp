@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include "backplane/client.hpp"
@@ -200,6 +202,41 @@ TEST(Session, WaitsSignalsAndEndsInTheBackground) {
   go.signal(1);
   ended.wait(5);
   EXPECT_EQ(done, 1);
+}
+
+// `done` comes before the exec allows the next run.
+TEST(Session, ARunFromWithinDoneIsRefused) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({1, 2}, {1, 2}));
+  struct Inside {
+    bp_exec_t* exec;
+    bp_status_t run = BP_OK, submit = BP_OK;
+  } inside{exec.get()};
+  const Semaphore ended;
+  const bp_point_t signal = ended.at(1);
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.self = &inside;
+  run.done = [](void* self, bp_status_t, const bp_error_t*) {
+    Inside& in = *static_cast<Inside*>(self);
+    bp_run_t again{};
+    again.size = sizeof again;
+    in.run = api().exec_run(in.exec, &again, nullptr);
+    again.done = [](void*, bp_status_t, const bp_error_t*) {};
+    in.submit = api().exec_submit(in.exec, &again, nullptr);
+  };
+  EXPECT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+  EXPECT_EQ(inside.run, BP_BUSY);
+  EXPECT_EQ(inside.submit, BP_BUSY);
+  inside.run = inside.submit = BP_OK;
+  run.signals = &signal;
+  run.signal_count = 1;
+  exec.submit(run);
+  ended.wait(1);
+  EXPECT_EQ(inside.run, BP_BUSY);
+  EXPECT_EQ(inside.submit, BP_BUSY);
+  exec.run();
 }
 
 TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
@@ -478,6 +515,21 @@ TEST(Session, VerdictsAreThoseOfEachDevice) {
   EXPECT_EQ(view::text(bp_graph_value(graph, graph->outputs[0])->name), "y");
 }
 
+TEST(Session, ConditionalVerdictsHoldWithinTheirRanges) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Model model = graph.finish({graph.node("Abs", "y", {x})});
+  const Environment env = environment({kFake}, {{"fake.ops", "Abs"}, {"fake.most", "4"}});
+  const uint64_t device = env.devices()[0].info.id;
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  EXPECT_EQ(env.compile(model, how).verdict(0, device).reason, BP_REASON_SHAPE);
+  how.symbols = {{"n", {1, 5}}};
+  EXPECT_EQ(env.compile(model, how).verdict(0, device).reason, BP_REASON_SHAPE);
+  how.symbols = {{"n", {1, 4}}};
+  EXPECT_EQ(env.compile(model, how).verdict(0, device).answer, BP_ANSWER_CONDITIONAL);
+}
+
 TEST(Model, WeightsMayBePassedSeparately) {
   const Environment env = environment({kCpu});
   const Model built = relu_of_sum();
@@ -550,6 +602,83 @@ TEST(Environment, AcceptsLinkedPlugins) {
   dlclose(library);
 }
 
+// What a framework passes to an environment and a session.
+struct Framework {
+  std::atomic<int> lines{0}, loops{0}, allocated{0}, released{0}, steps{0};
+  std::atomic<bool> in_order{true};
+
+  static Framework& of(void* self) { return *static_cast<Framework*>(self); }
+  static void log(void* self, uint32_t, bp_text_t) { ++of(self).lines; }
+  static void parallel_for(void* self, const bp_loop_t* loop) {
+    ++of(self).loops;
+    loop->body(loop->context, 0, 0, loop->count);
+  }
+  static bp_status_t submit(void*, const bp_task_t* task) {
+    std::thread(task->run, task->self).detach();
+    return BP_OK;
+  }
+  static void* allocate(void* self, uint64_t bytes, uint64_t alignment) {
+    ++of(self).allocated;
+    return std::aligned_alloc(std::max<uint64_t>(alignment, 8), (bytes / alignment + 1) * alignment);
+  }
+  static void release(void* self, void* memory, uint64_t, uint64_t) {
+    ++of(self).released;
+    std::free(memory);
+  }
+  static void progress(void* self, uint32_t done, uint32_t total) {
+    ++of(self).steps;
+    if (done > total) of(self).in_order = false;
+  }
+};
+
+TEST(Environment, UsesTheFrameworksPoolAndAllocator) {
+  Framework framework;
+  const bp_text_t file = view::text(kCpu);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.backend_files = &file;
+  desc.backend_file_count = 1;
+  desc.log_level = BP_LOG_DEBUG;
+  desc.threads = 2;
+  desc.self = &framework;
+  desc.log = Framework::log;
+  desc.parallel_for = Framework::parallel_for;
+  desc.submit = Framework::submit;
+  desc.allocate = Framework::allocate;
+  desc.release = Framework::release;
+  bp_env_t* env = nullptr;
+  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {512, 512});
+  const Model model = graph.finish({graph.node("MatMul", "y", {graph.node("Abs", "a", {x}), x})});
+  bp_session_desc_t how{};
+  how.size = sizeof how;
+  how.self = &framework;
+  how.progress = Framework::progress;
+  bp_session_t* session = nullptr;
+  detail::call(api().session_create, env, model.get(), static_cast<const bp_session_desc_t*>(&how), &session);
+  EXPECT_GT(framework.steps, 0);
+  EXPECT_TRUE(framework.in_order);
+  bp_exec_t* exec = nullptr;
+  detail::call(api().exec_create, session, static_cast<const bp_exec_desc_t*>(nullptr), &exec);
+  const Tensor ones = Tensor::of<float>({512, 512}, std::vector<float>(512 * 512, 1));
+  const bp_tensor_t input = ones.abi();
+  detail::call(api().exec_bind, exec, 0u, &input);
+  detail::call(api().exec_run, exec, static_cast<const bp_run_t*>(nullptr));
+  bp_tensor_t y{};
+  y.size = sizeof y;
+  detail::call(api().exec_output, exec, 0u, &y);
+  EXPECT_EQ(static_cast<const float*>(y.buffer.address)[0], 512);
+  EXPECT_GT(framework.lines, 0);
+  EXPECT_GT(framework.loops, 0);
+  EXPECT_GT(framework.allocated, 0);
+  api().exec_destroy(exec);
+  api().session_destroy(session);
+  api().env_destroy(env);
+  EXPECT_EQ(framework.allocated, framework.released);
+}
+
 TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
   const Environment env = environment({kCpu});
   const uint64_t device = env.devices()[0].info.id;
@@ -589,6 +718,7 @@ TEST(Memory, IsMappedAndFilledIfTheDeviceSupportsIt) {
   bp_map_t what{sizeof what, BP_MAP_READ, &host};
   detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);
   EXPECT_EQ(mapped, values);
+  detail::call(api().memory_unmap, env.get(), static_cast<const bp_map_t*>(&what), mapped);
   what.buffer = &there.abi();
   EXPECT_EQ(failure([&] {
               detail::call(api().memory_map, env.get(), static_cast<const bp_map_t*>(&what), &mapped);

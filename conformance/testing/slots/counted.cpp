@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that passes every call on to PLUGIN and counts the slots that are called, in both directions. The counts
-// lie in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
+// A backend that passes every call on to PLUGIN and counts the slots and callbacks that are called, in both directions.
+// The counts lie in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
-#include "backplane/plugin.h"
+#include "backplane/loader.h"
 
 namespace {
 
 enum Id : uint32_t {
 #define SLOT(table, slot) id_##table##_##slot,
+#define CALLBACK SLOT
+#define FUNCTION(table, slot)
 #include "slots.inc"
 #undef SLOT
   kSlots
@@ -36,13 +40,29 @@ uint64_t* open_counts() {
 }
 uint64_t* const counts = open_counts();
 
+void add(uint32_t id) {
+  __atomic_add_fetch(&counts[id], 1, __ATOMIC_RELAXED);
+}
+
+// What is known of a struct that may be shorter or longer here.
+template <class T>
+T taken(const T& given) {
+  T own{};
+  const uint32_t size = std::min<uint32_t>(given.size, sizeof own);
+  std::memcpy(static_cast<void*>(&own), &given, size);
+  own.size = size;
+  return own;
+}
+
+// ---- slots of tables ------------------------------------------------------------------------------------------------
+
 template <uint32_t id, class F>
 struct Counted;
 template <uint32_t id, class R, class... A>
 struct Counted<id, R (*)(A...)> {
   inline static R (*original)(A...) = nullptr;
   static R call(A... arguments) {
-    __atomic_add_fetch(&counts[id], 1, __ATOMIC_RELAXED);
+    add(id);
     return original(arguments...);
   }
 };
@@ -55,76 +75,247 @@ void count(F& slot) {
   slot = Counted<id, F>::call;
 }
 
-// The counting copy of a table, NULL for NULL.
-template <class T>
-struct Table {
-  inline static T copy;
-};
-
 template <class T>
 void count_slots(T& t) {
 #define SLOT(table, slot) \
   if constexpr (std::is_same_v<T, table>) count<id_##table##_##slot>(t.slot);
+#undef CALLBACK
+#define CALLBACK(table, slot)
 #include "slots.inc"
 #undef SLOT
+#undef CALLBACK
 }
 
+// A table of the plugin, or the host's, before its slots were counted; and its counting copy.
+template <class T>
+struct Table {
+  inline static T honest, copy;
+};
+
+// ---- callbacks ------------------------------------------------------------------------------------------------------
+
+// Where a struct has the argument of its callbacks.
+template <class T>
+struct Self {
+  static constexpr void* T::*kMember = &T::self;
+};
+template <>
+struct Self<bp_compile_t> {
+  static constexpr void* bp_compile_t::*kMember = &bp_compile_t::progress_self;
+};
+template <>
+struct Self<bp_review_t> {
+  static constexpr void* bp_review_t::*kMember = &bp_review_t::split_self;
+};
+template <>
+struct Self<bp_loop_t> {
+  static constexpr void* bp_loop_t::*kMember = &bp_loop_t::context;
+};
+
+template <uint32_t id, auto slot>
+struct Passed;
+template <uint32_t id, class T, class R, class... A, R (*T::*slot)(void*, A...)>
+struct Passed<id, slot> {
+  static R call(void* kept, A... arguments) {
+    add(id);
+    const T& original = *static_cast<const T*>(kept);
+    return (original.*slot)(original.*Self<T>::kMember, arguments...);
+  }
+};
+
+// The original is kept for good: a callback may come at any time.
+template <class T>
+void count_callbacks(T& t) {
+  T* kept = nullptr;
+#define SLOT(table, slot)
+#define CALLBACK(table, slot)                               \
+  if constexpr (std::is_same_v<T, table>)                   \
+    if (t.slot != nullptr) {                                \
+      if (kept == nullptr) kept = new T(t);                 \
+      t.slot = Passed<id_##table##_##slot, &T::slot>::call; \
+    }
+#include "slots.inc"
+#undef SLOT
+#undef CALLBACK
+#undef FUNCTION
+  if (kept != nullptr) t.*Self<T>::kMember = kept;
+}
+
+// A copy with counted callbacks, for one call.
+template <class T>
+class WithCallbacks {
+ public:
+  explicit WithCallbacks(const T* given) : given_(given) {
+    if (given == nullptr) return;
+    own_ = taken(*given);
+    count_callbacks(own_);
+  }
+  T* operator->() { return &own_; }
+  const T* get() const { return given_ == nullptr ? nullptr : &own_; }
+
+ private:
+  const T* given_;
+  T own_{};
+};
+
+bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out_device,
+                        bp_error_t* error) {
+  return Table<bp_device_api_t>::honest.open(backend, index, WithCallbacks(how).get(), out_device, error);
+}
+
+bp_status_t query(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
+                  bp_error_t* error) {
+  return Table<bp_coverage_api_t>::honest.query(device, query, WithCallbacks(sink).get(), error);
+}
+
+bp_status_t infer(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
+  return Table<bp_coverage_api_t>::honest.infer(device, what, WithCallbacks(sink).get(), error);
+}
+
+bp_status_t review(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review, bp_error_t* error) {
+  const auto& honest = Table<bp_coverage_api_t>::honest.review;
+  if (out_review == nullptr || !BP_HAS(out_review, out_review->size, split))
+    return honest(device, what, out_review, error);
+  const auto split = out_review->split;
+  void* const self = out_review->split_self;
+  count_callbacks(*out_review);
+  const bp_status_t status = honest(device, what, out_review, error);
+  out_review->split = split;
+  out_review->split_self = self;
+  return status;
+}
+
+// The graph as well: its copy is kept, for the program keeps it.
+WithCallbacks<bp_compile_t> island(const bp_compile_t* what) {
+  WithCallbacks<bp_compile_t> passed(what);
+  if (what == nullptr || what->graph == nullptr) return passed;
+  bp_graph_t* const graph = new bp_graph_t(taken(*what->graph));
+  Table<bp_graph_api_t>::copy = taken(*graph->api);
+  count_slots(Table<bp_graph_api_t>::copy);
+  graph->api = &Table<bp_graph_api_t>::copy;
+  passed->graph = graph;
+  return passed;
+}
+
+bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error) {
+  return Table<bp_program_api_t>::honest.compile(device, island(what).get(), out_program, error);
+}
+
+bp_status_t deserialize(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out_program,
+                        bp_error_t* error) {
+  return Table<bp_cache_api_t>::honest.deserialize(device, island(what).get(), blob, out_program, error);
+}
+
+bp_status_t run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
+  return Table<bp_instance_api_t>::honest.run(instance, WithCallbacks(run).get(), error);
+}
+
+bp_status_t copy(bp_device_t* device, const bp_copy_t* what, bp_error_t* error) {
+  const auto& honest = Table<bp_memory_api_t>::honest.copy;
+  if (what == nullptr) return honest(device, what, error);
+  const WithCallbacks run(what->run);
+  bp_copy_t passed = taken(*what);
+  passed.run = run.get();
+  return honest(device, &passed, error);
+}
+
+bp_status_t fill(bp_device_t* device, const bp_fill_t* what, bp_error_t* error) {
+  const auto& honest = Table<bp_memory_api_t>::honest.fill;
+  if (what == nullptr) return honest(device, what, error);
+  const WithCallbacks run(what->run);
+  bp_fill_t passed = taken(*what);
+  passed.run = run.get();
+  return honest(device, &passed, error);
+}
+
+bp_status_t import(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer, bp_error_t* error) {
+  const auto& honest = Table<bp_memory_api_t>::honest.import;
+  if (what == nullptr) return honest(device, what, out_buffer, error);
+  const WithCallbacks external(what->external);
+  bp_import_t passed = taken(*what);
+  passed.external = external.get();
+  return honest(device, &passed, out_buffer, error);
+}
+
+void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
+  Table<bp_host_t>::honest.parallel_for(host, WithCallbacks(loop).get());
+}
+
+bp_status_t submit(const bp_host_t* host, const bp_task_t* task) {
+  return Table<bp_host_t>::honest.submit(host, WithCallbacks(task).get());
+}
+
+bp_status_t on_cancel(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
+                      bp_cancel_link_t** out_link) {
+  return Table<bp_host_t>::honest.on_cancel(host, token, WithCallbacks(what).get(), out_link);
+}
+
+// ---- the plugin -----------------------------------------------------------------------------------------------------
+
+template <class F>
+void replace(F& slot, F by) {
+  if (slot != nullptr) slot = by;
+}
+
+// The counting copy of a table, NULL for NULL. `hook` puts in what looks at arguments.
+template <class T, class Hook>
+const T* counted(const T* table, const Hook& hook) {
+  if (table == nullptr) return nullptr;
+  T& copy = Table<T>::copy;
+  copy = Table<T>::honest = taken(*table);
+  hook(copy);
+  count_slots(copy);
+  return &copy;
+}
 template <class T>
 const T* counted(const T* table) {
-  if (table == nullptr) return nullptr;
-  Table<T>::copy = *table;
-  count_slots(Table<T>::copy);
-  return &Table<T>::copy;
+  return counted(table, [](T&) {});
 }
-
-bp_status_t (*honest_create)(const bp_backend_create_t*, bp_backend_t**, bp_error_t*) = nullptr;
 
 // The copy of the host's table is kept: a backend may use it until its `destroy` returned.
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
-  if (how == nullptr || how->host == nullptr) return honest_create(how, out_backend, error);
-  bp_host_t* const host = new bp_host_t(*how->host);
+  const auto& honest = Table<bp_plugin_t>::honest.create;
+  if (how == nullptr || how->host == nullptr) return honest(how, out_backend, error);
+  bp_host_t* const host = new bp_host_t(taken(*how->host));
+  bp_host_t& original = Table<bp_host_t>::honest;
+  if (host->parallel_for != nullptr) original.parallel_for = host->parallel_for;
+  if (host->submit != nullptr) original.submit = host->submit;
+  if (host->on_cancel != nullptr) original.on_cancel = host->on_cancel;
+  replace(host->parallel_for, parallel_for);
+  replace(host->submit, submit);
+  replace(host->on_cancel, on_cancel);
   count_slots(*host);
-  bp_backend_create_t passed = *how;
+  host->containers = counted(host->containers);
+  bp_backend_create_t passed = taken(*how);
   passed.host = host;
-  return honest_create(&passed, out_backend, error);
-}
-
-bp_status_t (*honest_compile)(bp_device_t*, const bp_compile_t*, bp_program_t**, bp_error_t*) = nullptr;
-
-// The program keeps the graph, so the copy is kept too.
-bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error) {
-  if (what == nullptr || what->graph == nullptr) return honest_compile(device, what, out_program, error);
-  bp_graph_t* const graph = new bp_graph_t(*what->graph);
-  graph->api = counted(graph->api);
-  bp_compile_t passed = *what;
-  passed.graph = graph;
-  return honest_compile(device, &passed, out_program, error);
+  return honest(&passed, out_backend, error);
 }
 
 }  // namespace
 
 extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
   static void* const library = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  static const auto query =
+  static const auto query_plugin =
       library == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
-  const bp_plugin_t* const answer = query == nullptr ? nullptr : query(offer);
+  const bp_plugin_t* const answer = query_plugin == nullptr ? nullptr : query_plugin(offer);
   if (answer == nullptr || answer->version == 0) return answer;
   static bp_plugin_t plugin;
-  plugin = *answer;
-  honest_create = plugin.create;
-  plugin.create = create;
-  count_slots(plugin);
-  plugin.device = counted(plugin.device);
-  plugin.coverage = counted(plugin.coverage);
-  static bp_program_api_t program;
-  program = *plugin.program;
-  honest_compile = program.compile;
-  program.compile = compile;
-  plugin.program = counted(&program);
-  plugin.instance = counted(plugin.instance);
-  plugin.memory = counted(plugin.memory);
+  plugin = *counted(answer, [](bp_plugin_t& p) { p.create = create; });
+  plugin.device = counted(plugin.device, [](bp_device_api_t& t) { replace(t.open, open_device); });
+  plugin.coverage = counted(plugin.coverage, [](bp_coverage_api_t& t) {
+    replace(t.query, query);
+    replace(t.review, review);
+    replace(t.infer, infer);
+  });
+  plugin.program = counted(plugin.program, [](bp_program_api_t& t) { replace(t.compile, compile); });
+  plugin.instance = counted(plugin.instance, [](bp_instance_api_t& t) { replace(t.run, run); });
+  plugin.memory = counted(plugin.memory, [](bp_memory_api_t& t) {
+    replace(t.copy, copy);
+    replace(t.fill, fill);
+    replace(t.import, import);
+  });
   plugin.sync = counted(plugin.sync);
-  plugin.cache = counted(plugin.cache);
+  plugin.cache = counted(plugin.cache, [](bp_cache_api_t& t) { replace(t.deserialize, deserialize); });
   plugin.weights = counted(plugin.weights);
   return &plugin;
 }

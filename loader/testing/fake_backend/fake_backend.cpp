@@ -5,6 +5,9 @@
 //   fake.fails    operators that it does not compile, though it claimed them (none)
 //   fake.infer    what it reports of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
 //   fake.compute  compute types that it says it uses, a number (0)
+//   fake.most     the largest extent of the graph's first symbol that it computes (0: any)
+//   fake.pci      PCI addresses of its devices, with commas (none)
+//   fake.uuid     their UUIDs: up to 16 letters each, with commas (none)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
 // Its extension "compiled" is the text of what it compiled, a line for each node.
 // It computes nothing: each node hands its first input on, which is right for Identity alone.
@@ -23,7 +26,9 @@
 struct bp_backend_t {
   uint32_t devices = 1;
   std::string ops = "Identity", fails, infer;
+  std::vector<std::string> pci, uuid;
   uint32_t compute = 0, opset = 0;
+  int64_t most = 0;
   std::mutex mutex;
   std::string compiled;
 };
@@ -68,6 +73,13 @@ std::string option(const bp_host_t* host, bp_text_t name, std::string otherwise)
 
 bool contains(const std::string& list, std::string_view op) {
   return ("," + list + ",").find("," + std::string(op) + ",") != std::string::npos;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin < list.size(); begin += items.back().size() + 1)
+    items.push_back(list.substr(begin, list.find(',', begin) - begin));
+  return items;
 }
 
 // "my.Scale:wide 'call' alpha=3 2->1": overload, name and whole numbers among the attributes where there are any.
@@ -122,6 +134,9 @@ const bp_device_api_t kDeviceApi = {
       info.name = text("a device that computes nothing");
       info.vendor = text("Backplane tests");
       info.dtypes = ~bp_dtype_set_t{1};
+      if (index < backend->pci.size()) info.pci = {backend->pci[index].data(), backend->pci[index].size()};
+      if (index < backend->uuid.size())
+        std::copy_n(backend->uuid[index].data(), std::min(backend->uuid[index].size(), sizeof info.uuid), info.uuid);
       std::memcpy(out, &info, std::min<size_t>(out->size, sizeof info));
       return BP_OK;
     },
@@ -150,6 +165,12 @@ const bp_coverage_api_t kCoverageApi = {
         verdict.answer = yes ? BP_ANSWER_YES : BP_ANSWER_NO;
         verdict.reason = yes ? BP_REASON_NONE : BP_REASON_OPERATOR;
         verdict.compute_types = yes ? device->backend->compute : 0;
+        const bp_range_t range{0, 0, 0, device->backend->most};
+        if (yes && range.max != 0 && query->graph->symbol_count != 0) {
+          verdict.answer = BP_ANSWER_CONDITIONAL;
+          verdict.ranges = &range;
+          verdict.range_count = 1;
+        }
         verdict.detail = yes ? bp_text_t{} : text("it is not in the script");
         sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
       }
@@ -271,6 +292,9 @@ const bp_plugin_t kPlugin = {
       backend->devices = static_cast<uint32_t>(std::atoi(option(how->host, text("devices"), "1").c_str()));
       backend->ops = option(how->host, text("ops"), "Identity");
       backend->fails = option(how->host, text("fails"), "");
+      backend->most = std::atoi(option(how->host, text("most"), "0").c_str());
+      backend->pci = split(option(how->host, text("pci"), ""));
+      backend->uuid = split(option(how->host, text("uuid"), ""));
       backend->infer = option(how->host, text("infer"), "none");
       backend->compute = static_cast<uint32_t>(std::atoi(option(how->host, text("compute"), "0").c_str()));
       backend->opset = static_cast<uint32_t>(std::atoi(option(how->host, text("opset"), "0").c_str()));

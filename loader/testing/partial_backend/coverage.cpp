@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdicts of the CPU backend, restricted by the script.
+#include <algorithm>
+#include <cstring>
+
 #include "partial_backend/device.h"
 
 namespace backplane::partial {
 namespace {
 
+using sdk::Error;
+
 struct Sink {
   const bp_coverage_sink_t* host;
   const bp_graph_t* graph;
   const Script* script;
+  std::vector<uint32_t> claimed = {};
 
   bool claims(uint32_t node) const { return script->claims(op_of(*graph, node), bp_graph_node(graph, node)->id); }
 
   static void BP_CALL verdicts(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-    const Sink& sink = *static_cast<Sink*>(self);
+    Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {
       bp_verdict_t verdict =
           *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
@@ -25,6 +31,7 @@ struct Sink {
           verdict.detail = {"not in the script", 17};
         }
       }
+      if (verdict.answer != BP_ANSWER_NO) sink.claimed.push_back(verdict.node);
       sink.host->verdicts(sink.host->self, &verdict, 1, sizeof verdict);
     }
   }
@@ -55,7 +62,15 @@ bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query,
     bp_coverage_query_t asked = *query;
     asked.options = nullptr;
     asked.option_count = 0;
+    const Translated translated(*query->graph);
+    asked.graph = translated.graph();
     pass(cpu->coverage->query(device.inner, &asked, &passed, error));
+    if (!device.script().groups || own.claimed.empty()) return;
+    bp_group_t all{};
+    all.nodes = own.claimed.data();
+    all.node_count = static_cast<uint32_t>(own.claimed.size());
+    all.name = {"all", 3};
+    sink->groups(sink->self, &all, 1, sizeof all);
   });
 }
 
@@ -89,6 +104,18 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_rev
   });
 }
 
+bp_status_t BP_CALL infer(bp_device_t*, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
+  return fence(error, [&] {
+    const bp_graph_t& graph = *what->graph;
+    if (what->node >= graph.node_count) throw Error(BP_INVALID_ARGUMENT, "there is no such node");
+    const bp_node_t& node = *bp_graph_node(&graph, what->node);
+    if (!Translated::is_same(node)) throw Error(BP_UNSUPPORTED, "the operator is not known");
+    const bp_value_t* const input = bp_graph_value(&graph, bp_node_input(&graph, &node, 0));
+    const bp_type_t& type = *bp_graph_type(&graph, input->type);
+    sink->output(sink->self, 0, type.dtype, type.rank, graph.dims + type.first_dim);
+  });
+}
+
 const bp_opset_t kOpsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
 
 bp_status_t BP_CALL opsets(bp_device_t*, bp_opsets_t* out, bp_error_t* error) {
@@ -103,6 +130,30 @@ bp_status_t BP_CALL opsets(bp_device_t*, bp_opsets_t* out, bp_error_t* error) {
 
 }  // namespace
 
+bool Translated::is_same(const bp_node_t& node) {
+  return std::string_view(node.domain.data, node.domain.size) == "org.backplane.test" &&
+         std::string_view(node.op_type.data, node.op_type.size) == "Same" && node.input_count == 1 &&
+         node.output_count == 1;
+}
+
+Translated::Translated(const bp_graph_t& original) : original_(original) {
+  bool any = false;
+  for (uint32_t i = 0; i < original.node_count && !any; ++i) any = is_same(*bp_graph_node(&original, i));
+  if (!any) return;
+  for (uint32_t i = 0; i < original.node_count; ++i) {
+    bp_node_t node = *bp_graph_node(&original, i);
+    if (is_same(node)) {
+      node.domain = {"", 0};
+      node.op_type = {"Identity", 8};
+      node.since_version = 1;
+    }
+    nodes_.push_back(node);
+  }
+  std::memcpy(static_cast<void*>(&graph_), &original, std::min<size_t>(original.size, sizeof graph_));
+  graph_.nodes = nodes_.data();
+  graph_.node_stride = sizeof(bp_node_t);
+}
+
 std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
   const bp_text_t op = bp_graph_node(&graph, node)->op_type;
   return {op.data, op.size};
@@ -115,6 +166,7 @@ const bp_coverage_api_t kCoverageApi = {
     .newest_opset_stride = sizeof(bp_opset_t),
     .query = query,
     .review = review,
+    .infer = infer,
     .opsets = opsets,
 };
 

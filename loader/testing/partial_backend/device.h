@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backplane/plugin.h"
@@ -33,6 +34,7 @@ struct Device {
   bp_device_t* inner = nullptr;
   Backend* backend = nullptr;
   uint32_t index = 0;
+  uint64_t id = 0;  // by which the host knows it
   std::atomic<bool> lost{false};
 
   const Script& script() const { return backend->scripts[index]; }
@@ -43,7 +45,24 @@ struct Device {
   }
 };
 
+// A graph in which calls of org.backplane.test Same are calls of Identity, for the CPU backend. It needs the original.
+class Translated {
+ public:
+  static bool is_same(const bp_node_t& node);
+
+  explicit Translated(const bp_graph_t& original);
+  Translated(const Translated&) = delete;
+  Translated& operator=(const Translated&) = delete;
+  const bp_graph_t* graph() const { return nodes_.empty() ? &original_ : &graph_; }
+
+ private:
+  const bp_graph_t& original_;
+  bp_graph_t graph_{};
+  std::vector<bp_node_t> nodes_;  // empty: there is no such call
+};
+
 struct Program {
+  std::unique_ptr<const Translated> translated;
   bp_program_t* inner = nullptr;
   Device* device = nullptr;
   uint32_t nodes = 0;
@@ -84,6 +103,21 @@ inline void pass(bp_status_t status) {
 
 // Sleeps for the time that the script sets.
 void take_time(uint64_t microseconds);
+
+// A span of the device, from its making to its end, where the host collects them.
+class Span {
+ public:
+  Span(const Device& device, uint32_t kind, std::string_view name);
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+  ~Span();
+
+ private:
+  const Device& device_;
+  const uint32_t kind_;
+  const std::string_view name_;
+  const uint64_t begin_;  // 0: nothing is collected
+};
 
 // Writes at most the caller's size of a sized struct.
 template <class T>

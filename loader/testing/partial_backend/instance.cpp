@@ -93,6 +93,7 @@ void Instance::work(const bp_run_t& run) {
   const Device& device = *program_.device;
   device.check();
   fail(run);
+  const Span span(device, BP_SPAN_COMPUTE, "run of an island");
   const uint64_t begin = now();
   struct Running {
     std::atomic<uint64_t>& count;

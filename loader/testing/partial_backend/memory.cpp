@@ -83,6 +83,7 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
       throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
     char *const target = reach(device, *what->to, true), *const source = reach(device, *what->from, true);
     const auto work = [&device, target, source, bytes] {
+      const Span span(device, BP_SPAN_COPY, "bytes moved");
       take_time(device.script().copy_us);
       constexpr int kPatience = 10'000;  // milliseconds
       for (int i = 0; i < kPatience && device.script().copy_meets && device.backend->running == 0; ++i) take_time(1000);

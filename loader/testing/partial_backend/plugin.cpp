@@ -3,11 +3,31 @@
 // the CPU backend's file.
 #include <dlfcn.h>
 
+#include <algorithm>
+
+#include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
 
 namespace backplane::partial {
 
 const bp_plugin_t* cpu = nullptr;
+
+Span::Span(const Device& device, uint32_t kind, std::string_view name)
+    : device_(device),
+      kind_(kind),
+      name_(name),
+      begin_(device.backend->sdk_host->tracing() ? sdk::monotonic_now() : 0) {}
+
+Span::~Span() {
+  if (begin_ == 0) return;
+  bp_span_t span{};
+  span.kind = kind_;
+  span.begin = begin_;
+  span.end = sdk::monotonic_now();
+  span.device = device_.id;
+  span.name = sdk::text(name_);
+  device_.backend->sdk_host->trace(span);
+}
 
 namespace {
 
@@ -35,6 +55,7 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
     info.vendor = {"Backplane tests", 15};
     info.space_count = 1;
     static constexpr uint32_t kAll[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    std::copy(script.uuid.begin(), script.uuid.end(), info.uuid);
     info.peers = kAll;
     info.peer_count = script.peers ? static_cast<uint32_t>(std::min(backend.scripts.size(), std::size(kAll))) : 0;
     write(out, info);
@@ -47,6 +68,7 @@ bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_d
     auto device = std::make_unique<Device>();
     device->backend = &of(handle);
     device->index = index;
+    device->id = how->id;
     pass(cpu->device->open(device->backend->inner, 0, how, &device->inner, error));
     *out = reinterpret_cast<bp_device_t*>(device.release());
   });

@@ -17,6 +17,8 @@ Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
   asked.option_count = 0;
   auto program = std::make_unique<Program>();
   program->device = &device;
+  program->translated = std::make_unique<Translated>(*what->graph);
+  asked.graph = program->translated->graph();
   program->nodes = what->graph->node_count;
   pass(cpu->program->compile(device.inner, &asked, &program->inner, error));
   if (const auto& fault = device.script().fault) {

@@ -140,6 +140,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("split", script.split);
   reader.read("max_nodes", script.max_nodes);
   reader.read("kind", kind);
+  reader.read("groups", script.groups);
   reader.read("peers", script.peers);
   reader.read("scratch", script.scratch);
   reader.read("async", script.async);
@@ -151,6 +152,9 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("compile_us", script.compile_us);
   reader.read("cache", script.cache);
   reader.read("stamp", script.stamp);
+  reader.read("uuid", script.uuid);
+  if (script.uuid.size() > sizeof bp_device_info_t::uuid)
+    throw Error(BP_INVALID_ARGUMENT, "option partial.uuid is longer than 16 letters");
   script.kind = static_cast<uint32_t>(kind);
   if (const auto name = reader.text("memory")) script.memory = memory(*name);
   if (const auto text = reader.text("fault")) script.fault = fault(*text);

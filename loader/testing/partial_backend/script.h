@@ -7,8 +7,10 @@
 //   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
 //   reject    operators whose islands it rejects in review                                  none
 //   split     operators at which it splits an island in review                              none
+//   groups    1: it reports a group of all nodes that it claims                               0
 //   max_nodes of an island; it splits those that are larger                                 unbounded
 //   kind      BP_DEVICE_*                                                                   5
+//   uuid      16 letters at most                                                            none
 //   memory    "host"; "own": what was imported, or copied to it; "shared": host memory,     host
 //             "flushed": it does, and sees host writes after a flush alone
 //   peers     1: the devices copy directly between each other                               0
@@ -25,6 +27,8 @@
 //             more, whatever the run says
 //   cache     1: its programs can be stored; "usable" or "recompile": it says so of each    0
 //   stamp     of its compiler: entries of another one are to be compiled anew               1
+//
+// One operator is its own: org.backplane.test Same, whose output is its input.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +58,9 @@ struct Script {
   std::vector<std::string> reject, split;
   uint64_t max_nodes = UINT64_MAX;
   uint32_t kind = BP_DEVICE_OTHER;
+  std::string uuid;
   Memory memory = Memory::kHost;
+  bool groups = false;
   bool peers = false;
   uint64_t scratch = 0;
   bool async = false;

@@ -72,6 +72,22 @@ void BP_CALL semaphore_destroy(bp_native_semaphore_t* handle) {
   delete sdk::semaphore_of(handle);
 }
 
+bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* handle, uint64_t value, uint64_t deadline,
+                                   bp_error_t* error) {
+  return fence(error, [&] {
+    if (!sdk::semaphore_of(handle)->wait(value, deadline))
+      throw Error(BP_TIMED_OUT, "the deadline passed before the semaphore reached " + std::to_string(value));
+  });
+}
+
+bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* handle, uint64_t value, bp_error_t* error) {
+  return fence(error, [&] { sdk::semaphore_of(handle)->signal(value, nullptr); });
+}
+
+bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* handle, uint64_t* out_value, bp_error_t* error) {
+  return fence(error, [&] { *out_value = sdk::semaphore_of(handle)->value(); });
+}
+
 bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_semaphore_export_t* what, bp_native_t* out,
                                      bp_error_t* error) {
   return fence(error, [&] {
@@ -91,6 +107,9 @@ const bp_sync_api_t kSyncApi = {
     .stream_wait = stream_wait,
     .semaphore_create = semaphore_create,
     .semaphore_destroy = semaphore_destroy,
+    .semaphore_wait = semaphore_wait,
+    .semaphore_signal = semaphore_signal,
+    .semaphore_query = semaphore_query,
     .semaphore_export = semaphore_export,
 };
 

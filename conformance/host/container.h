@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The harness's sequences, optionals and maps.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backplane/memory.h"
+#include "onnx/value.h"
+
+// What a plugin reads and writes through the table. [one at a time]
+struct bp_container_t {
+  struct Element {
+    std::string key;  // of maps: text, or the 8 bytes of an int64
+    backplane::onnx::Tensor tensor;
+    std::unique_ptr<bp_container_t> child;  // NULL for a tensor
+  };
+
+  std::vector<Element> elements;
+};
+
+namespace backplane::conform {
+
+const bp_container_api_t* container_api();
+
+}  // namespace backplane::conform
