@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
 #include "backplane/plugin.h"
@@ -77,12 +79,20 @@ const T* counted(const T* table) {
   return &Table<T>::copy;
 }
 
+// As much of a sized struct as both sides know; the rest is zero.
+template <class T>
+T* copy(const T& given) {
+  T* const known = new T{};
+  std::memcpy(known, &given, std::min<size_t>(given.size, sizeof(T)));
+  return known;
+}
+
 bp_status_t (*honest_create)(const bp_backend_create_t*, bp_backend_t**, bp_error_t*) = nullptr;
 
 // The copy of the host's table is kept: a backend may use it until its `destroy` returned.
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   if (how == nullptr || how->host == nullptr) return honest_create(how, out_backend, error);
-  bp_host_t* const host = new bp_host_t(*how->host);
+  bp_host_t* const host = copy(*how->host);
   count_slots(*host);
   bp_backend_create_t passed = *how;
   passed.host = host;
@@ -94,7 +104,7 @@ bp_status_t (*honest_compile)(bp_device_t*, const bp_compile_t*, bp_program_t**,
 // The program keeps the graph, so the copy is kept too.
 bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error) {
   if (what == nullptr || what->graph == nullptr) return honest_compile(device, what, out_program, error);
-  bp_graph_t* const graph = new bp_graph_t(*what->graph);
+  bp_graph_t* const graph = copy(*what->graph);
   graph->api = counted(graph->api);
   bp_compile_t passed = *what;
   passed.graph = graph;

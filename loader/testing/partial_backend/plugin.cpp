@@ -85,7 +85,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
     // Its settings are the script: the CPU backend would refuse them.
-    backend->cpu_host = *how->host;
+    backend->cpu_host = sdk::read(how->host, "how.host");
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
     bp_backend_create_t cpu_how = *how;
