@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/framework_stream.h"
 
+#include <string>
 #include <utility>
 
 #include "base/keep.h"
+#include "run/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {
@@ -45,9 +47,13 @@ Status FrameworkStream::wait(uint64_t deadline) {
     return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run, which was abandoned"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
+  // Work is left: the caller must not take a kept failure for the end of the stream.
+  if (status.code() == BP_TIMED_OUT && deadline <= monotonic_now()) return status;
   const std::lock_guard lock(mutex_);
   Status kept = std::exchange(kept_, {});
-  return kept.ok() ? std::move(status) : std::move(kept);
+  if (kept.ok()) return status;
+  if (status.ok()) return kept;
+  return std::move(status).context(std::string(kept.text()) + "; after that");
 }
 
 void FrameworkStream::drain() noexcept try {

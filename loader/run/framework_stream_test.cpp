@@ -256,6 +256,23 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
+// A framework that took it for the end would free memory that the device still writes to.
+TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
+  const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  exec.run(in(stream));
+  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits, and keeps the failure
+  const uint64_t runs = counters(env).runs;
+  exec.run(in(stream));
+  EXPECT_EQ(failure([&] { stream.wait(1); }).status(), BP_TIMED_OUT);
+  EXPECT_LT(counters(env).runs, runs + 3);
+  EXPECT_EQ(failure([&] { stream.wait(); }).status(), BP_INTERNAL);
+  EXPECT_EQ(counters(env).runs, runs + 3);
+  stream.wait();
+}
+
 TEST(FrameworkStream, OrdersMemory) {
   const Environment env = streaming({});
   const uint64_t device = partial_id(env);
