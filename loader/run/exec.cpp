@@ -356,7 +356,7 @@ Status Exec::execute(const bp_run_t& options) {
   const uint64_t deadline = options.deadline ? options.deadline : BP_FOREVER;
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
-    BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline)
+    BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline, options.cancel)
                                          : bp_point_host(&point)->wait(point.value, deadline, options.cancel));
   }
   BP_TRY(attempt(options));

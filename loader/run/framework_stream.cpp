@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/framework_stream.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/keep.h"
+#include "host/cancel.h"
 #include "run/clock.h"
 #include "run/device_status.h"
 
@@ -94,10 +96,16 @@ FrameworkSemaphore::~FrameworkSemaphore() {
     api().semaphore_destroy(semaphore_);
 }
 
-Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline) const {
+Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
   if (!api().semaphore_wait) return lacks(*device_, "waiting for its semaphores on the host");
-  PluginError error;
-  return device_status(*device_, error, api().semaphore_wait(semaphore_, value, deadline, error.get()));
+  constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers have no wait that a token ends
+  for (;;) {
+    if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};
+    const uint64_t until = cancel ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline;
+    PluginError error;
+    const bp_status_t code = api().semaphore_wait(semaphore_, value, until, error.get());
+    if (code != BP_TIMED_OUT || until == deadline) return device_status(*device_, error, code);
+  }
 }
 
 Status FrameworkSemaphore::can_signal() const {

@@ -51,7 +51,8 @@ class FrameworkSemaphore {
 
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
-  Status wait(uint64_t value, uint64_t deadline) const;
+  // BP_CANCELLED where the token (may be null) is set first.
+  Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
   Status can_signal() const;  // from the host
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;

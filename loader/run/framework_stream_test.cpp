@@ -273,6 +273,40 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
+TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
+  const Environment env = streaming({{"partial.marks", "1"}});
+  const uint64_t device = partial_id(env);
+  const bp_semaphore_create_t how{sizeof how, 0, 0, nullptr, nullptr};
+  bp_native_semaphore_t* semaphore = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
+  {
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    const Cancel cancel;
+    const Semaphore ended;
+    std::atomic<bp_status_t> seen{BP_OK};
+    const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.waits = &wait;
+    run.signals = &signal;
+    run.wait_count = run.signal_count = 1;
+    run.cancel = cancel.get();
+    run.self = &seen;
+    run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+      *static_cast<std::atomic<bp_status_t>*>(self) = status;
+    };
+    exec.submit(run);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cancel.set();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (seen == BP_OK && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    EXPECT_EQ(seen, BP_CANCELLED);
+    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // a run that waits still ends with this
+  }
+  api().native_semaphore_destroy(semaphore);
+}
+
 TEST(FrameworkStream, OrdersMemory) {
   const Environment env = streaming({});
   const uint64_t device = partial_id(env);

@@ -72,6 +72,17 @@ void BP_CALL semaphore_destroy(bp_native_semaphore_t* handle) {
   delete sdk::semaphore_of(handle);
 }
 
+bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* handle, uint64_t value, uint64_t deadline,
+                                   bp_error_t* error) {
+  return fence(error, [&] {
+    if (!sdk::semaphore_of(handle)->wait(value, deadline)) throw Error(BP_TIMED_OUT, "the deadline passed");
+  });
+}
+
+bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* handle, uint64_t value, bp_error_t* error) {
+  return fence(error, [&] { sdk::semaphore_of(handle)->signal(value, nullptr); });
+}
+
 bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_semaphore_export_t* what, bp_native_t* out,
                                      bp_error_t* error) {
   return fence(error, [&] {
@@ -91,6 +102,8 @@ const bp_sync_api_t kSyncApi = {
     .stream_wait = stream_wait,
     .semaphore_create = semaphore_create,
     .semaphore_destroy = semaphore_destroy,
+    .semaphore_wait = semaphore_wait,
+    .semaphore_signal = semaphore_signal,
     .semaphore_export = semaphore_export,
 };
 
