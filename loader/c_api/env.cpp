@@ -72,6 +72,7 @@ bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_o
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_device_open_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(abi::check_array(known.options, known.option_count, known.option_stride, "how.options"));
     BP_ASSIGN(Device * found, env->environment->device_of(device));
     return found->open_as(known);
   });

@@ -53,7 +53,7 @@ bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uin
                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(exec, "exec"));
-    if (count && !slots) return {BP_INVALID_ARGUMENT, "slots is NULL"};
+    BP_TRY(abi::check_array(slots, count, stride, "slots"));
     return exec->exec->extents(slots, count, stride);
   });
 }

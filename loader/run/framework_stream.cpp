@@ -2,9 +2,11 @@
 #include "run/framework_stream.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "base/abi.h"
 #include "base/keep.h"
 #include "host/cancel.h"
 #include "run/clock.h"
@@ -130,7 +132,34 @@ Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_n
   return device_status(*device_, error, api().semaphore_export(semaphore_, &what, &out, error.get()));
 }
 
-// ---- orders ---------------------------------------------------------------------------------------------------------
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+Status check_run(const bp_run_t& run) {
+  if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL here"};
+  BP_TRY(abi::check_flags(run.flags, 0, "run.flags"));
+  const auto check = [](const bp_point_t* points, uint32_t count, const char* name) -> Status {
+    if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is not 0"};
+    for (const bp_point_t& point : std::span(points, count)) {
+      if (!point.handle || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
+        return {BP_INVALID_ARGUMENT,
+                std::string(name) + " takes semaphores of bp_semaphore_create and bp_native_semaphore_create"};
+      if (point.flags) return abi::check_flags(point.flags, 0, std::string(name) + ".flags");
+      const uint64_t owner = point.kind == BP_POINT_NATIVE ? semaphore_of(point).device().id() : 0;
+      if (point.device != owner)
+        return {BP_INVALID_ARGUMENT, std::string(name) + ".device is " + std::to_string(point.device) +
+                                         ", and the semaphore's is " + std::to_string(owner)};
+    }
+    return {};
+  };
+  BP_TRY(check(run.waits, run.wait_count, "run.waits"));
+  return check(run.signals, run.signal_count, "run.signals");
+}
+
+Status check_reported(const bp_run_t& run) {
+  const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };
+  if (run.done || std::any_of(run.signals, run.signals + run.signal_count, is_host)) return {};
+  return {BP_INVALID_ARGUMENT, "nothing would report how the run ends: pass `done` or signal a host semaphore"};
+}
 
 Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
   DeviceRun own;

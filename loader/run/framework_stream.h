@@ -76,6 +76,11 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
 
+// What holds for every run that a framework describes: known flags and points, and no `output`.
+Status check_run(const bp_run_t& run);
+// Whether something outside a stream would report its end.
+Status check_reported(const bp_run_t& run);
+
 // A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
 class DeviceRun {
  public:
