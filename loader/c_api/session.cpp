@@ -190,6 +190,24 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
   });
 }
 
+bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t island, const bp_program_t** out_program,
+                                      bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_program, "out_program"));
+    BP_TRY(c_api::usable(session, "session"));
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    if (!latest->compiled())
+      return {BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs"};
+    const auto& programs = latest->programs();
+    if (island >= programs.size())
+      return {BP_NOT_FOUND,
+              "the session has " + std::to_string(programs.size()) + " islands, no number " + std::to_string(island)};
+    BP_TRY(c_api::has_plugin_handles(*programs[island]->device));
+    *out_program = programs[island]->handle;
+    return {};
+  });
+}
+
 const bp_graph_t* bp_session_graph(const bp_session_t* session) {
   const bp_graph_t* graph = nullptr;
   fenced(nullptr, [&]() -> Status {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "base/abi.h"
@@ -234,11 +235,18 @@ Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t st
   return {};
 }
 
-Status Exec::symbol(uint32_t symbol, int64_t extent) {
+Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride) {
   const model::Graph& graph = model_->model().graph;
-  if (symbol >= graph.symbols.size())
-    return {BP_NOT_FOUND, "the model has " + std::to_string(graph.symbols.size()) + " named dimensions, no number " +
-                              std::to_string(symbol)};
+  std::vector<std::optional<int64_t>> wanted(graph.symbols.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_symbol_extent_t given = abi::element(symbols, i, stride);
+    if (given.symbol >= wanted.size())
+      return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) + " named dimensions, no number " +
+                                std::to_string(given.symbol)};
+    if (wanted[given.symbol])
+      return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
+    wanted[given.symbol] = given.extent;
+  }
   std::vector<std::pair<uint32_t, std::vector<int64_t>>> changed;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
@@ -246,8 +254,9 @@ Status Exec::symbol(uint32_t symbol, int64_t extent) {
     std::vector<int64_t> extents = inputs_[i].extents;
     bool has = false;
     for (size_t d = 0; d < type.dims.size(); ++d) {
-      if (type.dims[d].extent >= 0 || type.dims[d].symbol != symbol) continue;
-      extents[d] = extent;
+      const uint32_t symbol = type.dims[d].extent < 0 ? type.dims[d].symbol : BP_NONE;
+      if (symbol >= wanted.size() || !wanted[symbol]) continue;
+      extents[d] = *wanted[symbol];
       has = true;
     }
     if (!has) continue;

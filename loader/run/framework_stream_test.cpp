@@ -407,6 +407,27 @@ TEST(Exec, ScratchMemoryIsBound) {
   }
 }
 
+// On the way from one set of extents to the other one alone would not fit.
+TEST(Exec, ManyDimensionsAreSetAtOnce) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, -1}, {"n", "m"});
+  Exec exec = partial_environment({}).compile(graph.finish({graph.node("Neg", "y", {x})})).exec();
+  exec.bind("x", Tensor(BP_DTYPE_FLOAT, {4, 8}));
+  EXPECT_EQ(failure([&] { exec.symbol("n", 8); }).status(), BP_BUFFER_TOO_SMALL);
+  exec.symbols({{"n", 8}, {"m", 4}});
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 8}, {"m", 5}}); }).status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 1}, {"k", 1}}); }).status(), BP_NOT_FOUND);
+  const bp_symbol_extent_t twice[] = {{0, 0, 1}, {0, 0, 2}}, beyond[] = {{9, 0, 1}};
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 2, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), beyond, 1, sizeof *beyond, nullptr), BP_NOT_FOUND);
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 1, 0, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), nullptr, 1, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
+}
+
 TEST(Exec, ADimensionIsSetInEveryInput) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"}), b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});

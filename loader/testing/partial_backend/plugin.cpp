@@ -3,7 +3,9 @@
 // CPU_PLUGIN is the CPU backend's file.
 #include <dlfcn.h>
 
+#include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
+#include "partial_backend/handles.h"
 
 namespace backplane::partial {
 
@@ -101,9 +103,19 @@ void BP_CALL destroy(bp_backend_t* handle) {
   delete &of(handle);
 }
 
+const HandlesApi kHandlesApi = {
+    .device_index = [](const bp_device_t* device) { return reinterpret_cast<const Device*>(device)->index; },
+    .program_nodes = [](const bp_program_t* program) { return of(program).nodes; },
+    .stream_wait =
+        [](bp_stream_t* stream) { return fence(nullptr, [&] { sdk::stream_of(stream)->wait(BP_FOREVER); }); },
+    .semaphore_value = [](bp_native_semaphore_t* semaphore) { return sdk::semaphore_of(semaphore)->value(); },
+};
+
 const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t version) {
-  const bool known = std::string_view(name.data, name.size) == "counters" && version == 1;
-  return known ? of(handle).counters.get() : nullptr;
+  const std::string_view wanted(name.data, name.size);
+  if (version != 1) return nullptr;
+  if (wanted == "handles") return &kHandlesApi;
+  return wanted == "counters" ? of(handle).counters.get() : nullptr;
 }
 
 // The library stays loaded: a second query finds the same.
