@@ -1,11 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads a header of the ABI and writes it as a later version could be: every struct that may grow has one more field at its end. What
-# the comment before a struct says never grows stays as it is.
+# the comment before a struct says never grows stays as it is. Fails on a struct that it cannot read: it would be left out.
+function fail(why) {
+    print FILENAME ":" FNR ": " why > "/dev/stderr"
+    failed = 1
+    exit 1
+}
 /^\/\*/ { comment = "" }
 { comment = comment $0 }
-/^typedef struct bp_[a-z_0-9]+ \{/ { grows = tolower(comment) !~ /never grows/; comment = "" }
-/^\} bp_[a-z_0-9]+;/ {
+/^(typedef )?struct bp_[a-z_0-9]+ \{$/ {
+    if (open) fail("the struct before this one has no end that grow.awk knows")
+    open = 1
+    named = /^typedef/
+    grows = tolower(comment) !~ /never grows/
+    comment = ""
+}
+(/struct[^;(]*\{/ && comment != "") || /^(typedef )?struct [^;({]*$/ { fail("a struct begins in a way that grow.awk does not know") }
+/^\}( bp_[a-z_0-9]+)?;/ && open {
+    if (named != (NF > 1)) fail("a struct ends in a way that grow.awk does not know")
     if (grows) print "  uint64_t grown; /* of a later version */"
-    grows = 0; comment = ""
+    open = 0
+    comment = ""
 }
 { print }
+END { if (open && !failed) fail("the last struct has no end that grow.awk knows") }

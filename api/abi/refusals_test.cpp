@@ -336,6 +336,9 @@ constexpr Case kCases[] = {
        s.tensor.buffer.space = 99;
        return s.bind(0);
      }},
+    {"reserve_of_a_buffer", BP_UNSUPPORTED, [](Subject& s) { return s.tensor.buffer.reserved = 1, s.bind(0); }},
+    {"unknown_flag_of_a_buffer", BP_UNSUPPORTED,
+     [](Subject& s) { return s.tensor.buffer.flags = 0x80000000u, s.bind(0); }},
     {"extents_before_bind", BP_BAD_STATE, [](Subject& s) { return s.set_extents(0); }},
     {"other_extents_later", BP_TYPE_MISMATCH,
      [](Subject& s) { return s.bind_all(), s.extents[1] = 2, s.set_extents(0); }},
@@ -343,6 +346,15 @@ constexpr Case kCases[] = {
     {"nothing_bound", BP_BAD_STATE, [](Subject& s) { return s.start(); }},
     {"output_not_bound", BP_BAD_STATE, [](Subject& s) { return run_with(s, 0); }},
     {"input_not_bound", BP_BAD_STATE, [](Subject& s) { return run_with(s, BP_SLOT_OUTPUT); }},
+    {"null_points", BP_INVALID_ARGUMENT, [](Subject& s) { return s.bind_all(), s.run.wait_count = 1, s.start(); }},
+    {"point_without_a_semaphore", BP_INVALID_ARGUMENT,
+     [](Subject& s) {
+       s.bind_all();
+       const bp_point_t point = bp_host_point(nullptr, 1);
+       s.run.signals = &point;
+       s.run.signal_count = 1;
+       return s.start();
+     }},
     {"deadline_long_past", BP_TIMED_OUT, [](Subject& s) { return s.bind_all(), s.run.deadline = 1, s.start(); }},
     {"cancelled", BP_CANCELLED,
      [](Subject& s) {

@@ -276,6 +276,20 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   EXPECT_EQ(plugin->memory->map, nullptr);  // it is not overridden
   const bp_fill_t fill{sizeof fill, 3, 0, &buffer, nullptr};
   EXPECT_EQ(plugin->memory->fill(device, &fill, &detail.error), BP_INVALID_ARGUMENT);
+  bp_run_t order{};
+  order.size = sizeof order;
+  const bp_copy_t copy{sizeof copy, 0, &buffer, &buffer, 0, &order};
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_OK);
+  order.flags = 0x80000000u;
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_UNSUPPORTED);
+  order.flags = 1;  // a hint
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_OK);
+  order.output = [](void*, uint32_t, uint32_t, const int64_t*, uint64_t, bp_tensor_t*) -> bp_status_t { return BP_OK; };
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_INVALID_ARGUMENT);
+  order.output = nullptr;
+  buffer.reserved = 1;
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_UNSUPPORTED);
+  EXPECT_THAT(detail.text(), HasSubstr("what.from.reserved is 1"));
   bp_space_t space{};
   space.size = sizeof space;
   EXPECT_EQ(plugin->memory->space(device, 0, &space, &detail.error), BP_OK);
@@ -349,10 +363,23 @@ TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
   run.signals = &native;
   run.signal_count = 1;
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
+  run.signals = nullptr;
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_INVALID_ARGUMENT);
+  for (const bp_point_t& none : {bp_point_t{0, BP_POINT_HOST, 0, 0, 1}, bp_point_t{1, 0, 0, 0, 1}}) {
+    run.signals = &none;
+    EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_INVALID_ARGUMENT);
+  }
+  const bp_point_t flagged{1, BP_POINT_HOST, 0x80000000u, 0, 1};
+  run.signals = &flagged;
+  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
+  EXPECT_THAT(detail.text(), HasSubstr("run.signals"));
   run.signal_count = 0;
   run.stream = reinterpret_cast<bp_stream_t*>(&run);
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
   EXPECT_EQ(runs, 0);
+  tensor.buffer.reserved = 1;
+  const bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
+  EXPECT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_UNSUPPORTED);
   run.stream = nullptr;
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
   EXPECT_EQ(runs, 1);

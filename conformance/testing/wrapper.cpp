@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -141,7 +142,8 @@ bp_status_t run(bp_instance_t* instance, const bp_run_t* settings, bp_error_t* e
     state = &instances[instance];
     state->together = ++running;
   }
-  bp_run_t passed = *settings;
+  bp_run_t passed{};
+  std::memcpy(&passed, settings, std::min<size_t>(settings->size, sizeof passed));  // an older host has fewer fields
   if (kLie.settings != nullptr) kLie.settings(passed);
   if (kLie.before != nullptr) kLie.before(*state);
   bp_status_t status = BP_OK;

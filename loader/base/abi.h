@@ -87,6 +87,25 @@ inline Status check_flags(uint32_t given, uint32_t known, std::string_view name)
           std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
 }
 
+// What holds for every buffer that a framework passes.
+inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
+  if (buffer.flags & ~BP_BUFFER_READ_ONLY)
+    return check_flags(buffer.flags, BP_BUFFER_READ_ONLY, std::string(name) + ".flags");
+  if (buffer.reserved)
+    return {BP_UNSUPPORTED, std::string(name) + ".reserved is " + std::to_string(buffer.reserved) + ": set it to 0"};
+  return {};
+}
+
+// An array of a framework's whose stride is the size of its structs.
+template <class T>
+Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {
+  if (!count) return {};
+  if (!array) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is " + std::to_string(count)};
+  if (stride >= Size<T>::k10) return {};
+  return {BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
+                                   ", less than the " + std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
+}
+
 // A copy of element i of an array of structs whose size is the stride.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {

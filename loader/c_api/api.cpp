@@ -96,6 +96,11 @@ const bp_loader_api_t* bp_get_api(uint32_t version) {
       bp_trace_start,
       bp_trace_stop,
       bp_status_name,
+      bp_env_plugin_device,
+      bp_session_plugin_program,
+      bp_exec_symbols,
+      bp_stream_plugin_stream,
+      bp_native_semaphore_plugin_semaphore,
   };
   return &kTable;
 }

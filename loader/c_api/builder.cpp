@@ -22,6 +22,8 @@ const void* bytes_of(const bp_tensor_t& tensor) {
 
 Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view name) {
   BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, name));
+  if (known.buffer.flags || known.buffer.reserved)
+    BP_TRY(abi::check_buffer(known.buffer, std::string(name) + ".buffer"));
   if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
     return Status(BP_UNSUPPORTED, std::string(name) + ": a constant is a dense tensor in host memory");
   if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
@@ -99,7 +101,7 @@ bp_status_t bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc, bp_b
     BP_ASSIGN(const bp_builder_desc_t known, abi::read(desc, "desc"));
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(abi::check_flags(known.flags, 0, "desc.flags"));
-    if (known.opset_count && !known.opsets) return {BP_INVALID_ARGUMENT, "desc.opsets is NULL"};
+    BP_TRY(abi::check_array(known.opsets, known.opset_count, known.opset_stride, "desc.opsets"));
     std::map<std::string, uint32_t> versions;
     for (uint32_t i = 0; i < known.opset_count; ++i) {
       const bp_opset_t opset = abi::element(known.opsets, i, known.opset_stride);
@@ -172,8 +174,8 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
     BP_TRY(abi::check_chain(known.chain));
-    if ((known.input_count && !known.inputs) || (known.attribute_count && !known.attributes))
-      return {BP_INVALID_ARGUMENT, "node.inputs or node.attributes is NULL"};
+    if (known.input_count && !known.inputs) return {BP_INVALID_ARGUMENT, "node.inputs is NULL"};
+    BP_TRY(abi::check_array(known.attributes, known.attribute_count, known.attribute_stride, "node.attributes"));
     model::Node made;
     made.op_type = abi::string(known.op_type);
     made.domain = abi::string(known.domain);

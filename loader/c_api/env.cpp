@@ -72,6 +72,7 @@ bp_status_t bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_o
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_device_open_t known, abi::read(how, "how"));
     BP_TRY(abi::check_chain(known.chain));
+    BP_TRY(abi::check_array(known.options, known.option_count, known.option_stride, "how.options"));
     BP_ASSIGN(Device * found, env->environment->device_of(device));
     return found->open_as(known);
   });
@@ -111,6 +112,24 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
     return {};
   });
   return found;
+}
+
+Status c_api::has_plugin_handles(const Device& device) {
+  if (!device.backend().isolated) return {};
+  return {BP_UNSUPPORTED,
+          "backend '" + device.backend().id + "' has a process of its own: its handles are not usable here"};
+}
+
+bp_status_t bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_device, "out_device"));
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(Device * found, env->environment->device_of(device));
+    BP_ASSIGN(bp_device_t * handle, found->open());
+    BP_TRY(c_api::has_plugin_handles(*found));
+    *out_device = handle;
+    return {};
+  });
 }
 
 bp_status_t bp_trace_start(bp_env_t* env, bp_error_t* error) {

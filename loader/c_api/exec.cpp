@@ -53,7 +53,7 @@ bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uin
                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(exec, "exec"));
-    if (count && !slots) return {BP_INVALID_ARGUMENT, "slots is NULL"};
+    BP_TRY(abi::check_array(slots, count, stride, "slots"));
     return exec->exec->extents(slots, count, stride);
   });
 }
@@ -61,7 +61,17 @@ bp_status_t bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uin
 bp_status_t bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(exec, "exec"));
-    return exec->exec->symbol(symbol, extent);
+    const bp_symbol_extent_t one{symbol, 0, extent};
+    return exec->exec->symbols(&one, 1, sizeof one);
+  });
+}
+
+bp_status_t bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride,
+                            bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::usable(exec, "exec"));
+    BP_TRY(abi::check_array(symbols, count, stride, "symbols"));
+    return exec->exec->symbols(symbols, count, stride);
   });
 }
 

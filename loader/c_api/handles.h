@@ -57,6 +57,8 @@ namespace backplane::c_api {
 
 // A new handle of the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
+// BP_UNSUPPORTED where the plugin's handles mean nothing in this process. The device was opened.
+Status has_plugin_handles(const Device& device);
 // Copies the contents of a device's buffer to host memory.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
 

@@ -51,8 +51,19 @@ Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   return known.plugin_stream();
 }
 
+// A framework's buffer, which may be empty.
+Status check(const bp_buffer_t* buffer, const char* name) {
+  if (!buffer) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
+  BP_TRY(abi::check_buffer(*buffer, name));
+  if (!buffer->memory && !buffer->address && buffer->bytes)
+    return {BP_INVALID_ARGUMENT, std::string(name) + " has neither memory nor an address"};
+  return {};
+}
+
 Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t known, abi::read(run, "what.run"));
+  BP_TRY(check_run(known));
+  if (!known.stream) BP_TRY(check_reported(known));
   BP_ASSIGN(DeviceRun order, DeviceRun::of(known));
   if (order.device() && order.device() != device.device)
     return Status(BP_INVALID_ARGUMENT,
@@ -150,6 +161,7 @@ bp_status_t bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* 
     BP_ASSIGN(bp_import_t known, abi::read(what, "what"));
     BP_ASSIGN(const bp_external_t external, abi::read(known.external, "what.external"));
     BP_TRY(abi::check_chain(external.chain));
+    BP_TRY(abi::check_flags(external.flags, BP_BUFFER_READ_ONLY, "what.external.flags"));
     BP_ASSIGN(const Opened opened, open(env, device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::import), "import of memory"));
     known.external = &external;
@@ -168,7 +180,7 @@ bp_status_t bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* 
 bp_status_t bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_ASSIGN(const bp_export_t known, abi::read(what, "what"));
-    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    BP_TRY(check(known.buffer, "what.buffer"));
     BP_ASSIGN(bp_external_t external, abi::read(out_external, "out_external"));
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::export_), "export of memory"));
@@ -196,7 +208,8 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_pointer, "out_pointer"));
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
-    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    BP_TRY(check(known.buffer, "what.buffer"));
+    BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
     if (!known.buffer->memory) {
       *out_pointer = host_address(*known.buffer);
       return {};
@@ -211,7 +224,8 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
 bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
-    if (!known.buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    BP_TRY(check(known.buffer, "what.buffer"));
+    BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
     if (!known.buffer->memory) return {};
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::unmap), "mappings"));
@@ -225,7 +239,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(bp_fill_t known, abi::read(what, "what"));
     const bp_buffer_t* const buffer = known.buffer;
-    if (!buffer) return {BP_INVALID_ARGUMENT, "what.buffer is NULL"};
+    BP_TRY(check(buffer, "what.buffer"));
     const uint32_t size = known.pattern_bytes;
     if (size != 1 && size != 2 && size != 4 && size != 8)
       return {BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes: it has 1, 2, 4 or 8"};
@@ -266,7 +280,9 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_copy_t known, abi::read(what, "what"));
     const bp_buffer_t *const from = known.from, *const to = known.to;
-    if (!from || !to) return {BP_INVALID_ARGUMENT, "a buffer is NULL"};
+    BP_TRY(abi::check_flags(known.flags, 0, "what.flags"));
+    BP_TRY(check(from, "what.from"));
+    BP_TRY(check(to, "what.to"));
     if (known.bytes > from->bytes || known.bytes > to->bytes)
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
                                        std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};

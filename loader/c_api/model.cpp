@@ -36,10 +36,11 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
     from.size = known.bytes.size;
     from.descriptor = known.descriptor;
     from.directory = abi::string(known.directory);
+    BP_TRY(abi::check_array(known.weights, known.weight_count, known.weight_stride, "source.weights"));
     for (uint32_t i = 0; i < known.weight_count; ++i) {
-      if (!known.weights) return {BP_INVALID_ARGUMENT, "source.weights is NULL"};
       const bp_named_tensor_t weight = abi::element(known.weights, i, known.weight_stride);
       BP_ASSIGN(const bp_tensor_t tensor, abi::read(weight.tensor, "source.weights.tensor"));
+      BP_TRY(abi::check_buffer(tensor.buffer, "source.weights.tensor.buffer"));
       from.weights.emplace_back(abi::string(weight.name), tensor);
     }
     BP_ASSIGN(auto model, model::import(from));

@@ -74,6 +74,10 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   request.policy.fallback = known.fallback;
   request.policy.max_islands = known.max_islands;
   request.cancel = known.cancel;
+  if (known.device_count && !known.devices) return Status(BP_INVALID_ARGUMENT, "desc.devices is NULL");
+  BP_TRY(abi::check_array(known.pins, known.pin_count, known.pin_stride, "desc.pins"));
+  BP_TRY(abi::check_array(known.options, known.option_count, known.option_stride, "desc.options"));
+  BP_TRY(abi::check_array(known.symbols, known.symbol_count, known.symbol_stride, "desc.symbols"));
   for (uint32_t i = 0; i < known.device_count; ++i) request.devices.push_back(abi::string(known.devices[i]));
   for (uint32_t i = 0; i < known.pin_count; ++i) {
     const bp_pin_t pin = abi::element(known.pins, i, known.pin_stride);
@@ -82,7 +86,6 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   for (uint32_t i = 0; i < known.option_count; ++i)
     BP_TRY(add_option(environment, abi::element(known.options, i, known.option_stride), request));
   for (uint32_t i = 0; i < known.symbol_count; ++i) {
-    if (!known.symbols) return Status(BP_INVALID_ARGUMENT, "desc.symbols is NULL");
     const bp_symbol_t symbol = abi::element(known.symbols, i, known.symbol_stride);
     if (symbol.min < 0 || symbol.max < symbol.min)
       return Status(BP_INVALID_ARGUMENT, "dimension '" + abi::string(symbol.name) + "': from " +
@@ -187,6 +190,24 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
   });
 }
 
+bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t island, const bp_program_t** out_program,
+                                      bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_program, "out_program"));
+    BP_TRY(c_api::usable(session, "session"));
+    const std::shared_ptr<const Session> latest = session->session->latest();
+    if (!latest->compiled())
+      return {BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs"};
+    const auto& programs = latest->programs();
+    if (island >= programs.size())
+      return {BP_NOT_FOUND,
+              "the session has " + std::to_string(programs.size()) + " islands, no number " + std::to_string(island)};
+    BP_TRY(c_api::has_plugin_handles(*programs[island]->device));
+    *out_program = programs[island]->handle;
+    return {};
+  });
+}
+
 const bp_graph_t* bp_session_graph(const bp_session_t* session) {
   const bp_graph_t* graph = nullptr;
   fenced(nullptr, [&]() -> Status {
@@ -203,13 +224,14 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
     BP_ASSIGN(const bp_session_refit_t refit, abi::read(what, "what"));
     BP_TRY(abi::check_chain(refit.chain));
     BP_TRY(abi::check_flags(refit.flags, 0, "what.flags"));
-    if (refit.count && !refit.weights) return {BP_INVALID_ARGUMENT, "what.weights is NULL"};
+    BP_TRY(abi::check_array(refit.weights, refit.count, refit.stride, "what.weights"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
     std::deque<std::vector<char>> copies;  // host copies of tensors in device memory
     for (uint32_t i = 0; i < refit.count; ++i) {
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));
+      BP_TRY(abi::check_buffer(tensor.buffer, "what.weights.tensor.buffer"));
       if (tensor.buffer.memory) {
         BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
         bp_buffer_t host{};
@@ -229,6 +251,7 @@ bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
+    BP_TRY(abi::check_buffer(known.buffer, "tensor.buffer"));
     return session->session->latest()->read_weight(abi::view(weight), known);
   });
 }

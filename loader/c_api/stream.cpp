@@ -67,6 +67,16 @@ bp_status_t bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_er
   });
 }
 
+bp_status_t bp_stream_plugin_stream(bp_stream_t* stream, bp_stream_t** out_stream, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_stream, "out_stream"));
+    BP_TRY(present(stream, "stream"));
+    BP_TRY(c_api::has_plugin_handles(stream_of(stream)->device()));
+    *out_stream = stream_of(stream)->plugin_stream();
+    return {};
+  });
+}
+
 bp_status_t bp_native_semaphore_create(bp_env_t* env, uint64_t device, const bp_semaphore_create_t* how,
                                        bp_native_semaphore_t** out_semaphore, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
@@ -122,5 +132,16 @@ bp_status_t bp_native_semaphore_export(bp_native_semaphore_t* semaphore, const b
     BP_ASSIGN(bp_native_t native, abi::read(out_native, "out_native"));
     BP_TRY(of(semaphore).export_native(known, native));
     return abi::write(native, out_native, "out_native");
+  });
+}
+
+bp_status_t bp_native_semaphore_plugin_semaphore(bp_native_semaphore_t* semaphore,
+                                                 bp_native_semaphore_t** out_semaphore, bp_error_t* error) {
+  return fenced(error, [&]() -> Status {
+    BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
+    BP_TRY(present(semaphore, "semaphore"));
+    BP_TRY(c_api::has_plugin_handles(of(semaphore).device()));
+    *out_semaphore = of(semaphore).plugin_semaphore();
+    return {};
   });
 }

@@ -133,6 +133,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     if (error == std::errc() && end == digits.data() + digits.size() && limit > 0)
       settings.probe.limit = std::chrono::milliseconds(std::min<uint32_t>(limit, 3'600'000));
   }
+  BP_TRY(abi::check_array(desc.options, desc.option_count, desc.option_stride, "desc.options"));
   for (uint32_t i = 0; i < desc.option_count; ++i) {
     const bp_option_t option = abi::element(desc.options, i, desc.option_stride);
     const std::string_view name = abi::view(option.name);

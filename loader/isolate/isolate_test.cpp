@@ -182,6 +182,9 @@ TEST(Isolate, ADeviceWithStreamsAndMemoryOfItsOwnRunsOnHostTensors) {
   Exec exec = env.compile(one_node("Neg")).exec();
   EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, 2, -3));
   EXPECT_THAT(run(exec, {0, 1, 2}), ElementsAre(0, -1, -2));
+  bp_device_t* handle = nullptr;
+  EXPECT_EQ(api().env_plugin_device(env.get(), env.devices()[0].info.id, &handle, nullptr), BP_UNSUPPORTED);
+  EXPECT_EQ(handle, nullptr);
 }
 
 TEST(Isolate, OneProcessServesManySessionsAndThreads) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "base/abi.h"
@@ -158,6 +159,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   if (bytes > tensor.buffer.bytes)
     return {BP_BUFFER_TOO_SMALL,
             name + " needs " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(tensor.buffer.bytes)};
+  if (tensor.buffer.flags || tensor.buffer.reserved) BP_TRY(abi::check_buffer(tensor.buffer, name + ": buffer"));
   if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
     return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
   wait_for_stream();
@@ -233,11 +235,18 @@ Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t st
   return {};
 }
 
-Status Exec::symbol(uint32_t symbol, int64_t extent) {
+Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride) {
   const model::Graph& graph = model_->model().graph;
-  if (symbol >= graph.symbols.size())
-    return {BP_NOT_FOUND, "the model has " + std::to_string(graph.symbols.size()) + " named dimensions, no number " +
-                              std::to_string(symbol)};
+  std::vector<std::optional<int64_t>> wanted(graph.symbols.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_symbol_extent_t given = abi::element(symbols, i, stride);
+    if (given.symbol >= wanted.size())
+      return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) + " named dimensions, no number " +
+                                std::to_string(given.symbol)};
+    if (wanted[given.symbol])
+      return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
+    wanted[given.symbol] = given.extent;
+  }
   std::vector<std::pair<uint32_t, std::vector<int64_t>>> changed;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
@@ -245,8 +254,9 @@ Status Exec::symbol(uint32_t symbol, int64_t extent) {
     std::vector<int64_t> extents = inputs_[i].extents;
     bool has = false;
     for (size_t d = 0; d < type.dims.size(); ++d) {
-      if (type.dims[d].extent >= 0 || type.dims[d].symbol != symbol) continue;
-      extents[d] = extent;
+      const uint32_t symbol = type.dims[d].extent < 0 ? type.dims[d].symbol : BP_NONE;
+      if (symbol >= wanted.size() || !wanted[symbol]) continue;
+      extents[d] = *wanted[symbol];
       has = true;
     }
     if (!has) continue;
@@ -356,7 +366,7 @@ Status Exec::execute(const bp_run_t& options) {
   const uint64_t deadline = options.deadline ? options.deadline : BP_FOREVER;
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
-    BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline)
+    BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline, options.cancel)
                                          : bp_point_host(&point)->wait(point.value, deadline, options.cancel));
   }
   BP_TRY(attempt(options));
@@ -424,17 +434,7 @@ Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   }
   BP_ASSIGN(run, abi::read_in_place(run, "run", room));
   const bp_run_t& options = *run;
-  if (options.output) return Status(BP_INVALID_ARGUMENT, "run.output must be NULL here");
-  BP_TRY(abi::check_flags(options.flags, 0, "run.flags"));
-  const auto known = [](const bp_point_t* points, uint32_t count) {
-    const auto is_known = [](const bp_point_t& p) {
-      return p.handle != 0 && (p.kind == BP_POINT_HOST || p.kind == BP_POINT_NATIVE);
-    };
-    return !count || (points && std::all_of(points, points + count, is_known));
-  };
-  if (!known(options.waits, options.wait_count) || !known(options.signals, options.signal_count))
-    return Status(BP_INVALID_ARGUMENT,
-                  "run.waits and run.signals take semaphores of bp_semaphore_create and bp_native_semaphore_create");
+  BP_TRY(check_run(options));
   for (uint32_t i = 0; i < options.signal_count && !options.stream; ++i)
     if (options.signals[i].kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(options.signals[i]).can_signal());
   if (options.deadline != BP_FOREVER) return run;
@@ -470,9 +470,7 @@ Status Exec::submit(const bp_run_t* run) {
   const bp_run_t options = *given;
   if (options.stream)
     return {BP_INVALID_ARGUMENT, "run.stream must be NULL here: bp_exec_run with a stream returns at once"};
-  const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };
-  if (!options.done && std::none_of(options.signals, options.signals + options.signal_count, is_host))
-    return {BP_INVALID_ARGUMENT, "nothing would report how the run ends: give `done` or signal a host semaphore"};
+  BP_TRY(check_reported(options));
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};
   try {

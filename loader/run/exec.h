@@ -31,7 +31,8 @@ class Exec {
   Status unbind(uint32_t slot);
   // Sets all of them or, after an error, none.
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
-  Status symbol(uint32_t symbol, int64_t extent);
+  // The extents of named dimensions, in every bound input that has them; likewise all or none.
+  Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
   // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only where it
   // succeeds. `run` may be null.
   Status run(const bp_run_t* run);

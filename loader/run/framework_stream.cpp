@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/framework_stream.h"
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
+#include "base/abi.h"
 #include "base/keep.h"
+#include "host/cancel.h"
+#include "run/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {
@@ -45,9 +51,13 @@ Status FrameworkStream::wait(uint64_t deadline) {
     return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run, which was abandoned"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
+  // Work is left: the caller must not take a kept failure for the end of the stream.
+  if (status.code() == BP_TIMED_OUT && deadline <= monotonic_now()) return status;
   const std::lock_guard lock(mutex_);
   Status kept = std::exchange(kept_, {});
-  return kept.ok() ? std::move(status) : std::move(kept);
+  if (kept.ok()) return status;
+  if (status.ok()) return kept;
+  return std::move(status).context(std::string(kept.text()) + "; after that");
 }
 
 void FrameworkStream::drain() noexcept try {
@@ -88,10 +98,16 @@ FrameworkSemaphore::~FrameworkSemaphore() {
     api().semaphore_destroy(semaphore_);
 }
 
-Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline) const {
+Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
   if (!api().semaphore_wait) return lacks(*device_, "waiting for its semaphores on the host");
-  PluginError error;
-  return device_status(*device_, error, api().semaphore_wait(semaphore_, value, deadline, error.get()));
+  constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers have no wait that a token ends
+  for (;;) {
+    if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};
+    const uint64_t until = cancel ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline;
+    PluginError error;
+    const bp_status_t code = api().semaphore_wait(semaphore_, value, until, error.get());
+    if (code != BP_TIMED_OUT || until == deadline) return device_status(*device_, error, code);
+  }
 }
 
 Status FrameworkSemaphore::can_signal() const {
@@ -116,7 +132,34 @@ Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_n
   return device_status(*device_, error, api().semaphore_export(semaphore_, &what, &out, error.get()));
 }
 
-// ---- orders ---------------------------------------------------------------------------------------------------------
+// ---- runs -----------------------------------------------------------------------------------------------------------
+
+Status check_run(const bp_run_t& run) {
+  if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL here"};
+  BP_TRY(abi::check_flags(run.flags, 0, "run.flags"));
+  const auto check = [](const bp_point_t* points, uint32_t count, const char* name) -> Status {
+    if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is not 0"};
+    for (const bp_point_t& point : std::span(points, count)) {
+      if (!point.handle || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
+        return {BP_INVALID_ARGUMENT,
+                std::string(name) + " takes semaphores of bp_semaphore_create and bp_native_semaphore_create"};
+      if (point.flags) return abi::check_flags(point.flags, 0, std::string(name) + ".flags");
+      const uint64_t owner = point.kind == BP_POINT_NATIVE ? semaphore_of(point).device().id() : 0;
+      if (point.device != owner)
+        return {BP_INVALID_ARGUMENT, std::string(name) + ".device is " + std::to_string(point.device) +
+                                         ", and the semaphore's is " + std::to_string(owner)};
+    }
+    return {};
+  };
+  BP_TRY(check(run.waits, run.wait_count, "run.waits"));
+  return check(run.signals, run.signal_count, "run.signals");
+}
+
+Status check_reported(const bp_run_t& run) {
+  const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };
+  if (run.done || std::any_of(run.signals, run.signals + run.signal_count, is_host)) return {};
+  return {BP_INVALID_ARGUMENT, "nothing would report how the run ends: pass `done` or signal a host semaphore"};
+}
 
 Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
   DeviceRun own;

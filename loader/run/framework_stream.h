@@ -51,7 +51,8 @@ class FrameworkSemaphore {
 
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
-  Status wait(uint64_t value, uint64_t deadline) const;
+  // BP_CANCELLED where the token (may be null) is set first.
+  Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
   Status can_signal() const;  // from the host
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
@@ -74,6 +75,11 @@ inline const std::shared_ptr<FrameworkStream>& stream_of(bp_stream_t* handle) {
 inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
+
+// What holds for every run that a framework describes: known flags and points, and no `output`.
+Status check_run(const bp_run_t& run);
+// Whether something outside a stream would report its end.
+Status check_reported(const bp_run_t& run);
 
 // A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
 class DeviceRun {

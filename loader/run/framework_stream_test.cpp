@@ -256,6 +256,57 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
+// A framework that took it for the end would free memory that the device still writes to.
+TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
+  const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  exec.run(in(stream));
+  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits, and keeps the failure
+  const uint64_t runs = counters(env).runs;
+  exec.run(in(stream));
+  EXPECT_EQ(failure([&] { stream.wait(1); }).status(), BP_TIMED_OUT);
+  EXPECT_LT(counters(env).runs, runs + 3);
+  EXPECT_EQ(failure([&] { stream.wait(); }).status(), BP_INTERNAL);
+  EXPECT_EQ(counters(env).runs, runs + 3);
+  stream.wait();
+}
+
+TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
+  const Environment env = streaming({{"partial.marks", "1"}});
+  const uint64_t device = partial_id(env);
+  const bp_semaphore_create_t how{sizeof how, 0, 0, nullptr, nullptr};
+  bp_native_semaphore_t* semaphore = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
+  {
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    const Cancel cancel;
+    const Semaphore ended;
+    std::atomic<bp_status_t> seen{BP_OK};
+    const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.waits = &wait;
+    run.signals = &signal;
+    run.wait_count = run.signal_count = 1;
+    run.cancel = cancel.get();
+    run.self = &seen;
+    run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+      *static_cast<std::atomic<bp_status_t>*>(self) = status;
+    };
+    exec.submit(run);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cancel.set();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (seen == BP_OK && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    EXPECT_EQ(seen, BP_CANCELLED);
+    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // a run that waits still ends with this
+  }
+  api().native_semaphore_destroy(semaphore);
+}
+
 TEST(FrameworkStream, OrdersMemory) {
   const Environment env = streaming({});
   const uint64_t device = partial_id(env);
@@ -354,6 +405,27 @@ TEST(Exec, ScratchMemoryIsBound) {
       EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
     }
   }
+}
+
+// On the way from one set of extents to the other one alone would not fit.
+TEST(Exec, ManyDimensionsAreSetAtOnce) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, -1}, {"n", "m"});
+  Exec exec = partial_environment({}).compile(graph.finish({graph.node("Neg", "y", {x})})).exec();
+  exec.bind("x", Tensor(BP_DTYPE_FLOAT, {4, 8}));
+  EXPECT_EQ(failure([&] { exec.symbol("n", 8); }).status(), BP_BUFFER_TOO_SMALL);
+  exec.symbols({{"n", 8}, {"m", 4}});
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 8}, {"m", 5}}); }).status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 1}, {"k", 1}}); }).status(), BP_NOT_FOUND);
+  const bp_symbol_extent_t twice[] = {{0, 0, 1}, {0, 0, 2}}, beyond[] = {{9, 0, 1}};
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 2, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), beyond, 1, sizeof *beyond, nullptr), BP_NOT_FOUND);
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 1, 0, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), nullptr, 1, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
 }
 
 TEST(Exec, ADimensionIsSetInEveryInput) {

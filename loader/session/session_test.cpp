@@ -444,6 +444,49 @@ TEST(Session, WeightsAreReplacedAndReadBack) {
   EXPECT_THAT(outputs(fresh), ElementsAre(13, 0, 12, -12));
 }
 
+TEST(Session, RefusesArraysThatAreNotThere) {
+  const Environment env = environment({kCpu});
+  const Model model = relu_of_sum();
+  const bp_pin_t pin{view::text(std::string_view("*")), view::text(std::string_view("cpu"))};
+  const bp_option_t option{view::text(std::string_view("loader.costs")), view::text(std::string_view("reported"))};
+  const auto create = [&](const auto& set) {
+    bp_session_desc_t desc{};
+    desc.size = sizeof desc;
+    desc.pin_stride = sizeof pin;
+    desc.option_stride = sizeof option;
+    desc.symbol_stride = sizeof(bp_symbol_t);
+    set(desc);
+    bp_session_t* session = nullptr;
+    const bp_status_t status = api().session_create(env.get(), model.get(), &desc, &session, nullptr);
+    api().session_destroy(session);
+    return status;
+  };
+  EXPECT_EQ(create([&](bp_session_desc_t& d) { d.pins = &pin, d.pin_count = 1; }), BP_OK);
+  EXPECT_EQ(create([&](bp_session_desc_t& d) { d.options = &option, d.option_count = 1; }), BP_OK);
+  EXPECT_EQ(create([](bp_session_desc_t& d) { d.device_count = 1; }), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(create([](bp_session_desc_t& d) { d.pin_count = 1; }), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(create([](bp_session_desc_t& d) { d.option_count = 1; }), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(create([](bp_session_desc_t& d) { d.symbol_count = 1; }), BP_INVALID_ARGUMENT);
+  // Without a stride nothing would be read, and the pin dropped.
+  EXPECT_EQ(create([&](bp_session_desc_t& d) { d.pins = &pin, d.pin_count = 1, d.pin_stride = 0; }),
+            BP_INVALID_ARGUMENT);
+  EXPECT_EQ(create([&](bp_session_desc_t& d) { d.options = &option, d.option_count = 1, d.option_stride = 8; }),
+            BP_INVALID_ARGUMENT);
+  bp_device_open_t how{};
+  how.size = sizeof how;
+  how.option_count = 1;
+  how.option_stride = sizeof option;
+  EXPECT_EQ(api().env_open_device(env.get(), env.devices()[0].info.id, &how, nullptr), BP_INVALID_ARGUMENT);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.options = &option;
+  desc.option_count = 1;
+  bp_env_t* other = nullptr;
+  EXPECT_EQ(api().env_create(&desc, &other, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(other, nullptr);
+}
+
 TEST(Session, RefitsThatCannotBeAreNamed) {
   const Environment env = environment({kCpu});
   const Tensor b = Tensor::of<float>({2}, {0, 0});

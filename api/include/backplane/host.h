@@ -90,7 +90,7 @@ typedef struct bp_loop_t {
   uint64_t grain; /* a piece has at least so many iterations; 0: 1 */
   void* context;
   /* Handles [begin, end). No two pieces that run at the same time have the same `worker`, which is below
-   * `thread_count`. It must not throw and must not wait for another piece. */
+   * `thread_count`. It must not throw and must not wait for another piece, nor for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 
@@ -99,7 +99,9 @@ typedef struct bp_task_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   void* self;
-  void(BP_CALL* run)(void* self); /* must not throw; may block */
+  /* Must not throw; may block, also in `semaphore_wait`. The host starts each task without waiting for another to end,
+   * so a task may wait for what another one signals. */
+  void(BP_CALL* run)(void* self);
 } bp_task_t;
 
 /* What is called when a cancel token is set. */

@@ -136,6 +136,13 @@ BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t 
 /* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
  * [thread-safe] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
+/* What the functions of a backend's table act on: the plugin's own handle of a device, which is opened if it was not.
+ * It is the plugin's, for calls of such a table alone, and lives until the environment and every session, exec and
+ * stream made from it are destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and
+ * bp_session_plugin_program. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (a backend in a process of
+ * its own: its handles mean nothing here), BP_DEVICE_LOST, and those of `open` in plugin.h. */
+BP_EXPORT bp_status_t BP_CALL bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device,
+                                                   bp_error_t* error);
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
@@ -349,6 +356,11 @@ BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_s
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
+/* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
+ * until the session is destroyed, refitted or goes over to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
+ * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device). */
+BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* session, uint32_t island,
+                                                        const bp_program_t** out_program, bp_error_t* error);
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -383,6 +395,15 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_ext
 /* The extent of a named dimension (its index in bp_graph_t.symbols), in every bound input that has it; otherwise as
  * bp_exec_extents. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error);
+/* A named dimension and its extent. */
+typedef struct bp_symbol_extent_t {
+  uint32_t symbol; /* index in bp_graph_t.symbols; each at most once in a call */
+  uint32_t reserved;
+  int64_t extent;
+} bp_symbol_extent_t;
+/* The same for many dimensions at once: only the extents that result from all of them must fit. */
+BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
+                                              uint32_t stride, bp_error_t* error);
 /* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. A call that does not return
  * BP_OK has touched neither the signals nor `done`: the caller does both. After BP_OK both were done, `done` first.
  * With `stream` (of bp_stream_create) the run is put into the stream and the call returns without waiting: for what the
@@ -424,6 +445,9 @@ BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
 /* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
+/* The plugin's own handle of the stream, for the functions of an extension table; it lives as long as the stream.
+ * [thread-safe]. Errors: BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
+BP_EXPORT bp_status_t BP_CALL bp_stream_plugin_stream(bp_stream_t* stream, bp_stream_t** out_stream, bp_error_t* error);
 
 /* A semaphore of a device, new or imported, for native points. [thread-safe] [blocks]. Errors: as bp_stream_create. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t device,
@@ -444,12 +468,16 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* s
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore,
                                                          const bp_semaphore_export_t* what, bp_native_t* out_native,
                                                          bp_error_t* error);
+/* The plugin's own handle of the semaphore, as bp_stream_plugin_stream. */
+BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_plugin_semaphore(bp_native_semaphore_t* semaphore,
+                                                                   bp_native_semaphore_t** out_semaphore,
+                                                                   bp_error_t* error);
 
 /* ---- semaphores, cancellation, memory, trace --------------------------------------------------------------------- */
 
 /* A timeline semaphore of the host. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
-/* No call may be waiting for it. */
+/* No call may be waiting for it. [one at a time] */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
 /* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values above the old one have failed:
  * waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
@@ -467,7 +495,9 @@ BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint6
  * is written too. */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
 
+/* [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error);
+/* No call or run may be using it. [one at a time] */
 BP_EXPORT void BP_CALL bp_cancel_destroy(bp_cancel_t* cancel);
 /* [thread-safe]; may be called from a signal handler */
 BP_EXPORT void BP_CALL bp_cancel_set(bp_cancel_t* cancel);
@@ -487,19 +517,25 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint64_t device, c
                                                bp_buffer_t* out_buffer, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external,
                                                bp_error_t* error);
+/* Frees what bp_memory_allocate and bp_memory_import returned. [thread-safe] [blocks]. */
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
-/* A host pointer to a buffer until `unmap`, as in plugin.h; host memory is always mapped. Errors: BP_UNSUPPORTED. */
+/* A host pointer to a buffer until `unmap`, as in plugin.h; host memory is always mapped. [thread-safe] [blocks].
+ * Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
+/* [thread-safe] [blocks]. Errors: as in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
-/* Fills a buffer. With a run in that run's order. */
+/* Fills a buffer. With a run in that run's order. [thread-safe] [blocks without a run]. Errors: as for `copy`. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory where there is no shorter way. With a run, which must be of one
- * device (its stream's, or that of either buffer), in that run's order; otherwise it returns when done. */
+ * device (its stream's, or that of either buffer), in that run's order; otherwise it returns when done. [thread-safe]
+ * [blocks without a run]. Errors: BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no one device can do it in that
+ * order), and those of `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
 /* Collects spans of all sessions of the environment from now on. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
-/* Ends it and writes what was collected as Chrome/Perfetto JSON. Errors: BP_BAD_STATE (not started). */
+/* Ends it and writes what was collected as Chrome/Perfetto JSON. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not
+ * started). */
 BP_EXPORT bp_status_t BP_CALL bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 
 /* "BP_INVALID_MODEL" and the like; never NULL. [thread-safe] */
@@ -589,6 +625,11 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* trace_start)(bp_env_t*, bp_error_t*);
   bp_status_t(BP_CALL* trace_stop)(bp_env_t*, bp_text_sink_t, void*, bp_error_t*);
   const char*(BP_CALL* status_name)(bp_status_t);
+  bp_status_t(BP_CALL* env_plugin_device)(bp_env_t*, uint64_t, bp_device_t**, bp_error_t*);
+  bp_status_t(BP_CALL* session_plugin_program)(const bp_session_t*, uint32_t, const bp_program_t**, bp_error_t*);
+  bp_status_t(BP_CALL* exec_symbols)(bp_exec_t*, const bp_symbol_extent_t*, uint32_t, uint32_t, bp_error_t*);
+  bp_status_t(BP_CALL* stream_plugin_stream)(bp_stream_t*, bp_stream_t**, bp_error_t*);
+  bp_status_t(BP_CALL* native_semaphore_plugin_semaphore)(bp_native_semaphore_t*, bp_native_semaphore_t**, bp_error_t*);
 } bp_loader_api_t;
 
 /* The functions above as a table of static life, for a caller built with ABI `version`; NULL if this loader does not

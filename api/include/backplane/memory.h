@@ -42,6 +42,7 @@ typedef struct bp_buffer_t {
   void* address;
   uint64_t offset; /* bytes from `memory` or `address` */
   uint64_t bytes;
+  uint64_t reserved; /* for a meaning of its own later: set to 0, and refused with BP_UNSUPPORTED otherwise */
 } bp_buffer_t;
 
 #define BP_BUFFER_READ_ONLY 0x10000u /* must not be written to: binding it to an output is refused */

@@ -85,8 +85,11 @@ typedef struct bp_device_open_t {
   void* self;
   /* The framework's own allocator of the device's memory, for what the host allocates between islands and for outputs;
    * a plugin may use it for its own. It writes `out_external` (of a kind that the space imports): at least
-   * `what->bytes` bytes, aligned as the space wants it, with a `release` that is called when they are no longer used.
-   * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
+   * `what->bytes` bytes, aligned as the space wants it, with a `release` that is called when they are no longer used by
+   * any work: it takes no stream. `what->stream` is NULL, and `what->chain` too. `self` and the function live until the
+   * device was closed and the last `release` was called: in loader.h, until the environment and every session, exec
+   * and stream made from it are destroyed; after the device was abandoned, until the process ends. NULL: the plugin's
+   * `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
@@ -216,7 +219,7 @@ typedef struct bp_compile_t {
   uint32_t reserved;
   const bp_cancel_t* cancel;
   void* progress_self;
-  /* May be NULL. `done` of `total` steps. */
+  /* May be NULL. `done` of `total` steps. From any thread while the call is under way. [one at a time] */
   void(BP_CALL* progress)(void* progress_self, uint32_t done, uint32_t total);
   const bp_chain_t* chain;
 } bp_compile_t;
@@ -237,7 +240,7 @@ typedef struct bp_review_t {
   uint64_t bytes; /* device memory it needs, 0 when unknown */
   void* split_self;
   /* Set by the host. With BP_REVIEW_SPLIT the plugin calls it once for each part it would accept, with node indices of
-   * the island; nodes in no part are given back. */
+   * the island; nodes in no part are given back. From any thread while `review` is under way. [one at a time] */
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
 
@@ -267,7 +270,8 @@ typedef struct bp_infer_sink_t {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  /* Output `slot` is a tensor of this type; `rank` -1 and extents of -1 are unknown, symbols are those of the graph. */
+  /* Output `slot` is a tensor of this type; `rank` -1 and extents of -1 are unknown, symbols are those of the graph.
+   * From any thread while `infer` is under way. [one at a time] */
   void(BP_CALL* output)(void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims);
 } bp_infer_sink_t;
 
@@ -433,7 +437,9 @@ struct bp_run_t {
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
   /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed. It may be a
-   * driver's own thread: the host calls no slot of any plugin from within it. May be NULL. */
+   * driver's own thread: the host calls no slot of any plugin from within it. A framework may call bp_semaphore_signal,
+   * bp_semaphore_query and bp_cancel_set of loader.h from within it, and nothing else: another run, also of another
+   * exec, is started by the thread that it wakes. May be NULL. */
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 

@@ -41,10 +41,11 @@
   X(bp_node_verdict_t, 56u) \
   X(bp_session_refit_t, 32u) \
   X(bp_exec_desc_t, 16u) \
-  X(bp_loader_api_t, 640u) \
+  X(bp_symbol_extent_t, 16u) \
+  X(bp_loader_api_t, 680u) \
   X(bp_space_t, 72u) \
-  X(bp_buffer_t, 48u) \
-  X(bp_tensor_t, 80u) \
+  X(bp_buffer_t, 56u) \
+  X(bp_tensor_t, 88u) \
   X(bp_container_api_t, 64u) \
   X(bp_external_t, 72u) \
   X(bp_device_info_t, 216u) \

@@ -24,7 +24,8 @@
 
 BP_EXTERN_C_BEGIN
 
-/* A device's queue of work, in order; opaque. The handles of loader.h are not those of plugin.h. */
+/* A device's queue of work, in order; opaque. The handles of loader.h are not those of plugin.h:
+ * bp_stream_plugin_stream and bp_native_semaphore_plugin_semaphore return the latter. */
 typedef struct bp_stream_t bp_stream_t;
 typedef struct bp_semaphore_t bp_semaphore_t;               /* a semaphore of the host; opaque to plugins */
 typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a device; as bp_stream_t */

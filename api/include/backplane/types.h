@@ -20,8 +20,9 @@
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
  *    time, the caller orders them). [blocks] says a call may wait for a device, a file or another thread; without it a
  *    call returns in microseconds.
- *  - A callback enters no function of the side that calls it, unless its comment names one. It must not throw, and must
- * not block unless its comment says so.
+ *  - A callback enters no function of the side that calls it, unless its comment names one. Work that the host runs on
+ *    its threads for a plugin (bp_loop_t.body, bp_task_t.run) is no callback in this sense: it may enter every slot of
+ *    the host that its own comment does not exclude. No callback throws, and none blocks unless its comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits

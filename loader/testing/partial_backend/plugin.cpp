@@ -7,6 +7,7 @@
 
 #include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
+#include "partial_backend/handles.h"
 
 namespace backplane::partial {
 
@@ -107,7 +108,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
     // Without settings: they are the script, which the CPU backend would refuse.
-    backend->cpu_host = *how->host;
+    backend->cpu_host = sdk::read(how->host, "how.host");
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
     bp_backend_create_t cpu_how = *how;
@@ -123,9 +124,19 @@ void BP_CALL destroy(bp_backend_t* handle) {
   delete &of(handle);
 }
 
+const HandlesApi kHandlesApi = {
+    .device_index = [](const bp_device_t* device) { return reinterpret_cast<const Device*>(device)->index; },
+    .program_nodes = [](const bp_program_t* program) { return of(program).nodes; },
+    .stream_wait =
+        [](bp_stream_t* stream) { return fence(nullptr, [&] { sdk::stream_of(stream)->wait(BP_FOREVER); }); },
+    .semaphore_value = [](bp_native_semaphore_t* semaphore) { return sdk::semaphore_of(semaphore)->value(); },
+};
+
 const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t version) {
-  const bool known = std::string_view(name.data, name.size) == "counters" && version == 1;
-  return known ? of(handle).counters.get() : nullptr;
+  const std::string_view wanted(name.data, name.size);
+  if (version != 1) return nullptr;
+  if (wanted == "handles") return &kHandlesApi;
+  return wanted == "counters" ? of(handle).counters.get() : nullptr;
 }
 
 // The library stays loaded, so a second query has the same result.

@@ -55,6 +55,18 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
+  // The extents of many at once: only what results from all of them must fit what was bound.
+  void symbols(const std::map<std::string, int64_t>& extents) {
+    const bp_graph_t* graph = model_.graph().raw();
+    std::vector<bp_symbol_extent_t> found;
+    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
+      const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
+      if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
+    }
+    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "the model lacks a dimension of such a name");
+    detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
+                 static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
+  }
   // The loader stops using the memory; an output is then allocated by the loader.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
@@ -92,7 +104,7 @@ class Exec {
     if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
     std::vector<char> staging(from.buffer.bytes);
     bp_tensor_t host = from;
-    host.buffer = bp_buffer_t{0, 0, 0, nullptr, staging.data(), 0, from.buffer.bytes};
+    host.buffer = bp_buffer_t{0, 0, 0, nullptr, staging.data(), 0, from.buffer.bytes, 0};
     const bp_copy_t copy{sizeof copy, 0, &from.buffer, &host.buffer, from.buffer.bytes, nullptr};
     detail::call(api().memory_copy, env_.get(), &copy);
     return Tensor::copy(host);

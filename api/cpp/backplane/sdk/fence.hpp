@@ -208,4 +208,36 @@ inline void check_flags(uint32_t given, uint32_t known, const char* name) {
     throw Error(BP_UNSUPPORTED, std::string(name) + " has bits that are not known here: " + std::to_string(unknown));
 }
 
+// A host's buffer.
+inline const bp_buffer_t& check_buffer(const bp_buffer_t* buffer, const char* name) {
+  const bp_buffer_t& given = required(buffer, name);
+  check_flags(given.flags, BP_BUFFER_READ_ONLY, name);
+  if (given.reserved != 0)
+    throw Error(BP_UNSUPPORTED, std::string(name) + ".reserved is " + std::to_string(given.reserved) + "; set it to 0");
+  return given;
+}
+
+inline void check_points(const bp_point_t* points, uint32_t count, const char* name) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const bp_point_t& point = (&required(points, name))[i];
+    if (point.handle == 0 || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
+      throw Error(BP_INVALID_ARGUMENT, std::string(name) + " has a point without a semaphore or of an unknown kind");
+    check_flags(point.flags, 0, name);
+  }
+}
+
+// The flags and points of a run.
+inline void check_run(const bp_run_t& run) {
+  check_flags(run.flags, 0, "run.flags");
+  check_points(run.waits, run.wait_count, "run.waits");
+  check_points(run.signals, run.signal_count, "run.signals");
+}
+
+// The run of a copy or a fill, or NULL.
+inline void check_order(const bp_run_t* run) {
+  if (run == nullptr) return;
+  check_run(checked(run, "what.run"));
+  if (run->output != nullptr) throw Error(BP_INVALID_ARGUMENT, "what.run.output must be NULL: a copy has no outputs");
+}
+
 }  // namespace backplane::sdk

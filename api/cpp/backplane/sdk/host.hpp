@@ -194,7 +194,10 @@ class Host {
 class Options {
  public:
   Options() = default;
-  Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {}
+  Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {
+    if (count != 0 && (first == nullptr || stride < kSize10<bp_option_t>))
+      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride below that of ABI 1.0");
+  }
 
   std::optional<std::string_view> get(std::string_view name) const {
     for (uint32_t i = 0; i < count_; ++i) {

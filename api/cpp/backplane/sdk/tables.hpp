@@ -251,7 +251,7 @@ struct Tables {
   static bp_status_t BP_CALL run(bp_instance_t* h, const bp_run_t* run, bp_error_t* error) noexcept {
     return fence(instance(h), error, [&] {
       const bp_run_t copy = read(run, "run");
-      check_flags(copy.flags, 0, "run.flags");
+      check_run(copy);
       instance(h)->submit(copy);
     });
   }
@@ -259,7 +259,7 @@ struct Tables {
     return fence(instance(h), error, [&] {
       bp_run_t room;
       const bp_run_t& copy = read_in_place(run, "run", room);
-      check_flags(copy.flags, 0, "run.flags");
+      check_run(copy);
       instance(h)->run_synchronously(copy);
     });
   }
@@ -286,26 +286,28 @@ struct Tables {
   static bp_status_t BP_CALL map(bp_device_t* h, const bp_map_t* what, void** out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_map_t copy = read(what, "what");
-      required(out, "out_pointer") = device(h)->map(required(copy.buffer, "what.buffer"), copy.access);
+      check_flags(copy.access, BP_MAP_READ | BP_MAP_WRITE, "what.access");
+      required(out, "out_pointer") = device(h)->map(check_buffer(copy.buffer, "what.buffer"), copy.access);
     });
   }
   static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_map_t* what, void* pointer, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_map_t copy = read(what, "what");
-      device(h)->unmap(required(copy.buffer, "what.buffer"), pointer);
+      device(h)->unmap(check_buffer(copy.buffer, "what.buffer"), pointer);
     });
   }
   static bp_status_t BP_CALL flush(bp_device_t* h, const bp_map_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_map_t copy = read(what, "what");
-      device(h)->flush(required(copy.buffer, "what.buffer"), copy.access);
+      device(h)->flush(check_buffer(copy.buffer, "what.buffer"), copy.access);
     });
   }
   static bp_status_t BP_CALL copy(bp_device_t* h, const bp_copy_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_copy_t copy = read(what, "what");
       check_flags(copy.flags, 0, "what.flags");
-      static_cast<void>(required(copy.from, "what.from")), static_cast<void>(required(copy.to, "what.to"));
+      static_cast<void>(check_buffer(copy.from, "what.from")), static_cast<void>(check_buffer(copy.to, "what.to"));
+      check_order(copy.run);
       device(h)->copy(copy);
     });
   }
@@ -315,7 +317,8 @@ struct Tables {
       const uint32_t bytes = copy.pattern_bytes;
       if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         throw Error(BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(bytes) + " bytes; it has 1, 2, 4 or 8");
-      static_cast<void>(required(copy.buffer, "what.buffer"));
+      static_cast<void>(check_buffer(copy.buffer, "what.buffer"));
+      check_order(copy.run);
       device(h)->fill(copy);
     });
   }
@@ -325,6 +328,7 @@ struct Tables {
       const bp_import_t copy = read(what, "what");
       const bp_external_t external = read(copy.external, "what.external");
       check_chain(external.chain);
+      check_flags(external.flags, BP_BUFFER_READ_ONLY, "what.external.flags");
       required(out, "out_buffer") = device(h)->import_memory(copy.space, external);
     });
   }
@@ -332,7 +336,7 @@ struct Tables {
                                            bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_export_t copy = read(what, "what");
-      write(out, device(h)->export_memory(required(copy.buffer, "what.buffer"), copy.kind), "out_external");
+      write(out, device(h)->export_memory(check_buffer(copy.buffer, "what.buffer"), copy.kind), "out_external");
     });
   }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DRAFT. Runs that are recorded once and launched as a whole: bp_env_get_extension("<backend id>/capture", 1), and
- * bp_plugin_t.get_extension("capture", 1) of the backend.
+ * bp_plugin_t.get_extension("capture", 1) of the backend. Handles are those of plugin.h: a framework gets them from
+ * bp_stream_plugin_stream, bp_session_plugin_program and bp_native_semaphore_plugin_semaphore.
  *
  * Two ways, which differ in who records:
  *

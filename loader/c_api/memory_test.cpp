@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies, fills, mappings and imports that a framework gets wrong: each is refused, and nothing is touched.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kUnknown = 0x80000000u;
+
+// A copy from host memory to a device's and one between host memory, both of three floats.
+class MemoryCalls : public ::testing::Test {
+ protected:
+  MemoryCalls() {
+    device = env.devices()[1].info.id;
+    const bp_allocate_t what{sizeof what, 0, 12, nullptr, nullptr};
+    detail::call(api().memory_allocate, env.get(), device, &what, &own);
+    from.address = values;
+    to.address = others;
+    from.bytes = to.bytes = 12;
+    const bp_semaphore_create_t how{sizeof how, 0, 0, nullptr, nullptr};
+    detail::call(api().native_semaphore_create, env.get(), device, &how, &native);
+    run.size = sizeof run;
+    run.stream = stream.get();
+    point = ended.at(1);
+  }
+  ~MemoryCalls() override {
+    api().native_semaphore_destroy(native);
+    const bp_release_t what{sizeof what, 0, &own, nullptr};
+    api().memory_release(env.get(), &what);
+  }
+  // Copies from host memory to the device's in the order of `run`.
+  bp_status_t copy() { return copy(from, own, &run); }
+  bp_status_t copy(const bp_buffer_t& source, const bp_buffer_t& target, const bp_run_t* order = nullptr,
+                   uint32_t flags = 0) {
+    const bp_copy_t what{sizeof what, flags, &source, &target, 12, order};
+    return status([&] { detail::call(api().memory_copy, env.get(), &what); });
+  }
+  template <class Call>
+  bp_status_t status(const Call& call) {
+    const Error error = failure(call);
+    text = error.text();
+    return error.status();
+  }
+
+  const Environment env = streaming({{"partial.marks", "1"}});
+  uint64_t device = 0;
+  float values[3] = {1, 2, 3}, others[3] = {};
+  bp_buffer_t from{}, to{}, own{};
+  const Stream stream{env.get(), env.devices()[1].info.id};
+  const Semaphore ended;
+  bp_native_semaphore_t* native = nullptr;
+  bp_run_t run{};
+  bp_point_t point{};
+  std::string text;
+};
+
+TEST_F(MemoryCalls, TakeWhatTheHeadersAllow) {
+  run.signals = &point;
+  run.signal_count = 1;
+  EXPECT_EQ(copy(), BP_OK) << text;
+  ended.wait(1);
+  const bp_point_t reached = bp_native_point(native, device, 0);
+  run.waits = &reached;
+  run.wait_count = 1;
+  EXPECT_EQ(copy(own, to, &run), BP_OK) << text;
+  stream.wait();
+  EXPECT_THAT(others, ElementsAre(1, 2, 3));
+}
+
+TEST_F(MemoryCalls, RefuseFlagsThatAreNotKnown) {
+  EXPECT_EQ(copy(from, to, nullptr, kUnknown), BP_UNSUPPORTED);
+  EXPECT_EQ(copy(from, own, nullptr, 1), BP_UNSUPPORTED);
+  run.flags = kUnknown;
+  EXPECT_EQ(copy(), BP_UNSUPPORTED);
+  EXPECT_THAT(text, HasSubstr("run.flags"));
+  run.flags = 0;
+  bp_buffer_t odd = from;
+  odd.flags = kUnknown;
+  EXPECT_EQ(copy(odd, own), BP_UNSUPPORTED);
+  EXPECT_THAT(text, HasSubstr("what.from.flags"));
+  odd.flags = 0;
+  odd.reserved = 1;
+  EXPECT_EQ(copy(odd, to), BP_UNSUPPORTED);
+  EXPECT_THAT(text, HasSubstr("what.from.reserved"));
+  void* pointer = nullptr;
+  const bp_map_t map{sizeof map, BP_MAP_READ | 0x40000u, &from};
+  EXPECT_EQ(api().memory_map(env.get(), &map, &pointer, nullptr), BP_UNSUPPORTED);
+  EXPECT_EQ(pointer, nullptr);
+  bp_external_t external{};
+  external.size = sizeof external;
+  external.kind = BP_EXTERNAL_HOST_POINTER;
+  external.handle = reinterpret_cast<uintptr_t>(std::aligned_alloc(64, 64));
+  external.bytes = 64;
+  external.flags = kUnknown;
+  const bp_import_t import{sizeof import, 0, &external};
+  bp_buffer_t imported{};
+  EXPECT_EQ(api().memory_import(env.get(), device, &import, &imported, nullptr), BP_UNSUPPORTED);
+  std::free(reinterpret_cast<void*>(external.handle));
+  EXPECT_THAT(others, ElementsAre(0, 0, 0));
+}
+
+TEST_F(MemoryCalls, RefusePointsThatAreNone) {
+  run.waits = &point;
+  run.wait_count = 1;
+  for (const uint32_t kind : {0u, 7u}) {
+    point = ended.at(0);
+    point.kind = kind;
+    EXPECT_EQ(copy(), BP_INVALID_ARGUMENT) << kind;
+  }
+  for (const uint32_t kind : {BP_POINT_HOST, BP_POINT_NATIVE}) {
+    point = {0, kind, 0, 0, 1};
+    EXPECT_EQ(copy(), BP_INVALID_ARGUMENT) << kind;
+  }
+  point = ended.at(0);
+  point.flags = kUnknown;
+  EXPECT_EQ(copy(), BP_UNSUPPORTED);
+  point = ended.at(0);
+  point.device = 12345;
+  EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
+  point = bp_native_point(native, 12345, 0);
+  EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(text, HasSubstr("run.waits.device is 12345"));
+  run.waits = nullptr;
+  EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
+}
+
+TEST_F(MemoryCalls, RefuseRunsThatNoCopyHas) {
+  run.output = [](void*, uint32_t, uint32_t, const int64_t*, uint64_t, bp_tensor_t*) -> bp_status_t { return BP_OK; };
+  EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
+  run.output = nullptr;
+  run.stream = nullptr;  // nothing would report its end
+  EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(text, HasSubstr("nothing would report how the run ends"));
+  EXPECT_EQ(counters(env).copies, 0u);
+}
+
+TEST_F(MemoryCalls, RefuseHostBuffersWithoutAnAddress) {
+  bp_buffer_t none = from;
+  none.address = nullptr;
+  EXPECT_EQ(copy(none, to), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(copy(from, none), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(copy(none, own), BP_INVALID_ARGUMENT);
+  const bp_fill_t fill{sizeof fill, 1, 0, &none, nullptr};
+  EXPECT_EQ(api().memory_fill(env.get(), &fill, nullptr), BP_INVALID_ARGUMENT);
+}
+
+TEST_F(MemoryCalls, BindRefusesTheSameBuffers) {
+  Exec exec = env.compile(chain(1)).exec();
+  const Tensor x = Tensor::of<float>({3}, {1, 2, 3});
+  bp_tensor_t tensor = x.abi();
+  tensor.buffer.reserved = 1;
+  EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), BP_UNSUPPORTED);
+  EXPECT_THAT(text, HasSubstr("input 'x': buffer.reserved is 1"));
+  tensor.buffer.reserved = 0;
+  tensor.buffer.flags = 2;
+  EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), BP_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace backplane

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin's own handles, passed to the functions of an extension table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/partial.h"
+#include "testing/partial_backend/handles.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+
+const partial::HandlesApi& table_of(const Environment& env) {
+  return *static_cast<const partial::HandlesApi*>(
+      api().env_get_extension(env.get(), view::text(std::string_view("partial/handles")), 1));
+}
+
+TEST(PluginHandles, OfDevicesAreThePlugins) {
+  const Environment env = streaming({{"partial.devices", "2"}});
+  for (uint32_t i = 0; i < 2; ++i) {
+    bp_device_t* handle = nullptr;
+    detail::call(api().env_plugin_device, env.get(), env.devices()[1 + i].info.id, &handle);  // after the CPU
+    EXPECT_EQ(table_of(env).device_index(handle), i);
+  }
+  bp_device_t* none = nullptr;
+  EXPECT_EQ(api().env_plugin_device(env.get(), 12345, &none, nullptr), BP_NOT_FOUND);
+  EXPECT_EQ(api().env_plugin_device(env.get(), 12345, nullptr, nullptr), BP_INVALID_ARGUMENT);
+  api().env_abandon_device(env.get(), env.devices()[1].info.id, nullptr);
+  EXPECT_EQ(api().env_plugin_device(env.get(), env.devices()[1].info.id, &none, nullptr), BP_DEVICE_LOST);
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST(PluginHandles, OfAStreamAreWaitedForByTheTable) {
+  const Environment env = streaming({{"partial.run_us", "10000"}});
+  const Stream stream(env.get(), env.devices()[1].info.id);
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  RunOptions how;
+  how.stream = &stream;
+  exec.run(how);
+  bp_stream_t* handle = nullptr;
+  detail::call(api().stream_plugin_stream, stream.get(), &handle);
+  EXPECT_EQ(table_of(env).stream_wait(handle), BP_OK);
+  EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+  EXPECT_EQ(api().stream_plugin_stream(nullptr, &handle, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(handle, nullptr);
+}
+
+TEST(PluginHandles, OfSemaphoresAndProgramsAreThePlugins) {
+  const Environment env = streaming({{"partial.marks", "1"}});
+  const bp_semaphore_create_t how{sizeof how, 0, 7, nullptr, nullptr};
+  bp_native_semaphore_t *semaphore = nullptr, *own = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), env.devices()[1].info.id, &how, &semaphore);
+  detail::call(api().native_semaphore_plugin_semaphore, semaphore, &own);
+  EXPECT_EQ(table_of(env).semaphore_value(own), 7u);
+  detail::call(api().native_semaphore_signal, semaphore, uint64_t{9});
+  EXPECT_EQ(table_of(env).semaphore_value(own), 9u);
+  api().native_semaphore_destroy(semaphore);
+
+  const Session session = env.compile(chain(2), pinned({{"*", "partial"}}));
+  const bp_program_t* program = nullptr;
+  detail::call(api().session_plugin_program, session.get(), 1u, &program);
+  EXPECT_EQ(table_of(env).program_nodes(program), 1u);
+  EXPECT_EQ(api().session_plugin_program(session.get(), 2, &program, nullptr), BP_NOT_FOUND);
+  EXPECT_EQ(program, nullptr);
+  SessionOptions placed = pinned({{"*", "partial"}});
+  placed.flags = BP_SESSION_PLACE_ONLY;
+  EXPECT_EQ(api().session_plugin_program(env.compile(chain(2), placed).get(), 0, &program, nullptr), BP_BAD_STATE);
+}
+
+}  // namespace
+}  // namespace backplane
