@@ -129,6 +129,22 @@ TEST_P(Quirk, IsRunByManyThreads) {
   EXPECT_EQ(right, 200);
 }
 
+// As the manifest asks for it: the sandbox lets the process read the folder in the option `path`.
+TEST_P(Quirk, RunsInAProcessOfItsOwn) {
+  const Environment env = vendor(GetParam(), {{"loader.isolate", "onnxifi"}});
+  ASSERT_EQ(env.devices().back().name.substr(0, 7), "onnxifi");
+  Exec exec = env.compile(dense(), on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+  const Session session =
+      env.compile(mixed(), pinned({{"r", "onnxifi"}, {"a", "onnxifi"}, {"r2", "onnxifi"}, {"op=Neg", "cpu"}}));
+  Exec islands = session.exec();
+  islands.bind(0, Tensor::of<float>({3}, {-2, 0, 3}));
+  islands.run();
+  EXPECT_THAT(values(islands.output(1)), ElementsAre(0, 0, 3));
+}
+
 INSTANTIATE_TEST_SUITE_P(Onnxifi, Quirk,
                          ::testing::Values("at_wait", "descriptors", "emulated", "extension", "fork", "late", "plain",
                                            "positional", "silent", "synchronous"),
@@ -369,6 +385,17 @@ TEST(OnnxifiRoundTrip, RunsResnetWithTheResultsOfTheCpuBackend) {
   const Environment env = vendor("backplane");
   const Model model = env.open(file);
   EXPECT_EQ(results(env, model, inner_cpu(env)), results(env, model, "cpu"));
+}
+
+// Our library starts processes that try backends, which the strict sandbox forbids.
+TEST(OnnxifiRoundTrip, RunsInAProcessOfItsOwn) {
+  const Environment env = vendor("backplane", {{"loader.isolate", "onnxifi"},
+                                               {"loader.isolate_sandbox", "drivers"},
+                                               {"loader.isolate_paths", BACKPLANE_BUILD_DIR}});
+  Exec exec = env.compile(dense(), on(inner_cpu(env))).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
 // The loader upgrades what the backend wrote in an old form, so the results are those of the model.

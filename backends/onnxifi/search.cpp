@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search.h"
 
+#include <dirent.h>
 #include <glob.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <utility>
@@ -79,7 +82,12 @@ class Search {
     struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
     if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
-    if (S_ISDIR(info.st_mode)) return folder(path);
+    if (S_ISDIR(info.st_mode)) {
+      DIR* const opened = opendir(path.c_str());  // a sandbox is not seen by access()
+      if (opened == nullptr) return refuse(path, std::string("cannot be read: ") + std::strerror(errno));
+      closedir(opened);
+      return folder(path);
+    }
     if (!is_library_name(fs::path(path).filename().native())) return refuse(path, "is not named libonnxifi-*.so");
     add(path);
   }
@@ -91,7 +99,7 @@ class Search {
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
     if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
   }
-  void refuse(const std::string& path, const char* why) { found_.push_back({path, path + " " + why}); }
+  void refuse(const std::string& path, const std::string& why) { found_.push_back({path, path + " " + why}); }
 
   std::vector<Found> found_;
   std::set<std::pair<dev_t, ino_t>> seen_;

@@ -322,7 +322,11 @@ struct Environment::Maker {
     const Manifest& manifest = found.manifest;
     const std::string id = manifest.backend_id.empty() ? id_of_file(library) : manifest.backend_id;
     if (!settings.isolation.wanted(id, manifest.full_id, manifest.isolated)) return nullptr;
-    return std::make_shared<Isolation>(settings.isolation);
+    auto isolation = std::make_shared<Isolation>(settings.isolation);
+    const Host::Options& options = options_of(id);
+    const auto path = options.find("path");
+    isolation->allow_paths_of(id, path == options.end() ? std::string_view() : path->second);
+    return isolation;
   }
 
   Refusal consider(const Considered& found, Candidate& candidate) {

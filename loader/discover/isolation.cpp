@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/abi.h"
@@ -48,6 +49,15 @@ Status Isolation::set(std::string_view option, std::string_view value) {
     paths_.push_back(std::move(path));
   }
   return {};
+}
+
+void Isolation::allow_paths_of(std::string_view id, std::string_view path) {
+  std::string variable = "BACKPLANE_";
+  for (const char c : id) variable += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  const char* const value = ::secure_getenv((variable + "_PATH").c_str());
+  for (const std::string_view list : {path, std::string_view(value ? value : "")})
+    for (std::string& one : split(list, ':'))
+      if (one[0] == '/') paths_.push_back(std::move(one));
 }
 
 bool Isolation::wanted(std::string_view id, std::string_view full_id, bool by_manifest) const {

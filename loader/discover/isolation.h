@@ -23,6 +23,10 @@ class Isolation {
   // ones.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
 
+  // Lets the process read where the backend looks for libraries of others: the absolute paths in its option `path` and
+  // in the environment's BACKPLANE_<ID>_PATH, both separated by ':'.
+  void allow_paths_of(std::string_view id, std::string_view path);
+
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<std::string>& paths() const { return paths_; }
   // The part of the situation (known.h) that follows from this.

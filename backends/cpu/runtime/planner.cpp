@@ -110,8 +110,13 @@ bool misaligned(const Tensor& tensor) {
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values) {
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
-  for (uint32_t value : operands) tensors.push_back(value == BP_NONE ? Tensor{} : values[value]);
+  gather(operands, values, tensors);
   return tensors;
+}
+
+void gather(std::span<const uint32_t> operands, std::span<const Tensor> values, std::vector<Tensor>& out_tensors) {
+  out_tensors.clear();
+  for (uint32_t value : operands) out_tensors.push_back(value == BP_NONE ? Tensor{} : values[value]);
 }
 
 Planner::Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
@@ -148,7 +153,8 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     if (!shaped[value]) return false;
     inputs_known = inputs_known && known[value];
   }
-  std::vector<Tensor> inputs = gather(call.inputs, values);
+  std::vector<Tensor>& inputs = inputs_;
+  gather(call.inputs, values, inputs);
   Plan plan;
   if (call.costly_to_plan) return false;
   // With all values known, planning may be most of the work, as for Unique: it then counts as folding.
@@ -164,7 +170,8 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   if (plan.deferred) return false;
   if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, plan.error);
 
-  std::vector<Tensor> outputs = gather(call.outputs, values);
+  std::vector<Tensor>& outputs = outputs_;
+  gather(call.outputs, values, outputs);
   int64_t output_bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
@@ -183,14 +190,14 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     costly.push_back(index);
     plan = std::move(dense);
   }
-  std::vector<uint32_t> operands(call.inputs.begin(), call.inputs.end());
-  plan.input_formats.resize(operands.size(), Format::kDense);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] != BP_NONE) operands[i] = in_format(operands[i], plan.input_formats[i], index);
+  call_operands_.assign(call.inputs.begin(), call.inputs.end());
+  for (size_t i = 0; i < call_operands_.size(); ++i) {
+    const Format format = i < plan.input_formats.size() ? plan.input_formats[i] : Format::kDense;
+    if (call_operands_[i] != BP_NONE) call_operands_[i] = in_format(call_operands_[i], format, index);
   }
   if (plan.packed >= 0 && on_packed) on_packed(call.inputs[static_cast<size_t>(plan.packed)]);
   if (plan.output_format != Format::kDense) values[call.outputs[0]].format = plan.output_format;
-  add_step(index, std::move(plan.step), operands, call.outputs);
+  add_step(index, std::move(plan.step), call_operands_, call.outputs);
   return true;
 }
 

@@ -73,6 +73,9 @@ class Planner {
   std::span<const Call> calls_;
   FoldAllowance& allowance_;
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
+  // Of the call that is being planned. Here so that a graph of many calls does not allocate them for each.
+  std::vector<Tensor> inputs_, outputs_;
+  std::vector<uint32_t> call_operands_;
 };
 
 // Whether the data are not aligned for their type.
@@ -80,6 +83,7 @@ bool misaligned(const Tensor& tensor);
 
 // The node's inputs or outputs as tensors, absent ones included.
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);
+void gather(std::span<const uint32_t> operands, std::span<const Tensor> values, std::vector<Tensor>& out_tensors);
 
 // Bytes of a tensor. Throws sdk::Error where extents are negative or it is larger than `max_bytes`.
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes);

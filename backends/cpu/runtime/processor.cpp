@@ -76,7 +76,10 @@ const char* name_of(Instructions instructions) {
 }
 
 std::optional<Instructions> instructions_named(std::string_view name) {
-  const auto* found = std::ranges::find(kNames, name);
+  const auto same = [&](std::string_view known) {
+    return std::ranges::equal(known, name, {}, {}, [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
+  };
+  const auto* found = std::ranges::find_if(kNames, same);
   if (found == std::end(kNames)) return std::nullopt;
   return static_cast<Instructions>(found - std::begin(kNames));
 }

@@ -60,6 +60,15 @@ Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
   return no(BP_REASON_DTYPE, std::string("inputs of unequal types: ") + dtype_name(x) + " and " + dtype_name(y));
 }
 
+Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types) {
+  if (dtype < 0 || dtype >= 64 || (types >> dtype & 1) == 0)
+    return no(BP_REASON_DTYPE, std::string(attribute) + " is " + std::to_string(dtype));
+  const bp_dtype_t declared = node.output_type(0).dtype;
+  if (declared == dtype) return yes();
+  return no(BP_REASON_DTYPE, std::string(attribute) + " is " + dtype_name(static_cast<bp_dtype_t>(dtype)) +
+                                 ", but the output is declared as " + dtype_name(declared));
+}
+
 std::vector<int64_t> integers(const Tensor& tensor) {
   const auto n = static_cast<size_t>(tensor.shape.elements());
   std::vector<int64_t> values(n);

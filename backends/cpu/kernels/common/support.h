@@ -39,6 +39,9 @@ Verdict attribute_in(const Node& node, std::string_view name, const char* fallba
                      std::initializer_list<std::string_view> values);
 // Whether inputs `a` and `b` have the same element type.
 Verdict same_type(const Node& node, uint32_t a, uint32_t b);
+// Whether an element type that an attribute states is one of `types`, and that of the first output. Kernels write what
+// the attribute states into memory of the declared type.
+Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types);
 
 // Whether the tensor's values can be read while planning.
 inline bool known(const Tensor& tensor) {

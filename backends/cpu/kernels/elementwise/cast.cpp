@@ -94,10 +94,6 @@ constexpr bp_dtype_set_t kCastTypes = set_of(NumbersAndBool{}) | kPackedTypes | 
                                       just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
                                       just(BP_DTYPE_FLOAT8E5M2FNUZ) | just(BP_DTYPE_FLOAT8E8M0);
 
-bool can_cast_to(int64_t dtype) {
-  return dtype >= 0 && dtype < 64 && (kCastTypes >> dtype & 1) != 0;
-}
-
 EncodeRules rules_of(const Node& node) {
   const std::string rounding = node.attr("round_mode", "up");
   return {node.attr("saturate", int64_t{1}) != 0, rounding == "down"      ? ScaleRounding::kDown
@@ -108,8 +104,7 @@ EncodeRules rules_of(const Node& node) {
 Verdict supports_cast(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kCastTypes}); !verdict) return verdict;
   if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
-  const int64_t to = node.attr("to", int64_t{0});
-  return can_cast_to(to) ? yes() : no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to));
+  return returns_type(node, "to", node.attr("to", int64_t{0}), kCastTypes);
 }
 
 std::unique_ptr<Kernel> create_cast(const Node& node) {
@@ -119,7 +114,8 @@ std::unique_ptr<Kernel> create_cast(const Node& node) {
 
 Verdict supports_cast_like(const Node& node) {
   if (Verdict verdict = attribute_in(node, "round_mode", "up", {"up", "down", "nearest"}); !verdict) return verdict;
-  return accepts(node, 2, {kCastTypes, kCastTypes});
+  if (Verdict verdict = accepts(node, 2, {kCastTypes, kCastTypes}); !verdict) return verdict;
+  return returns_type(node, "the type of target_type", node.input_type(1).dtype, kCastTypes);
 }
 
 std::unique_ptr<Kernel> create_cast_like(const Node& node) {
@@ -132,10 +128,10 @@ Verdict supports_bit_cast(const Node& node) {
   constexpr bp_dtype_set_t kTypes = kByteTypes | kPackedTypes;
   if (Verdict verdict = accepts(node, 1, {kTypes}); !verdict) return verdict;
   const int64_t to = node.attr("to", int64_t{0});
-  if (to < 0 || to >= 64 || (kTypes >> to & 1) == 0 ||
-      bits_of(static_cast<bp_dtype_t>(to)) != bits_of(node.input_type(0).dtype))
-    return no(BP_REASON_DTYPE, "it casts to type " + std::to_string(to) + ", which has another size or is not known");
-  return yes();
+  if (Verdict verdict = returns_type(node, "to", to, kTypes); !verdict) return verdict;
+  if (bits_of(static_cast<bp_dtype_t>(to)) == bits_of(node.input_type(0).dtype)) return yes();
+  return no(BP_REASON_DTYPE, std::string("to is ") + dtype_name(static_cast<bp_dtype_t>(to)) +
+                                 ", whose elements have another size than the input's");
 }
 
 std::unique_ptr<Kernel> create_bit_cast(const Node&) {

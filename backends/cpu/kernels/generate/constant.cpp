@@ -54,7 +54,9 @@ std::optional<Value> constant_value(const Node& node) {
 }
 
 Verdict supports_constant(const Node& node) {
-  return constant_value(node) ? yes() : no(BP_REASON_ATTRIBUTE, "its value is a text or a sparse tensor");
+  const std::optional<Value> value = constant_value(node);
+  if (!value) return no(BP_REASON_ATTRIBUTE, "its value is a text or a sparse tensor");
+  return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 
 std::unique_ptr<Kernel> create_constant(const Node& node) {
@@ -79,8 +81,10 @@ std::optional<Value> fill_value(const Node& node) {
 }
 
 Verdict supports_fill(const Node& node) {
-  if (!fill_value(node)) return no(BP_REASON_ATTRIBUTE, "value is not one element of a known type");
-  return accepts(node, 1, {just(BP_DTYPE_INT64)});
+  const std::optional<Value> value = fill_value(node);
+  if (!value) return no(BP_REASON_ATTRIBUTE, "value is not one element of a known type");
+  if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_INT64)}); !verdict) return verdict;
+  return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 
 std::unique_ptr<Kernel> create_fill(const Node& node) {
@@ -177,10 +181,9 @@ std::unique_ptr<Kernel> create_range(const Node& node) {
 // --------------------------------------------------------------------------------------------------------
 
 Verdict supports_eye(const Node& node) {
+  if (Verdict verdict = accepts(node, 1, {set_of(NumbersAndBool{})}); !verdict) return verdict;
   const int64_t dtype = node.attr("dtype", int64_t{node.input_type(0).dtype});
-  if (dtype < 0 || dtype >= 64 || (set_of(NumbersAndBool{}) >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "its result is of type " + std::to_string(dtype));
-  return accepts(node, 1, {set_of(NumbersAndBool{})});
+  return returns_type(node, "dtype", dtype, set_of(NumbersAndBool{}));
 }
 
 std::unique_ptr<Kernel> create_eye(const Node& node) {

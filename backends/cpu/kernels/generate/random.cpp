@@ -51,11 +51,6 @@ std::optional<float> seed_of(const Node& node) {
 // ---- RandomNormal, RandomUniform and their Like forms
 // ----------------------------------------------------------------------------
 
-Verdict check_dtype(int64_t dtype, bp_dtype_set_t types) {
-  if (dtype >= 0 && dtype < 64 && (types >> dtype & 1) != 0) return yes();
-  return no(BP_REASON_DTYPE, "dtype " + std::to_string(dtype) + " is not supported");
-}
-
 struct Distribution {
   bool normal;
   double base, range;  // mean and deviation, or the low end and the width
@@ -85,7 +80,7 @@ Plan plan_random(const Distribution& d, bp_dtype_t dtype, const Shape& shape) {
 
 Verdict supports_random(const Node& node) {
   if (node.ints("shape").size() > BP_MAX_RANK) return no(BP_REASON_SHAPE, "the result's rank is more than 32");
-  return check_dtype(node.attr("dtype", int64_t{BP_DTYPE_FLOAT}), kFloatTypes);
+  return returns_type(node, "dtype", node.attr("dtype", int64_t{BP_DTYPE_FLOAT}), kFloatTypes);
 }
 
 template <bool kNormal>
@@ -102,7 +97,7 @@ int64_t like_dtype(const Node& node) {
 
 Verdict supports_like(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kByteTypes}); !verdict) return verdict;
-  return check_dtype(like_dtype(node), kFloatTypes);
+  return returns_type(node, "dtype", like_dtype(node), kFloatTypes);
 }
 
 template <bool kNormal>
@@ -116,7 +111,7 @@ std::unique_ptr<Kernel> create_like(const Node& node) {
 
 Verdict supports_bernoulli(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
-  return check_dtype(like_dtype(node), set_of(NumbersAndBool{}));
+  return returns_type(node, "dtype", like_dtype(node), set_of(NumbersAndBool{}));
 }
 
 std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
@@ -143,7 +138,7 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
 Verdict supports_multinomial(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
   if (node.attr("sample_size", int64_t{1}) < 0) return no(BP_REASON_ATTRIBUTE, "sample_size is below 0");
-  return check_dtype(node.attr("dtype", int64_t{BP_DTYPE_INT32}), kIndexTypes);
+  return returns_type(node, "dtype", node.attr("dtype", int64_t{BP_DTYPE_INT32}), kIndexTypes);
 }
 
 std::unique_ptr<Kernel> create_multinomial(const Node& node) {

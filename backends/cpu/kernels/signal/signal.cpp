@@ -17,8 +17,7 @@ using Complex = std::complex<double>;
 
 Verdict supports_window(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
-  if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "output_datatype " + std::to_string(dtype) + " is not supported");
+  if (Verdict verdict = returns_type(node, "output_datatype", dtype, set_of(Numbers{})); !verdict) return verdict;
   return accepts(node, 1, {kIndexTypes});
 }
 
@@ -219,8 +218,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
 
 Verdict supports_mel(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
-  if (dtype < 0 || dtype >= 64 || (set_of(Numbers{}) >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "output_datatype " + std::to_string(dtype) + " is not supported");
+  if (Verdict verdict = returns_type(node, "output_datatype", dtype, set_of(Numbers{})); !verdict) return verdict;
   return accepts(node, 5, {kIndexTypes, kIndexTypes, kIndexTypes, kFloatTypes, kFloatTypes});
 }
 
