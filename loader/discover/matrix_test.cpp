@@ -54,7 +54,7 @@ constexpr Fault kFaults[] = {
     {"hang_in_create", BP_REFUSED_CRASHED, kFatal, "in time while it was created"},
     {"throw_in_create", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "thrown by a plugin"},
     {"create_fails", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "refuses to start"},
-    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "without a backend"},
+    {"create_nothing", BP_REFUSED_CREATE, BP_REFUSED_CREATE, "BP_OK"},
     {"eats_stack", BP_REFUSED_CRASHED, kFatal, "crashed (SIGSEGV) while it was created"},
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     {"eats_memory", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was created"},
