@@ -228,22 +228,24 @@ struct Environment::Maker {
   }
 
   // The id of a device: from its identity if the driver reports one, otherwise from its number; the same in every
-  // process.
-  uint64_t id_of(std::string_view backend, const bp_device_info_t& info) const {
+  // process. No other device of the environment has it, and none of `others`.
+  uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
+                 std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);
     std::string identity = fmt::format("{}|{}|", backend, abi::view(info.pci));
     for (const uint8_t byte : uuid) fmt::format_to(std::back_inserter(identity), "{:02x}", byte);
     const bool unique = info.pci.size != 0 || std::ranges::any_of(uuid, [](uint8_t byte) { return byte != 0; });
     if (!unique) fmt::format_to(std::back_inserter(identity), "|{}", info.index);
     uint64_t id = fnv1a(identity);
-    while (id == 0 || env.device_of(id).ok()) ++id;
+    const auto taken = [&](const auto& device) { return device->id() == id; };
+    while (id == 0 || env.device_of(id).ok() || std::ranges::any_of(others, taken)) ++id;
     return id;
   }
 
   std::vector<std::unique_ptr<Device>> make_devices(Backend& backend, std::vector<bp_device_info_t>& infos) const {
     std::vector<std::unique_ptr<Device>> devices;
     for (bp_device_info_t& info : infos) {
-      info.id = id_of(backend.id, info);
+      info.id = id_of(backend.id, info, devices);
       if (info.index == 0) backend.host->set_first_device(info.id);
       const uint32_t number = info.index, index = static_cast<uint32_t>(env.devices_.size()) + number + 1;
       devices.push_back(std::make_unique<Device>(

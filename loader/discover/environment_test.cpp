@@ -89,6 +89,10 @@ TEST(Environment, DevicesAreIdentifiedByUuidOrPciAddress) {
     ASSERT_THAT(mixed, SizeIs(2));
     EXPECT_EQ(mixed[0], ids[0]);
     EXPECT_EQ(mixed[1], ids_of(option, "")[1]);
+    // A driver may report the same for all of its devices.
+    const std::vector<uint64_t> same = ids_of(option, first + "," + first);
+    ASSERT_THAT(same, SizeIs(2));
+    EXPECT_NE(same[0], same[1]);
   }
 }
 
