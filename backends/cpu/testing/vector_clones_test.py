@@ -16,10 +16,10 @@ BY_INDEX = "it loads by index, for which compilers take no gathers"
 BLOCKS_OF_16 = "blocks of 16 channels are for AVX-512"
 WIDE_INTEGERS = "SSE2 compares no 64-bit integers"
 EXCEPT = {
-    "weigh_pairs": (BY_INDEX, "baseline avx2 avx512"),
+    "weighted_sum_of_pairs": (BY_INDEX, "baseline avx2 avx512"),
     "add_neighbours": (BY_INDEX, "baseline avx2 avx512"),
-    "deal_8": (BY_INDEX, "baseline avx2 avx512"),
-    "deal_16": (BY_INDEX, "baseline avx2 avx512"),
+    "shuffle_channels_8": (BY_INDEX, "baseline avx2 avx512"),
+    "shuffle_channels_16": (BY_INDEX, "baseline avx2 avx512"),
     "twice_4": (COPIES, "baseline avx2 avx512"),
     "four_times_4": (COPIES, "baseline avx2 avx512"),
     "take_evens": (COPIES, "baseline avx2 avx512"),
