@@ -280,11 +280,12 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
   bp_native_semaphore_t* semaphore = nullptr;
   detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
   {
-    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
-    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
+    Exec exec =
+        env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // its end waits for the run, which uses those
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};
     run.size = sizeof run;
