@@ -23,6 +23,10 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   options.threads = threads;
   if (verbose) options.log_level = BP_LOG_INFO;
   for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
+  if (verbose && compiles_verbosely) {
+    options.log_level = BP_LOG_DEBUG;
+    options.options.emplace("cpu.implementation", "best");  // forces nothing, and logs what is chosen
+  }
   if (only_lists) options.options.emplace("loader.load", "when_used");
   return Environment(options);
 }

@@ -42,6 +42,7 @@ struct EnvironmentFlags {
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
   bool verbose = false;
+  bool compiles_verbosely = false;  // with `verbose` the log says how each node is computed
   Limits limits;
 
   void declare(cli::Command command);

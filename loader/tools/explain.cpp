@@ -157,6 +157,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   command.add_option("--html", *page, "Also writes the placement as a picture: one HTML file that needs nothing else");
   return [flags, page] {
+    flags->environment.compiles_verbosely = true;
     const Environment env = flags->environment.make();
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
@@ -164,6 +165,10 @@ Action declare(cli::Command command) {
     Outcome outcome;
     outcome.json = parse_json(env.compile(model, options).report());
     outcome.is_positive = outcome.json.at("uncovered").empty();
+    if (flags->environment.verbose && outcome.is_positive) {
+      options.flags = 0;
+      (void)env.compile(model, options);  // implementations are chosen, and logged, when a device compiles
+    }
     outcome.text = render(outcome.json);
     if (!page->empty()) {
       write_page(*page, explain_page(flags->model, outcome.json, model.graph()));
