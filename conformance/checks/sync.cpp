@@ -451,6 +451,7 @@ Result abandon(Bench& bench) {
   run.waits = &waits;
   run.wait_count = 1;
   if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
+  bench.library().keep_loaded();  // threads that the device lets go of may still be in it
   const uint64_t begin = now_ns();
   plugin.device->abandon(kept.device->raw());
   if (const uint64_t took = now_ns() - begin; took > 1'000 * kMillisecond)

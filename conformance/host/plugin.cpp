@@ -16,7 +16,7 @@ Library::Library(const std::filesystem::path& file) : directory_(std::filesystem
 }
 
 Library::~Library() {
-  dlclose(handle_);
+  if (!is_kept_) dlclose(handle_);
 }
 
 const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) const {

@@ -40,11 +40,14 @@ class Library {
   const bp_plugin_t* query(const bp_host_offer_t* offer) const { return query_(offer); }
   const bp_plugin_t* query(uint32_t version_min = BP_ABI_VERSION_MIN, uint32_t version_max = BP_ABI_VERSION) const;
   std::string directory() const { return directory_; }
+  // Its code stays until the process ends: threads may be in it.
+  void keep_loaded() const { is_kept_ = true; }
 
  private:
   void* handle_ = nullptr;
   bp_plugin_query_t query_ = nullptr;
   std::string directory_;
+  mutable bool is_kept_ = false;
 };
 
 // A created backend.

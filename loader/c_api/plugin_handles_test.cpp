@@ -18,11 +18,8 @@ const partial::HandlesApi& table_of(const Environment& env) {
 
 TEST(PluginHandles, OfDevicesAreThePlugins) {
   const Environment env = streaming({{"partial.devices", "2"}});
-  for (uint32_t i = 0; i < 2; ++i) {
-    bp_device_t* handle = nullptr;
-    detail::call(api().env_plugin_device, env.get(), env.devices()[1 + i].info.id, &handle);  // after the CPU
-    EXPECT_EQ(table_of(env).device_index(handle), i);
-  }
+  for (uint32_t i = 0; i < 2; ++i)  // after the CPU
+    EXPECT_EQ(table_of(env).device_index(env.plugin_device(env.devices()[1 + i].info.id)), i);
   bp_device_t* none = nullptr;
   EXPECT_EQ(api().env_plugin_device(env.get(), 12345, &none, nullptr), BP_NOT_FOUND);
   EXPECT_EQ(api().env_plugin_device(env.get(), 12345, nullptr, nullptr), BP_INVALID_ARGUMENT);
@@ -41,8 +38,7 @@ TEST(PluginHandles, OfAStreamAreWaitedForByTheTable) {
   RunOptions how;
   how.stream = &stream;
   exec.run(how);
-  bp_stream_t* handle = nullptr;
-  detail::call(api().stream_plugin_stream, stream.get(), &handle);
+  bp_stream_t* handle = stream.plugin_stream();
   EXPECT_EQ(table_of(env).stream_wait(handle), BP_OK);
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
   EXPECT_EQ(api().stream_plugin_stream(nullptr, &handle, nullptr), BP_INVALID_ARGUMENT);
@@ -51,18 +47,14 @@ TEST(PluginHandles, OfAStreamAreWaitedForByTheTable) {
 
 TEST(PluginHandles, OfSemaphoresAndProgramsAreThePlugins) {
   const Environment env = streaming({{"partial.marks", "1"}});
-  const bp_semaphore_create_t how{sizeof how, 0, 7, nullptr, nullptr};
-  bp_native_semaphore_t *semaphore = nullptr, *own = nullptr;
-  detail::call(api().native_semaphore_create, env.get(), env.devices()[1].info.id, &how, &semaphore);
-  detail::call(api().native_semaphore_plugin_semaphore, semaphore, &own);
-  EXPECT_EQ(table_of(env).semaphore_value(own), 7u);
-  detail::call(api().native_semaphore_signal, semaphore, uint64_t{9});
-  EXPECT_EQ(table_of(env).semaphore_value(own), 9u);
-  api().native_semaphore_destroy(semaphore);
+  const NativeSemaphore semaphore(env.get(), env.devices()[1].info.id, 7);
+  EXPECT_EQ(table_of(env).semaphore_value(semaphore.plugin_semaphore()), 7u);
+  semaphore.signal(9);
+  EXPECT_EQ(table_of(env).semaphore_value(semaphore.plugin_semaphore()), 9u);
+  semaphore.wait(9);
 
   const Session session = env.compile(chain(2), pinned({{"*", "partial"}}));
-  const bp_program_t* program = nullptr;
-  detail::call(api().session_plugin_program, session.get(), 1u, &program);
+  const bp_program_t* program = session.plugin_program(1);
   EXPECT_EQ(table_of(env).program_nodes(program), 1u);
   EXPECT_EQ(api().session_plugin_program(session.get(), 2, &program, nullptr), BP_NOT_FOUND);
   EXPECT_EQ(program, nullptr);

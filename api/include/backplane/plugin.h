@@ -111,9 +111,9 @@ typedef struct bp_device_api_t {
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
   /* Gives up a device that hangs: a run did not end, though its deadline passed, or the framework says so. The host
    * starts nothing more on the device and calls no slot with it or with anything made on it, `destroy` and `close`
-   * included: program, instances, streams, memory and backend stay. What is bound stays allocated, and `done` of a run
-   * may still be called. The plugin stops what would wait for the device, and must not wait itself. [thread-safe].
-   * NULL: nothing to stop. */
+   * included: program, instances, streams, memory, backend and library stay. What is bound stays allocated, and `done`
+   * of a run may still be called. The plugin stops what would wait for the device, and must not wait itself.
+   * [thread-safe]. NULL: nothing to stop. */
   void(BP_CALL* abandon)(bp_device_t* device);
 } bp_device_api_t;
 

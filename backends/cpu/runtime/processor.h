@@ -35,7 +35,7 @@ struct Processor {
   }
 };
 
-const char* name_of(Instructions instructions);  // as the option names them
+const char* name_of(Instructions instructions);                         // as the option names them
 std::optional<Instructions> instructions_named(std::string_view name);  // in upper or lower case
 
 // Limits for the processor that kernels see.

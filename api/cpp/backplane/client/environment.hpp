@@ -134,6 +134,12 @@ class Environment {
   }
   // Gives up a device that hangs: nothing waits for it any more.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
+  // The plugin's own handle of a device, for the functions of an extension table of its backend.
+  bp_device_t* plugin_device(uint64_t device) const {
+    bp_device_t* handle = nullptr;
+    detail::call(api().env_plugin_device, get(), device, &handle);
+    return handle;
+  }
   Stream stream(uint64_t device, const bp_native_t* native = nullptr) const { return Stream(get(), device, native); }
   // Memory of a device (bp_device_info_t.id), in one of its memory spaces.
   Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {

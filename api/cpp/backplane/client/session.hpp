@@ -165,6 +165,12 @@ class Session {
     detail::call(api().session_node, static_cast<const bp_session_t*>(get()), i, &placed);
     return placed;
   }
+  // The plugin's own program of an island (bp_placed_node_t.island), as Environment::plugin_device.
+  const bp_program_t* plugin_program(uint32_t island) const {
+    const bp_program_t* program = nullptr;
+    detail::call(api().session_plugin_program, static_cast<const bp_session_t*>(get()), island, &program);
+    return program;
+  }
   // What `backplane explain --json` prints.
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.

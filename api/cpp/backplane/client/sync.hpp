@@ -82,10 +82,44 @@ class Stream {
     detail::call(api().stream_export, get(), &native);
     return native;
   }
+  // The plugin's own handle, for the functions of an extension table of its backend.
+  bp_stream_t* plugin_stream() const {
+    bp_stream_t* stream = nullptr;
+    detail::call(api().stream_plugin_stream, get(), &stream);
+    return stream;
+  }
   bp_stream_t* get() const { return stream_.get(); }
 
  private:
   std::shared_ptr<bp_stream_t> stream_;
+};
+
+// A timeline of a device's own, for points in its streams. The environment outlives it.
+class NativeSemaphore {
+ public:
+  NativeSemaphore(bp_env_t* env, uint64_t device, uint64_t initial = 0) : device_(device) {
+    const bp_semaphore_create_t how{sizeof how, 0, initial, nullptr, nullptr};
+    bp_native_semaphore_t* semaphore = nullptr;
+    detail::call(api().native_semaphore_create, env, device, &how, &semaphore);
+    semaphore_ = std::shared_ptr<bp_native_semaphore_t>(semaphore, api().native_semaphore_destroy);
+  }
+  // Blocks until it has the value. `deadline` in ns on the monotonic clock.
+  void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
+    detail::call(api().native_semaphore_wait, get(), value, deadline);
+  }
+  void signal(uint64_t value) const { detail::call(api().native_semaphore_signal, get(), value); }
+  bp_point_t at(uint64_t value) const { return bp_native_point(get(), device_, value); }
+  // The plugin's own handle, as Stream::plugin_stream.
+  bp_native_semaphore_t* plugin_semaphore() const {
+    bp_native_semaphore_t* semaphore = nullptr;
+    detail::call(api().native_semaphore_plugin_semaphore, get(), &semaphore);
+    return semaphore;
+  }
+  bp_native_semaphore_t* get() const { return semaphore_.get(); }
+
+ private:
+  uint64_t device_;
+  std::shared_ptr<bp_native_semaphore_t> semaphore_;
 };
 
 }  // namespace client
