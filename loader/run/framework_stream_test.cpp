@@ -208,9 +208,13 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
 // One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and a
 // wait for it would never end.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
-  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
-  for (const char* fault : {"late@n1#2", "hang@n1#2"}) {
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  std::vector<Tensor> results;
+  const partial::Counters* late = nullptr;
+  for (const std::string fault : {"late@n1#2", "hang@n1#2"}) {
     const Environment env = streaming({{"partial.fault", fault}});
+    if (late == nullptr) late = &counters(env);
+    const Tensor& y = results.emplace_back(Tensor::of<float>({3}, {0, 0, 0}));
     Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
     exec.bind("x", x);
     exec.bind_output(0u, y);
@@ -231,7 +235,7 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
     EXPECT_EQ(failure([&] { env.stream(partial_id(env)); }).status(), BP_DEVICE_LOST);
     EXPECT_EQ(failure([&] { env.abandon_device(12345); }).status(), BP_NOT_FOUND);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  wait_until_idle(*late);
 }
 
 TEST(FrameworkStream, WaitReportsFailures) {

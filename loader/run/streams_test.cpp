@@ -222,8 +222,10 @@ TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
 TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   for (const std::string memory : {"own", "host"}) {
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+    const partial::Counters* abandoned = nullptr;
     {
       const Environment env = streaming({{"partial.memory", memory}, {"partial.fault", "late@n1#2"}});
+      abandoned = &counters(env);
       SessionOptions how;
       how.devices = {"partial", "cpu"};
       how.fallback = BP_FALLBACK_PREFER;
@@ -248,7 +250,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       Exec other = session.exec();
       EXPECT_THAT(run(other), ElementsAre(-1, 2, -3));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    wait_until_idle(*abandoned);
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "testing/client_fixture.h"
@@ -25,6 +27,15 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
       api().env_get_extension(env.get(), view::text(std::string_view("partial/counters")), 1));
   EXPECT_NE(all, nullptr);
   return all[device];
+}
+
+// Waits until an abandoned device does nothing any more. `counted` stays valid, as its environment is kept.
+inline void wait_until_idle(const partial::Counters& counted) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (counted.in_streams != 0) {
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 // Options for asynchronous devices and islands of one node.

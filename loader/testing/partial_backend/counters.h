@@ -25,13 +25,20 @@ struct Counters {
   std::atomic<uint64_t> stream_runs{0};  // runs that were put into a stream
   std::atomic<uint64_t> stream_copies{0};
   std::atomic<uint64_t> stream_waits{0};
-  std::atomic<uint64_t> marks{0};      // native points that runs and copies waited for
-  std::atomic<uint64_t> abandoned{0};  // devices
-  std::atomic<uint64_t> busy_ns{0};    // the total time of runs on the device
+  std::atomic<uint64_t> in_streams{0};  // runs and copies that are in a stream and whose work has not ended
+  std::atomic<uint64_t> marks{0};       // native points that runs and copies waited for
+  std::atomic<uint64_t> abandoned{0};   // devices
+  std::atomic<uint64_t> busy_ns{0};     // the total time of runs on the device
   std::atomic<uint64_t> at_once{
       0};  // the largest number of devices that ran at the same time as this one, itself included
   std::atomic<uint64_t> programs{0};   // that live
   std::atomic<uint64_t> instances{0};  // that live
+};
+
+// Counts something of a stream as ended when it is destroyed.
+struct EndInStream {
+  std::atomic<uint64_t>& in_streams;
+  ~EndInStream() { --in_streams; }
 };
 
 }  // namespace backplane::partial

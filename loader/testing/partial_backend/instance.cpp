@@ -151,7 +151,9 @@ void Instance::run(const bp_run_t& run) {
   }
   number_ = ++program_.runs;
   run_ = run;  // for the work; the stream handles its points
+  ++device.counters().in_streams;
   stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
+    const EndInStream end{program_.device->counters().in_streams};
     // The caller may run it again as soon as the end is reported.
     struct Ended {
       Instance& instance;

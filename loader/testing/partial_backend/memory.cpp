@@ -94,9 +94,11 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     };
     if (run == nullptr || run->stream == nullptr) return work();
     ++device.counters().stream_copies;
+    ++device.counters().in_streams;
     if (run->done != nullptr) ++device.counters().reports;
     static_cast<sdk::HostStream*>(sdk::stream_of(run->stream))
-        ->submit(*device.backend->sdk_host, *run, [work](const sdk::RunSync& sync) {
+        ->submit(*device.backend->sdk_host, *run, [work, &device](const sdk::RunSync& sync) {
+          const EndInStream end{device.counters().in_streams};
           sync.wait();
           work();
         });

@@ -154,7 +154,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   using namespace backplane::partial;
   const bp_plugin_t* answer = ask_cpu(offer);
   if (answer == nullptr || answer->version == 0) return answer;
-  cpu = answer;
+  if (cpu == nullptr) cpu = answer;  // once: threads of an abandoned device may read it
   static bp_plugin_t plugin;
   plugin = *answer;
   plugin.id = {"partial", 7};
