@@ -7,7 +7,11 @@ function fail(why) {
     exit 1
 }
 /^\/\*/ { comment = "" }
-{ comment = comment $0 }
+{
+    line = $0
+    sub(/^ \*/, "", line) # of a comment's further lines: a sentence may go over their ends
+    comment = comment line
+}
 /^(typedef )?struct bp_[a-z_0-9]+ \{$/ {
     if (open) fail("the struct before this one has no end that grow.awk knows")
     open = 1

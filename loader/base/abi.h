@@ -96,6 +96,13 @@ inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   return {};
 }
 
+// The same for one that is written to.
+inline Status check_target(const bp_buffer_t& buffer, std::string_view name) {
+  BP_TRY(check_buffer(buffer, name));
+  if (!(buffer.flags & BP_BUFFER_READ_ONLY)) return {};
+  return {BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY)"};
+}
+
 // An array of a framework's whose stride is the size of its structs.
 template <class T>
 Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {

@@ -40,12 +40,15 @@ struct bp_session_t {
   const backplane::model::View& view() const;
   // A copy of the text that lives as long as the session, even when another session takes this one's place.
   std::string_view keep(std::string_view text) const;
+  // Keeps its programs as long.
+  void keep(std::shared_ptr<const backplane::Session> earlier) const;
 
  private:
   mutable std::once_flag viewed_;
   mutable std::shared_ptr<const backplane::model::View> view_;
   mutable std::mutex mutex_;
   mutable std::set<std::string, std::less<>> texts_;
+  mutable std::set<std::shared_ptr<const backplane::Session>> sessions_;
 };
 
 struct bp_exec_t {

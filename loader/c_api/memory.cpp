@@ -210,6 +210,7 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
     BP_TRY(check(known.buffer, "what.buffer"));
     BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
+    if (known.access & BP_MAP_WRITE) BP_TRY(abi::check_target(*known.buffer, "what.buffer"));
     if (!known.buffer->memory) {
       *out_pointer = host_address(*known.buffer);
       return {};
@@ -226,6 +227,7 @@ bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, 
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
     BP_TRY(check(known.buffer, "what.buffer"));
     BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
+    if (known.access & BP_MAP_WRITE) BP_TRY(abi::check_target(*known.buffer, "what.buffer"));
     if (!known.buffer->memory) return {};
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::unmap), "mappings"));
@@ -240,6 +242,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     BP_ASSIGN(bp_fill_t known, abi::read(what, "what"));
     const bp_buffer_t* const buffer = known.buffer;
     BP_TRY(check(buffer, "what.buffer"));
+    BP_TRY(abi::check_target(*buffer, "what.buffer"));
     const uint32_t size = known.pattern_bytes;
     if (size != 1 && size != 2 && size != 4 && size != 8)
       return {BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes: it has 1, 2, 4 or 8"};
@@ -283,6 +286,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     BP_TRY(abi::check_flags(known.flags, 0, "what.flags"));
     BP_TRY(check(from, "what.from"));
     BP_TRY(check(to, "what.to"));
+    BP_TRY(abi::check_target(*to, "what.to"));
     if (known.bytes > from->bytes || known.bytes > to->bytes)
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
                                        std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};

@@ -105,6 +105,35 @@ TEST_F(MemoryCalls, RefuseFlagsThatAreNotKnown) {
   EXPECT_THAT(others, ElementsAre(0, 0, 0));
 }
 
+TEST_F(MemoryCalls, RefuseToWriteToWhatIsReadOnly) {
+  bp_buffer_t fixed = to;
+  fixed.flags = BP_BUFFER_READ_ONLY;
+  EXPECT_EQ(copy(from, fixed), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(text, HasSubstr("what.to is read-only"));
+  const bp_fill_t fill{sizeof fill, 1, 0, &fixed, nullptr};
+  EXPECT_EQ(api().memory_fill(env.get(), &fill, nullptr), BP_INVALID_ARGUMENT);
+  void* pointer = nullptr;
+  bp_map_t map{sizeof map, BP_MAP_WRITE, &fixed};
+  EXPECT_EQ(api().memory_map(env.get(), &map, &pointer, nullptr), BP_INVALID_ARGUMENT);
+  map.access = BP_MAP_READ;
+  EXPECT_EQ(api().memory_map(env.get(), &map, &pointer, nullptr), BP_OK);
+  EXPECT_EQ(pointer, others);
+}
+
+TEST_F(MemoryCalls, ClientBuffersAreMappedAndFilled) {
+  const Buffer buffer = env.allocate(device, 12);
+  buffer.fill(1.5f);
+  EXPECT_EQ(copy(buffer.abi(), to), BP_OK);
+  EXPECT_THAT(others, ElementsAre(1.5f, 1.5f, 1.5f));
+  const Buffer host = env.allocate(device, 12);
+  try {
+    void* const pointer = host.map(BP_MAP_READ | BP_MAP_WRITE);
+    host.unmap(pointer, BP_MAP_READ | BP_MAP_WRITE);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), BP_UNSUPPORTED);  // the device's own memory need not be mappable
+  }
+}
+
 TEST_F(MemoryCalls, RefusePointsThatAreNone) {
   run.waits = &point;
   run.wait_count = 1;

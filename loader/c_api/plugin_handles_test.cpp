@@ -52,6 +52,7 @@ TEST(PluginHandles, OfSemaphoresAndProgramsAreThePlugins) {
   semaphore.signal(9);
   EXPECT_EQ(table_of(env).semaphore_value(semaphore.plugin_semaphore()), 9u);
   semaphore.wait(9);
+  EXPECT_EQ(semaphore.value(), 9u);
 
   const Session session = env.compile(chain(2), pinned({{"*", "partial"}}));
   const bp_program_t* program = session.plugin_program(1);

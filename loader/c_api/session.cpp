@@ -113,6 +113,11 @@ std::string_view bp_session_t::keep(std::string_view text) const {
   return *texts_.emplace(text).first;
 }
 
+void bp_session_t::keep(std::shared_ptr<const backplane::Session> earlier) const {
+  const std::lock_guard lock(mutex_);
+  sessions_.insert(std::move(earlier));
+}
+
 bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                               bp_session_t** out_session, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
@@ -203,6 +208,7 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
       return {BP_NOT_FOUND,
               "the session has " + std::to_string(programs.size()) + " islands, no number " + std::to_string(island)};
     BP_TRY(c_api::has_plugin_handles(*programs[island]->device));
+    session->keep(latest);
     *out_program = programs[island]->handle;
     return {};
   });
@@ -251,7 +257,7 @@ bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
-    BP_TRY(abi::check_buffer(known.buffer, "tensor.buffer"));
+    BP_TRY(abi::check_target(known.buffer, "tensor.buffer"));
     return session->session->latest()->read_weight(abi::view(weight), known);
   });
 }

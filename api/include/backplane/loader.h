@@ -134,7 +134,7 @@ BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t devi
 /* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
- * [thread-safe] */
+ * It lives until the environment is destroyed. [thread-safe] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 /* What the functions of a backend's table act on: the plugin's own handle of a device, which is opened if it was not.
  * It is the plugin's, for calls of such a table alone, and lives until the environment and every session, exec and
@@ -357,7 +357,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_s
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
- * until the session is destroyed, refitted or goes over to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
+ * until the session is destroyed, also where that goes over to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
  * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* session, uint32_t island,
                                                         const bp_program_t** out_program, bp_error_t* error);
@@ -440,8 +440,8 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, c
 /* Waits for what it holds. The framework's own goes on. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 /* Waits until all that it holds has ended, and reports what runs without `done` failed with. `deadline` in ns on the
- * monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the
- * runs. */
+ * monotonic clock, BP_FOREVER for none. After BP_TIMED_OUT work may be left: wait again. [thread-safe] [blocks].
+ * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
 /* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);

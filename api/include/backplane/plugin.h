@@ -436,10 +436,10 @@ struct bp_run_t {
    * BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
-  /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed. It may be a
-   * driver's own thread: the host calls no slot of any plugin from within it. A framework may call bp_semaphore_signal,
-   * bp_semaphore_query and bp_cancel_set of loader.h from within it, and nothing else: another run, also of another
-   * exec, is started by the thread that it wakes. May be NULL. */
+  /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed, and may be
+   * NULL. The thread may be a driver's: the host calls no slot of any plugin from within it. A framework may call
+   * bp_semaphore_signal, bp_semaphore_query and bp_cancel_set of loader.h, and nothing else: another run, also of
+   * another exec, is started by the thread that it wakes. `done` may be NULL. */
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
@@ -600,8 +600,8 @@ typedef struct bp_sync_api_t {
                                       bp_error_t* error);
   /* Waits for what the stream holds. The framework's own goes on. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
-  /* Waits until all work of the stream ended. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and what
-   * work without `done` failed with. */
+  /* Waits until all work of the stream ended; after BP_TIMED_OUT work may be left. [thread-safe] [blocks]. Errors:
+   * BP_TIMED_OUT, BP_DEVICE_LOST, and what work without `done` failed with. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
   /* The native handle of a stream, valid while the stream lives. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
@@ -707,7 +707,7 @@ typedef struct bp_plugin_t {
   bp_status_t(BP_CALL* create)(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error);
   /* Its devices are closed. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_backend_t* backend);
-  /* A table by name and version, or NULL. NULL slot: no extensions. [thread-safe] */
+  /* A table by name and version, which lives until `destroy`, or NULL. NULL slot: no extensions. [thread-safe] */
   const void*(BP_CALL* get_extension)(bp_backend_t* backend, bp_text_t name, uint32_t version);
 
   const bp_device_api_t* device;     /* required */

@@ -24,11 +24,11 @@
  *    its threads for a plugin (bp_loop_t.body, bp_task_t.run) is no callback in this sense: it may enter every slot of
  *    the host that its own comment does not exclude. No callback throws, and none blocks unless its comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
- * and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *    and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
  *    (BP_FLAGS_REQUIRED) change what is asked for: a reader that does not know one of them refuses the call with
  *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework asks for. Flags of answers
- *    (about a device, a value, a span, an error) only inform.
+ *    (about a device, a value, a span, an error) only inform, and a call that returns no status has hints alone.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */

@@ -131,7 +131,7 @@ void count_callbacks(T& t) {
 #define CALLBACK(table, slot)                               \
   if constexpr (std::is_same_v<T, table>)                   \
     if (t.slot != nullptr) {                                \
-      if (kept == nullptr) kept = new T(t);                 \
+      if (kept == nullptr) kept = new T(taken(t)); \
       t.slot = Passed<id_##table##_##slot, &T::slot>::call; \
     }
 #include "slots.inc"

@@ -123,7 +123,7 @@ def members_of(root):
 
 def function_users(root, slots):
     """Of bp_loader_api_t: through the client's table, or as the function of that name."""
-    texts = {f: f.read_text() for f in sources(root, FRAMEWORKS) if "loader/c_api/" not in f.as_posix()}
+    texts = {f: f.read_text() for f in sources(root, FRAMEWORKS) if "loader/c_api/" not in f.as_posix() and not TEST.search(f.as_posix())}
     for slot in slots:
         use = re.compile(rf"\bapi\(\)\.{slot}\b|\bbp_{slot}\s*\(")
         yield slot, [f.relative_to(root).as_posix() for f, text in texts.items() if use.search(text)]

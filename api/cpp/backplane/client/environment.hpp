@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,15 +31,34 @@ class Buffer {
     tensor.buffer = *buffer_;
     return tensor;
   }
+  // A host pointer to it until `unmap`. `access`: BP_MAP_READ, BP_MAP_WRITE.
+  void* map(uint32_t access) const {
+    const bp_map_t what{sizeof what, access, buffer_.get()};
+    void* pointer = nullptr;
+    detail::call(api().memory_map, env_, &what, &pointer);
+    return pointer;
+  }
+  void unmap(void* pointer, uint32_t access) const {
+    const bp_map_t what{sizeof what, access, buffer_.get()};
+    detail::call(api().memory_unmap, env_, &what, pointer);
+  }
+  // Fills all of it with a value of 1, 2, 4 or 8 bytes.
+  template <class T>
+  void fill(const T& value) const {
+    bp_fill_t what{sizeof what, sizeof value, 0, buffer_.get(), nullptr};
+    std::memcpy(&what.pattern, &value, sizeof value);
+    detail::call(api().memory_fill, env_, static_cast<const bp_fill_t*>(&what));
+  }
 
  private:
   friend class Environment;
   Buffer(std::shared_ptr<bp_env_t> env, const bp_buffer_t& buffer)
-      : buffer_(new bp_buffer_t(buffer), [env = std::move(env)](bp_buffer_t* b) {
+      : env_(env.get()), buffer_(new bp_buffer_t(buffer), [env = std::move(env)](bp_buffer_t* b) {
           const bp_release_t what{sizeof what, 0, b, nullptr};
           api().memory_release(env.get(), &what);
           delete b;
         }) {}
+  bp_env_t* env_;
   std::shared_ptr<bp_buffer_t> buffer_;
 };
 

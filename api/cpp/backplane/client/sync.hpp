@@ -108,6 +108,20 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_wait, get(), value, deadline);
   }
   void signal(uint64_t value) const { detail::call(api().native_semaphore_signal, get(), value); }
+  uint64_t value() const {
+    uint64_t value = 0;
+    detail::call(api().native_semaphore_query, get(), &value);
+    return value;
+  }
+  // A handle for another device or framework. `kind`: BP_NATIVE_*, 0 for what the plugin chooses; `value` for kinds of
+  // one value.
+  bp_native_t native(uint32_t kind = 0, uint64_t value = 0) const {
+    const bp_semaphore_export_t what{sizeof what, kind, value, nullptr};
+    bp_native_t native{};
+    native.size = sizeof native;
+    detail::call(api().native_semaphore_export, get(), &what, &native);
+    return native;
+  }
   bp_point_t at(uint64_t value) const { return bp_native_point(get(), device_, value); }
   // The plugin's own handle, as Stream::plugin_stream.
   bp_native_semaphore_t* plugin_semaphore() const {
