@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that passes every call on to PLUGIN and counts the slots and callbacks that are called, in both directions.
-// The counts lie in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
+// A backend that passes every call on to PLUGIN and kCounts the slots and callbacks that are called, in both
+// directions. The kCounts lie in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,10 +38,10 @@ uint64_t* open_counts() {
   if (memory == MAP_FAILED) std::abort();
   return static_cast<uint64_t*>(memory);
 }
-uint64_t* const counts = open_counts();
+uint64_t* const kCounts = open_counts();
 
 void add(uint32_t id) {
-  __atomic_add_fetch(&counts[id], 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&kCounts[id], 1, __ATOMIC_RELAXED);
 }
 
 // What is known of a struct that may be shorter or longer here.
@@ -56,23 +56,23 @@ T taken(const T& given) {
 
 // ---- slots of tables ------------------------------------------------------------------------------------------------
 
-template <uint32_t id, class F>
+template <uint32_t kId, class F>
 struct Counted;
-template <uint32_t id, class R, class... A>
-struct Counted<id, R (*)(A...)> {
-  inline static R (*original)(A...) = nullptr;
+template <uint32_t kId, class R, class... A>
+struct Counted<kId, R (*)(A...)> {
+  inline static R (*original_)(A...) = nullptr;
   static R call(A... arguments) {
-    add(id);
-    return original(arguments...);
+    add(kId);
+    return original_(arguments...);
   }
 };
 
 // Slots keep whether they are NULL.
-template <uint32_t id, class F>
+template <uint32_t kId, class F>
 void count(F& slot) {
   if (slot == nullptr) return;
-  Counted<id, F>::original = slot;
-  slot = Counted<id, F>::call;
+  Counted<kId, F>::original_ = slot;
+  slot = Counted<kId, F>::call;
 }
 
 template <class T>
@@ -89,7 +89,7 @@ void count_slots(T& t) {
 // A table of the plugin, or the host's, before its slots were counted; and its counting copy.
 template <class T>
 struct Table {
-  inline static T honest, copy;
+  inline static T honest_, copy_;
 };
 
 // ---- callbacks ------------------------------------------------------------------------------------------------------
@@ -112,14 +112,14 @@ struct Self<bp_loop_t> {
   static constexpr void* bp_loop_t::*kMember = &bp_loop_t::context;
 };
 
-template <uint32_t id, auto slot>
+template <uint32_t kId, auto kSlot>
 struct Passed;
-template <uint32_t id, class T, class R, class... A, R (*T::*slot)(void*, A...)>
-struct Passed<id, slot> {
+template <uint32_t kId, class T, class R, class... A, R (*T::*kSlot)(void*, A...)>
+struct Passed<kId, kSlot> {
   static R call(void* kept, A... arguments) {
-    add(id);
+    add(kId);
     const T& original = *static_cast<const T*>(kept);
-    return (original.*slot)(original.*Self<T>::kMember, arguments...);
+    return (original.*kSlot)(original.*Self<T>::kMember, arguments...);
   }
 };
 
@@ -131,7 +131,7 @@ void count_callbacks(T& t) {
 #define CALLBACK(table, slot)                               \
   if constexpr (std::is_same_v<T, table>)                   \
     if (t.slot != nullptr) {                                \
-      if (kept == nullptr) kept = new T(taken(t)); \
+      if (kept == nullptr) kept = new T(taken(t));          \
       t.slot = Passed<id_##table##_##slot, &T::slot>::call; \
     }
 #include "slots.inc"
@@ -160,20 +160,20 @@ class WithCallbacks {
 
 bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out_device,
                         bp_error_t* error) {
-  return Table<bp_device_api_t>::honest.open(backend, index, WithCallbacks(how).get(), out_device, error);
+  return Table<bp_device_api_t>::honest_.open(backend, index, WithCallbacks(how).get(), out_device, error);
 }
 
 bp_status_t query(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                   bp_error_t* error) {
-  return Table<bp_coverage_api_t>::honest.query(device, query, WithCallbacks(sink).get(), error);
+  return Table<bp_coverage_api_t>::honest_.query(device, query, WithCallbacks(sink).get(), error);
 }
 
 bp_status_t infer(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
-  return Table<bp_coverage_api_t>::honest.infer(device, what, WithCallbacks(sink).get(), error);
+  return Table<bp_coverage_api_t>::honest_.infer(device, what, WithCallbacks(sink).get(), error);
 }
 
 bp_status_t review(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review, bp_error_t* error) {
-  const auto& honest = Table<bp_coverage_api_t>::honest.review;
+  const auto& honest = Table<bp_coverage_api_t>::honest_.review;
   if (out_review == nullptr || !BP_HAS(out_review, out_review->size, split))
     return honest(device, what, out_review, error);
   const auto split = out_review->split;
@@ -190,28 +190,28 @@ WithCallbacks<bp_compile_t> island(const bp_compile_t* what) {
   WithCallbacks<bp_compile_t> passed(what);
   if (what == nullptr || what->graph == nullptr) return passed;
   bp_graph_t* const graph = new bp_graph_t(taken(*what->graph));
-  Table<bp_graph_api_t>::copy = taken(*graph->api);
-  count_slots(Table<bp_graph_api_t>::copy);
-  graph->api = &Table<bp_graph_api_t>::copy;
+  Table<bp_graph_api_t>::copy_ = taken(*graph->api);
+  count_slots(Table<bp_graph_api_t>::copy_);
+  graph->api = &Table<bp_graph_api_t>::copy_;
   passed->graph = graph;
   return passed;
 }
 
 bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program, bp_error_t* error) {
-  return Table<bp_program_api_t>::honest.compile(device, island(what).get(), out_program, error);
+  return Table<bp_program_api_t>::honest_.compile(device, island(what).get(), out_program, error);
 }
 
 bp_status_t deserialize(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out_program,
                         bp_error_t* error) {
-  return Table<bp_cache_api_t>::honest.deserialize(device, island(what).get(), blob, out_program, error);
+  return Table<bp_cache_api_t>::honest_.deserialize(device, island(what).get(), blob, out_program, error);
 }
 
 bp_status_t run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
-  return Table<bp_instance_api_t>::honest.run(instance, WithCallbacks(run).get(), error);
+  return Table<bp_instance_api_t>::honest_.run(instance, WithCallbacks(run).get(), error);
 }
 
 bp_status_t copy(bp_device_t* device, const bp_copy_t* what, bp_error_t* error) {
-  const auto& honest = Table<bp_memory_api_t>::honest.copy;
+  const auto& honest = Table<bp_memory_api_t>::honest_.copy;
   if (what == nullptr) return honest(device, what, error);
   const WithCallbacks run(what->run);
   bp_copy_t passed = taken(*what);
@@ -220,7 +220,7 @@ bp_status_t copy(bp_device_t* device, const bp_copy_t* what, bp_error_t* error) 
 }
 
 bp_status_t fill(bp_device_t* device, const bp_fill_t* what, bp_error_t* error) {
-  const auto& honest = Table<bp_memory_api_t>::honest.fill;
+  const auto& honest = Table<bp_memory_api_t>::honest_.fill;
   if (what == nullptr) return honest(device, what, error);
   const WithCallbacks run(what->run);
   bp_fill_t passed = taken(*what);
@@ -229,7 +229,7 @@ bp_status_t fill(bp_device_t* device, const bp_fill_t* what, bp_error_t* error) 
 }
 
 bp_status_t import(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer, bp_error_t* error) {
-  const auto& honest = Table<bp_memory_api_t>::honest.import;
+  const auto& honest = Table<bp_memory_api_t>::honest_.import;
   if (what == nullptr) return honest(device, what, out_buffer, error);
   const WithCallbacks external(what->external);
   bp_import_t passed = taken(*what);
@@ -238,16 +238,16 @@ bp_status_t import(bp_device_t* device, const bp_import_t* what, bp_buffer_t* ou
 }
 
 void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
-  Table<bp_host_t>::honest.parallel_for(host, WithCallbacks(loop).get());
+  Table<bp_host_t>::honest_.parallel_for(host, WithCallbacks(loop).get());
 }
 
 bp_status_t submit(const bp_host_t* host, const bp_task_t* task) {
-  return Table<bp_host_t>::honest.submit(host, WithCallbacks(task).get());
+  return Table<bp_host_t>::honest_.submit(host, WithCallbacks(task).get());
 }
 
 bp_status_t on_cancel(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
                       bp_cancel_link_t** out_link) {
-  return Table<bp_host_t>::honest.on_cancel(host, token, WithCallbacks(what).get(), out_link);
+  return Table<bp_host_t>::honest_.on_cancel(host, token, WithCallbacks(what).get(), out_link);
 }
 
 // ---- the plugin -----------------------------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ void replace(F& slot, F by) {
 template <class T, class Hook>
 const T* counted(const T* table, const Hook& hook) {
   if (table == nullptr) return nullptr;
-  T& copy = Table<T>::copy;
-  copy = Table<T>::honest = taken(*table);
+  T& copy = Table<T>::copy_;
+  copy = Table<T>::honest_ = taken(*table);
   hook(copy);
   count_slots(copy);
   return &copy;
@@ -274,10 +274,10 @@ const T* counted(const T* table) {
 
 // The copy of the host's table is kept: a backend may use it until its `destroy` returned.
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
-  const auto& honest = Table<bp_plugin_t>::honest.create;
+  const auto& honest = Table<bp_plugin_t>::honest_.create;
   if (how == nullptr || how->host == nullptr) return honest(how, out_backend, error);
   bp_host_t* const host = new bp_host_t(taken(*how->host));
-  bp_host_t& original = Table<bp_host_t>::honest;
+  bp_host_t& original = Table<bp_host_t>::honest_;
   if (host->parallel_for != nullptr) original.parallel_for = host->parallel_for;
   if (host->submit != nullptr) original.submit = host->submit;
   if (host->on_cancel != nullptr) original.on_cancel = host->on_cancel;
@@ -294,10 +294,10 @@ bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, b
 }  // namespace
 
 extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
-  static void* const library = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  static const auto query_plugin =
-      library == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL));
-  const bp_plugin_t* const answer = query_plugin == nullptr ? nullptr : query_plugin(offer);
+  static void* const kLibrary = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  static const auto kQueryPlugin =
+      kLibrary == nullptr ? nullptr : reinterpret_cast<bp_plugin_query_t>(dlsym(kLibrary, BP_PLUGIN_SYMBOL));
+  const bp_plugin_t* const answer = kQueryPlugin == nullptr ? nullptr : kQueryPlugin(offer);
   if (answer == nullptr || answer->version == 0) return answer;
   static bp_plugin_t plugin;
   plugin = *counted(answer, [](bp_plugin_t& p) { p.create = create; });
