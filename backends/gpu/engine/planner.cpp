@@ -261,7 +261,7 @@ void Planner::emit(const sdk::Node& node) {
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !states_[node.output(i).index()].known())
-      throw sdk::Error(BP_INTERNAL, "its kernel does not give output " + std::to_string(i));
+      throw sdk::Error(BP_INTERNAL, "its kernel does not write output " + std::to_string(i));
   }
 }
 
