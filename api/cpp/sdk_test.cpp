@@ -338,7 +338,7 @@ TEST_F(Sdk, OrdersARun) {
   plugin->program->destroy(program);
 }
 
-// What a device without streams of its own runs is over when the call returns: one at a time, in the host's order.
+// Without streams, runs are synchronous and serialized by the host.
 TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);

@@ -63,7 +63,7 @@ Result infer(Bench& bench) {
   return passed();
 }
 
-// y = Same(x), an operator that is known to the plugin alone; the type of y is what it says.
+// y = Same(x), a custom operator that only the plugin knows; the plugin's `infer` determines the type of y.
 Result own_operator(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;

@@ -242,7 +242,7 @@ Errors product_in_group(std::string_view, const Call& call, const Errors& errors
   return wide;
 }
 
-// The errors of input 0 over a slice along `axis` and all that follow, or along it alone: `visit(positions)`.
+// Calls `visit(positions)` for each slice of x: along `axis` only if `alone`, else over all dimensions from `axis` on.
 template <class F>
 void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   int64_t outer = 1, size = 1, inner = 1;

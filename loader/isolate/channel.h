@@ -17,7 +17,7 @@ namespace backplane::isolate {
 
 enum class Side : uint32_t { kLoader, kBackend };
 
-// What a turn is about: the other side reads a message from the socket, or these numbers.
+// The kind of a turn: the other side reads a message from the socket, or the fields of the page.
 enum class Turn : uint32_t {
   kMessage,
   kRun,   // of the loader: run an instance; `instance` and the fields below it
@@ -67,7 +67,7 @@ class Channel {
   Status await(Check& check, uint32_t slice_us);
   // Wakes this side's thread, so that it asks `check`.
   void wake() const;
-  // What the other side handed over with; any number.
+  // The turn the other side passed; any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
 
   // A message, after `pass` so that the other side reads what does not fit into the socket's buffer.

@@ -42,7 +42,7 @@ class Writer {
     return *this;
   }
   Writer& status(const Status& status);
-  // What another writer has written.
+  // Appends the bytes of another writer.
   Writer& append(const std::string& bytes) {
     bytes_ += bytes;
     return *this;
@@ -80,7 +80,7 @@ class Reader {
   }
   Status status();
 
-  // What was not read yet.
+  // The unread rest.
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
   // All of it was read, and every check held.
@@ -101,7 +101,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// What a device's description has in numbers.
+// The numeric fields of a device description.
 struct DeviceNumbers {
   uint32_t kind, flags;
   uint8_t uuid[16];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader asks of a backend's process, and what that process asks of the loader while it answers.
+// Requests from the loader to a backend's process, and from that process to the loader during such a request.
 #pragma once
 
 #include <cstdint>

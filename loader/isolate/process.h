@@ -33,8 +33,8 @@ struct Patience {
   const bp_cancel_t* cancel = nullptr;
 };
 
-// What the process asks while it answers. An answer's status goes back to it; `out_files` are borrowed until the answer
-// was sent.
+// Requests from the process during a call. The status of an answer is sent back to it; `out_files` are borrowed until
+// the answer was sent.
 class Answers {
  public:
   virtual ~Answers() = default;

@@ -37,7 +37,7 @@ class ProxyBackend {
   // A run ended well: the next failure is the first one again.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
 
-  // Of calls that set something up, and of those that compute.
+  // Time limits for setup calls and for compute calls.
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 

@@ -84,7 +84,7 @@ class Finder {
   std::vector<uint32_t> made_by_;    // by value: the node that makes it
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it
   std::vector<uint32_t> listed_;     // by value: the last call found to read it
-  std::vector<uint32_t> output_of_;  // by value: the last call whose output it was found to be
+  std::vector<uint32_t> output_of_;  // by value: the last call found to output it
   std::vector<bool> is_input_;       // by value: of the graph
 };
 

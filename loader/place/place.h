@@ -39,7 +39,7 @@ struct Island {
 struct Copy {
   model::ValueId value;
   uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
-  double seconds, bytes;  // both expected: open extents count as in place/cost.h
+  double seconds, bytes;  // both are estimates; unknown dimensions are assumed as in place/cost.h
   Source source;
 };
 

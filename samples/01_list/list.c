@@ -27,7 +27,7 @@ static void print(const char* label, bp_text_t text) {
 }
 
 int main(void) {
-  /* The loader is one shared library; bp_get_api gives all its functions as a table. */
+  /* The loader is one shared library; bp_get_api returns all its functions as a table. */
   void* library = dlopen("libbackplane.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "list: %s; install Backplane or set LD_LIBRARY_PATH\n", dlerror());

@@ -46,7 +46,7 @@ class Flight {
 class Stream final : public sdk::Stream {
  public:
   explicit Stream(Queue queue) : queue_(std::move(queue)) {}
-  ~Stream() override;  // waits for threads that report the end of something in it
+  ~Stream() override;  // waits for threads that still report completions of this stream
   const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }

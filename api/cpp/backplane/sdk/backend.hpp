@@ -475,10 +475,10 @@ class NativeSemaphore : public Object {
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // With `failure` the run that was to bring it there failed: waiting goes on as ever, `failure` reports it.
+  // With `failure` the run that was to signal `value` failed: waiting still works, `failure(value)` reports the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;
-  // Why the value that was reached holds nothing to rely on, for `done` of the runs that waited for it.
+  // The failure with which `value` was signalled, if any; runs that waited for it report it through `done`.
   virtual std::optional<Error> failure(uint64_t value) = 0;
   virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");

@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The digits and the exponent that std::to_chars gives as d.ddde±xx, in Python's form.
+// The digits and the exponent that std::to_chars writes as d.ddde±xx, in Python's form.
 std::string arrange(std::string_view scientific) {
   std::string sign, digits;
   size_t e = scientific.find('e');
