@@ -15,7 +15,7 @@ class Program {
   // `flags`: BP_COMPILE_*.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
-  // Likewise from a blob that the device wrote, which outlives the program.
+  // Restores a program from a blob that the device wrote, which outlives the program.
   static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
                                           Answer& out_answer);
   Program(const Program&) = delete;

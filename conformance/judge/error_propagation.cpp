@@ -69,7 +69,7 @@ Errors resized(std::string_view op, const Call& call, const Errors& errors, cons
 }
 
 // Monotonic functions: the largest change is at the ends. An interval that contains 0 has no bound if the function has
-// a pole there.
+// a pole at 0.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
@@ -258,7 +258,7 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   }
 }
 
-// x - log Σ exp x moves by its own error and the largest of the slice; softmax is exp of it.
+// x - log Σ exp x changes by at most the error of x and the largest error in the slice; softmax is its exp.
 template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
   std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());

@@ -389,7 +389,7 @@ std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
   if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
-  size_t crashes = first, passes = last;  // when one begins there
+  size_t crashes = first, passes = last;  // first cases of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;

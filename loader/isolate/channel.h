@@ -61,11 +61,11 @@ class Channel {
   static std::unique_ptr<Channel> take(Descriptor socket, const Descriptor& page);
 
   Page& page() const { return *reinterpret_cast<Page*>(mapping_.data()); }
-  // The other side's turn.
+  // Passes the turn to the other side.
   void pass(Turn turn) const;
-  // Until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
+  // Waits until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
   Status await(Check& check, uint32_t slice_us);
-  // Wakes this side's thread, so that it asks `check`.
+  // Wakes this side's thread, so that it calls `check`.
   void wake() const;
   // The turn the other side passed; any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }

@@ -36,7 +36,7 @@ class Library {
   // Starts the process and has it load the library. Null where the library is refused.
   static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
 
-  // Like the answer of bp_plugin_query; valid as long as this object, which every object made through it must not
+  // Like the result of bp_plugin_query; valid as long as this object, which every object made through it must not
   // outlive.
   const bp_plugin_t* plugin() const { return &plugin_; }
   // Belongs into bp_backend_create_t.chain, so that `create` knows its library.

@@ -29,7 +29,7 @@ class Writer {
     return *this;
   }
   Writer& text(bp_text_t text) { return this->text(text.data ? std::string_view(text.data, text.size) : ""); }
-  // Read as a text is; `data` may be null.
+  // Bytes, read with text(); `data` may be null.
   Writer& blob(const void* data, uint64_t size) {
     return text(size ? std::string_view(static_cast<const char*>(data), size) : std::string_view());
   }
@@ -83,7 +83,7 @@ class Reader {
   // The unread rest.
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
-  // All of it was read, and every check held.
+  // Everything was read, and every check held.
   bool complete() const { return ok_ && rest_.empty(); }
   // For checks of the caller's own.
   void fail() {

@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// What the plugin was doing: "was created". For texts such as "crashed while it …".
+// The plugin's activity: "was created". For texts such as "crashed while it …".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate

@@ -11,7 +11,7 @@
 
 namespace backplane::onnxifi {
 
-// Of all kinds: no two objects of the process have the same.
+// A handle that no other object of the process has, of whatever kind.
 inline void* next_handle() {
   static std::atomic<uintptr_t> last{0};
   return reinterpret_cast<void*>((last.fetch_add(1, std::memory_order_relaxed) + 1) << 4);

@@ -287,8 +287,7 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
-    Exec exec =
-        env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // its end waits for the run, which uses those
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // ends after the run, which uses the others
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};

@@ -104,7 +104,7 @@ class RunState {
   // between runs.
   struct Scratch {
     const Device* device = nullptr;
-    uint64_t bytes = 0;  // the largest size that one of them needs
+    uint64_t bytes = 0;  // the largest size that an instance needs
     Block block;
   };
 

@@ -100,7 +100,7 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   }
 }
 
-// Of the spans of a timeline that have this name, in microseconds, those of the device.
+// The device's intervals of this name in a timeline, in microseconds.
 std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
                                                  const std::string& name) {
   std::smatch process;

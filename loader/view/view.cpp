@@ -24,7 +24,7 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
-// The IR version that has everything in canonical models (2-bit types came last).
+// The IR version that supports everything in canonical models (2-bit types came last).
 constexpr uint32_t kIrVersion = 13;
 
 // The arrays of one graph; sub-graphs have their own.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of a plugin need, through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
+// For tests of a plugin through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
 #pragma once
 
 #include <dlfcn.h>

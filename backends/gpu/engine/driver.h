@@ -81,7 +81,7 @@ class Gate {
 };
 
 // A queue in order: a command starts when those before it have ended. Each returns the event of its end, which is empty
-// if nothing remains to be known of it. Calls with `blocking` return when the command has ended.
+// if the command is known to have ended. Calls with `blocking` return when the command has ended.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;

@@ -41,7 +41,7 @@ class ActiveLanes {
   std::atomic<size_t> count_{0};
 };
 
-// Those of runs whose spans are wanted.
+// The lanes of runs whose spans are collected.
 ActiveLanes& traced_runs();
 
 // Asks the loader about a graph. A program's graph lives longer than one call, and several may be under way.

@@ -26,7 +26,7 @@ class ServedInstance {
   static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
   ~ServedInstance();
 
-  // What follows the instance's number in a request.
+  // These read a request from after the instance's number.
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);

@@ -98,7 +98,7 @@ class Exec {
     detail::call(api().exec_output, get(), output, &tensor);
     return tensor;
   }
-  // A copy of it in host memory.
+  // A copy of the output in host memory.
   Tensor output(uint32_t output) const {
     const bp_tensor_t from = output_view(output);
     if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
@@ -171,7 +171,7 @@ class Session {
     detail::call(api().session_plugin_program, static_cast<const bp_session_t*>(get()), island, &program);
     return program;
   }
-  // What `backplane explain --json` prints.
+  // The JSON that `backplane explain --json` prints.
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }

@@ -120,7 +120,7 @@ class Device : public Object {
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
-  // slot: the newest operator sets and IR version of this device, where those of the backend do not hold for it. `size`
+  // slot: the newest operator sets and IR version of this device, where they differ from the backend's. `size`
   // is filled in by the SDK; the arrays live as long as the device.
   virtual bp_opsets_t opsets() { return {}; }
   // slot: the device hangs and was given up. Lets go of threads that wait for it, keeps what it may still touch.

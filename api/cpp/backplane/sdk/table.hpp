@@ -22,7 +22,7 @@ struct Query<void> {
   Options options = {};
 };
 
-// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone answers
+// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone decides
 // coverage and gates `create`, so that they cannot drift apart.
 template <class Kernel, class Caps = void>
 struct Op {
