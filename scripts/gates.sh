@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every gate: the quick ones of scripts/test.sh, and those that take minutes. The last lines summarize each result.
+# Runs every gate: the quick ones of scripts/test.sh, and the ones that take minutes. The last lines summarize each result.
 set -euo pipefail
 
 usage() {

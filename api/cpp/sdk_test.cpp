@@ -15,7 +15,7 @@ using backplane::testing::Detail;
 using backplane::testing::TinyGraph;
 using ::testing::HasSubstr;
 
-std::function<void()> on_health;  // what the device does when it is asked for its health
+std::function<void()> on_health;  // called by the device's `health`
 
 class AllInstance : public Instance {
  public:

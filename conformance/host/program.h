@@ -41,7 +41,7 @@ class Program {
 struct RunSettings {
   uint64_t deadline = 0;
   const bp_cancel_t* cancel = nullptr;
-  std::string* out_done_fault = nullptr;  // what was wrong with the calls of `done`
+  std::string* out_done_fault = nullptr;  // the fault in the calls of `done`
 };
 
 // [one at a time]

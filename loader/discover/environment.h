@@ -46,7 +46,7 @@ struct Backend {
   std::atomic<bool> given_up{false};  // one of its devices was given up: it is not destroyed
   std::string id;
   std::string library;         // path
-  std::shared_ptr<Host> host;  // what it was created with
+  std::shared_ptr<Host> host;  // the host that it was created with
 
   std::function<Status()> load;  // loads it; empty afterwards
   std::mutex load_mutex;
@@ -88,7 +88,7 @@ class Device {
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
-  std::string texts_[5];  // what info_ points at
+  std::string texts_[5];  // texts that info_ points at
   std::vector<uint32_t> peers_;
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
@@ -107,7 +107,7 @@ struct Candidate {
   std::string text, id, manifest, library, found_by;
   uint32_t version = 0;
   uint32_t device_count = 0;
-  bool isolated = false;  // it has a process of its own
+  bool isolated = false;  // runs in a process of its own
 };
 
 // The folder of compiled programs; if it is empty, they are not stored.

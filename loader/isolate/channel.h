@@ -36,7 +36,7 @@ struct Page {
   std::atomic<int32_t> priority;
   std::atomic<uint32_t> cancellable, tracing;
   std::atomic<uint64_t> call;       // the number of the call that is being answered
-  std::atomic<uint32_t> cancelled;  // it was when the call began
+  std::atomic<uint32_t> cancelled;  // already when the call began
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

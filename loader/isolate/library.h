@@ -66,7 +66,7 @@ class Library {
   Descriptor file_;
   std::shared_ptr<Process> first_;
   std::string name_;
-  std::string description_;  // what the process said of the library; texts point into it
+  std::string description_;  // the process's description of the library; texts point into it
   std::vector<bp_opset_t> opsets_;
   bp_plugin_t plugin_{};
   bp_device_api_t device_{};

@@ -55,7 +55,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Reduces the call's outputs to those that its nodes make. False where the call cannot replace them.
+  // Reduces the call's outputs to the values that its nodes make. False where the call cannot replace them.
   bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;

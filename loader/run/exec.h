@@ -54,7 +54,7 @@ class Exec {
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };
 
-  // Everything derived from the model and from the memories of bindings. Members refer to those above them.
+  // Everything derived from the model and from the memories of bindings. Members refer to members above them.
   struct Run {
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;
@@ -97,7 +97,7 @@ class Exec {
   bool lost_ = false;
   std::shared_ptr<FrameworkStream> stream_;  // into which runs were put and not waited for; null: none
   std::atomic<bool> busy_{false};
-  std::vector<bp_point_t> submitted_;  // the points of the submitted run: those that it waits for, then its signals
+  std::vector<bp_point_t> submitted_;  // the points of the submitted run: its waits, then its signals
   std::unique_ptr<Worker> worker_;
 };
 

@@ -65,7 +65,7 @@ class RunPlan {
   std::vector<Issue> issues_;                    // by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // The extents of all values by those of the inputs; values without are dynamic.
+  // The extents of all values by the extents of the inputs; values without an entry are dynamic.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

@@ -31,14 +31,14 @@ class RunState {
   struct Value {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
-    uint64_t bytes = 0;            // that the extents need
+    uint64_t bytes = 0;            // the size that the extents need
     bool known = false;            // `extents` are known; of a container: always
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;
-    std::unique_ptr<bp_container_t> own_container;  // where the framework bound none
+    std::unique_ptr<bp_container_t> own_container;  // set if the framework bound none
   };
 
-  // Creates the instances and streams. `graph` must outlive the result. Errors: those of the devices.
+  // Creates the instances and streams. `graph` must outlive the result. Errors: as the devices report them.
   static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }

@@ -39,7 +39,7 @@ class Arrays {
     const WholeCalls& calls;
   };
 
-  // `whole`: all of the graph's values and weights, with their own numbers. Otherwise those that the nodes use.
+  // `whole`: all of the graph's values and weights, with their own numbers. Otherwise the ones that the nodes use.
   Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent)
       : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;

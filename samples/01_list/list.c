@@ -50,7 +50,7 @@ int main(void) {
     return 1;
   }
 
-  /* Every file that was considered, those that were refused included. */
+  /* Every file that was considered, refused files included. */
   for (uint32_t i = 0; i < api->env_candidate_count(env); ++i) {
     bp_candidate_t candidate = {.size = sizeof candidate};
     if (api->env_candidate(env, i, &candidate, NULL) != BP_OK) continue;

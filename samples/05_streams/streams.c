@@ -47,7 +47,7 @@ typedef struct {
   cl_command_queue queue;
   cl_kernel before, after;
   cl_mem a, b, y, result;
-} Own; /* what a program of this kind has already */
+} Own; /* objects that a program of this kind already has */
 
 static cl_mem new_buffer(const Own* own) {
   cl_int status = CL_SUCCESS;
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   check(api->session_create(env, model, &desc, &session, &error));
   bp_exec_t* exec = NULL;
   check(api->exec_create(session, NULL, &exec, &error));
-  const uint32_t space = info.space_count - 1; /* that of cl_mem is the last */
+  const uint32_t space = info.space_count - 1; /* the space of cl_mem is the last */
   const bp_buffer_t bound[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
                                bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};
 

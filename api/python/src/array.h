@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as arrays: those that native code owns, on the host and on devices, and their way to NumPy and DLPack.
+// Tensors as arrays: tensors that native code owns, on the host and on devices, and their way to NumPy and DLPack.
 #pragma once
 
 #include <atomic>

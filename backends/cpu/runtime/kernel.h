@@ -53,7 +53,7 @@ struct Plan {
   Format output_format = Format::kDense;  // of output 0; all others are dense
   int packed = -1;                        // the input that the kernel has packed into its own copy, or -1
   const char* family = nullptr;  // the list of implementations that it comes from (runtime/implementations.h), or null
-  const char* implementation = nullptr;  // its name in that list
+  const char* implementation = nullptr;  // its name in the list
   std::string refused;                   // "NAME: why; …" of the ones before it, where choices are reported
   bool deferred = false;                 // planning needs a value that is not known yet
   std::string error;                     // the inputs are invalid: what was seen

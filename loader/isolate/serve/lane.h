@@ -41,7 +41,7 @@ class Lane {
 
  private:
   std::unique_ptr<Channel> channel_;
-  std::mutex mutex_;        // one question at a time
+  std::mutex mutex_;        // one request at a time
   uint64_t answering_ = 0;  // the call's number here; 0: none
   uint64_t answered_ = 0;   // calls
   std::mutex cancel_mutex_;

@@ -35,7 +35,7 @@ std::string arrange(std::string_view scientific) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// The shortest text that `same` accepts of those that the number has with 1 to 17 digits.
+// The shortest text that `same` accepts, among the number's texts with 1 to 17 digits.
 template <class Same>
 std::string shortest(double number, const Same& same) {
   if (std::isnan(number)) return "nan";
