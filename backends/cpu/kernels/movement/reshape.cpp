@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
     if (axes.present()) {
       if (!known(axes)) return deferred();
       const auto set = axis_set(integers(axes), from.rank());
-      if (!set) return fail("axes are out of range for rank " + std::to_string(from.rank()));
+      if (!set) return fail("axes are repeated or out of range for rank " + std::to_string(from.rank()));
       dropped = *set;
     }
     Shape to;
