@@ -96,7 +96,7 @@ Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const
   return {spread};
 }
 
-// Element by element: `spread(values, errors of them)` of the broadcast inputs.
+// Element by element: `spread(values, their errors)` of the broadcast inputs.
 template <class F>
 Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
   std::vector<Array> moved;

@@ -302,7 +302,7 @@ class Conversation {
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
-  milliseconds starved_for_{0};  // what is known of it at the deadline
+  milliseconds starved_for_{0};  // time without a processor, which extends the deadline
 };
 
 constexpr const char* kForgery =

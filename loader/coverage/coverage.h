@@ -40,7 +40,7 @@ struct NodeVerdict {
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
-  double seconds = 0;  // for all of them, 0: unknown
+  double seconds = 0;  // for all nodes, 0: unknown
   std::string name;
 };
 

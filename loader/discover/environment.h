@@ -77,7 +77,7 @@ class Device {
   void* framework() const { return framework_; }
   // The ONNX versions that it knows; it must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // A run on it did not end: it is not used any more. Thread-safe.
+  // A run on the device did not end: the device is not used any more. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
 
@@ -113,7 +113,7 @@ struct Candidate {
 // The folder of compiled programs; if it is empty, they are not stored.
 struct CacheSettings {
   std::filesystem::path folder;
-  uint64_t bytes = uint64_t{1} << 30;  // limit for all of them; the least recently used are removed
+  uint64_t bytes = uint64_t{1} << 30;  // limit for all entries; the least recently used are removed
 };
 
 class Environment {

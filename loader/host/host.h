@@ -57,7 +57,7 @@ class Host {
   uint64_t first_device() const { return first_device_; }
   // Runs a task of the backend's on another thread.
   Status submit(const bp_task_t& task);
-  // Waits until all of them have ended.
+  // Waits until all tasks have ended.
   void finish();
 
  private:

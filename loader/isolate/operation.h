@@ -6,7 +6,7 @@
 
 namespace backplane::isolate {
 
-// The numbers are of this build of the loader alone: both sides come from it.
+// The numbers hold for this build of the loader alone: both sides are part of it.
 enum class Operation : uint32_t {
   kReply = 1,
   // Of the library and the backend.

@@ -29,7 +29,7 @@ class Exec {
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status unbind(uint32_t slot);
-  // Sets all of them or, after an error, none.
+  // Sets the extents of all slots or, after an error, of none.
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
   // The extents of named dimensions, in every bound input that has them; likewise all or none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);

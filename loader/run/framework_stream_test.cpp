@@ -205,8 +205,8 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and a
-// wait for it would never end.
+// One device writes half a second after it was abandoned, to memory that must still exist; the other never returns, and
+// a wait for it would never end.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
   std::vector<Tensor> results;

@@ -47,7 +47,7 @@ class RunState {
 
   const Value& value(uint32_t value) const { return values_[value]; }
   const Buffer& replica(ReplicaRef ref) const { return values_[ref.value].replicas[ref.replica]; }
-  // Whether the framework bound a buffer to it.
+  // Whether the framework bound a buffer to the value.
   bool is_bound(uint32_t value) const;
   // Borrows the extents; without a replica it has no buffer.
   bp_tensor_t tensor(ReplicaRef ref) const;

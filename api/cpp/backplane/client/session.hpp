@@ -55,7 +55,7 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
-  // The extents of many at once: only what results from all of them must fit what was bound.
+  // The extents of many dimensions at once: only the resulting shapes must fit the bound memory.
   void symbols(const std::map<std::string, int64_t>& extents) {
     const bp_graph_t* graph = model_.graph().raw();
     std::vector<bp_symbol_extent_t> found;
@@ -175,7 +175,7 @@ class Session {
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
-  // All of them or none.
+  // Replaces all the weights or, if it throws, none.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
     std::vector<bp_tensor_t> tensors;
     std::vector<bp_named_tensor_t> named;

@@ -241,7 +241,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // Sets all of them or, if it throws, none.
+  // Sets the extents of all slots or, if it throws, of none.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t& given = slots[i];
@@ -513,7 +513,7 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  // Sets all of them or, if it throws, none.
+  // Replaces all the weights or, if it throws, none.
   virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };
