@@ -58,7 +58,7 @@ class Command {
 
   // After parsing.
   bool was_called() const;
-  std::vector<std::string> words() const;  // those that were passed on
+  std::vector<std::string> words() const;  // the words that were passed on
 
  private:
   friend class Program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What long work has done so far, on a terminal.
+// The progress of long work, on a terminal.
 #pragma once
 
 #include <chrono>

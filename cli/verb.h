@@ -12,7 +12,7 @@ namespace backplane::cli {
 template <class Outcome>
 struct Verb {
   const char* name;
-  const char* does;  // its line of the help; empty for a command that the help does not show
+  const char* does;  // its line in the help; empty for a command that the help does not show
   // Declares the options and returns what runs the command once they are parsed.
   std::function<Outcome()> (*declare)(Command command);
 };

@@ -18,7 +18,7 @@ function(add_precompiled kind)
   target_precompile_headers(backplane_precompiled_${kind} PRIVATE ${ARGN})
 endfunction()
 
-# Sets `out` to the targets of a folder and of those below it.
+# Sets `out` to the targets of a folder and of the folders below it.
 function(collect_targets folder out)
   get_property(all DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)

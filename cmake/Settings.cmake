@@ -27,7 +27,7 @@ set(BACKPLANE_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/backplane)
 set(BACKPLANE_MANIFEST_DIR ${CMAKE_BINARY_DIR}/share/backplane/backends.d)
 set(BACKPLANE_BACKEND_DOMAIN org.backplane)
 
-# What is linked has its tables read-only before anything runs; the loader binds plugins at once anyway. Release builds check sizes that
+# Binaries use full RELRO; the loader binds plugins at once anyway. Release builds check sizes that
 # are known at run time, and returns and indirect jumps where the processor can.
 if(NOT BACKPLANE_SANITIZER)
   add_link_options(-Wl,-z,relro -Wl,-z,now)

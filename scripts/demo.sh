@@ -28,7 +28,7 @@ source scripts/build.sh
 step "packages and data"
 scripts/setup.sh --demo
 if [[ ! -f $data/ppocr/rec.onnx || ! -f $data/text/expected.tsv ]]; then
-    echo "demo: the recogniser or the pictures are missing: see the lines of setup above" >&2
+    echo "demo: the recognition model or the sample pictures are missing; see the setup output above" >&2
     exit 1
 fi
 

@@ -28,7 +28,7 @@ from onnx import helper, numpy_helper
 import differential_ops as ops
 
 BATCH = 1000
-OPSETS, ML_OPSET, IR = (23, 21, 17), 4, 10  # those that onnxruntime has kernels for
+OPSETS, ML_OPSET, IR = (23, 21, 17), 4, 10  # versions that onnxruntime has kernels for
 
 
 def make_model(node, opset):
@@ -133,7 +133,7 @@ def by_onnx_reference(model, feeds):
 
 
 def by_onnx_reference_in_double(model, feeds):
-    """What float32 would be without its rounding: where terms cancel, the references' own error is what differs."""
+    """float32 without its rounding: where terms cancel, the difference is the references' own error."""
     if not any(value.dtype == np.float32 for value in feeds.values()) or model.graph.initializer:
         raise ValueError("no float inputs, or constants")
     double = with_inputs_as(model, lambda t: onnx.TensorProto.DOUBLE if t == onnx.TensorProto.FLOAT else t)

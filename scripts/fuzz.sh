@@ -37,7 +37,7 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
 
-# What a fuzzer may begin with, in addition to what it has found before.
+# Seed corpus of a fuzzer, in addition to its earlier findings.
 seeds() {
     case $1 in
         manifest_fuzz) find build/*/share/backplane/backends.d -name '*.json' 2>/dev/null ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every gate: the quick ones of scripts/test.sh, and those that take minutes. The last lines summarize each result.
+# Runs every gate: the quick ones of scripts/test.sh, and the ones that take minutes. The last lines summarize each result.
 set -euo pipefail
 
 usage() {
@@ -92,7 +92,7 @@ gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }
 gate_tsan() { suite tsan; }
 gate_grown() {
     need_dev && configure grown && build grown || return 1
-    # What crosses the ABI; a model more or less says nothing new of it.
+    # Tests of everything that crosses the ABI; a model more or less adds nothing.
     api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.)'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }

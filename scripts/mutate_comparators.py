@@ -18,7 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFORMANCE = ROOT / "conformance"
 
-# What a change of a file makes necessary: sources to compile and tests to run.
+# By changed file: the sources to compile and the tests to run.
 JUDGES = ["judge_test", "bounds_test"]
 AFFECTED = {
     "judge/judge.cpp": (["judge/judge.cpp"], JUDGES),

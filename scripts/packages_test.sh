@@ -16,7 +16,7 @@ ls "$debs"/backplane-tools_*.deb >/dev/null || { echo "packages: there is no pac
 
 work=$(mktemp -d)
 root=$work/root
-# What runs inside has mounts of its own, which end with it: nothing is mounted here when the folder is deleted.
+# Commands inside have mounts of their own, which end with them: nothing is mounted here when the folder is deleted.
 trap 'rm -rf --one-file-system "$work"' EXIT
 inside() {
     unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --rbind /sys "$1/sys" && cd / && exec chroot "$@"' _ "$root" \
@@ -81,7 +81,7 @@ inside dpkg --get-selections | sort >"$work/packages.after"
 files >"$work/files.after"
 status=0
 if ! diff "$work/packages.before" "$work/packages.after"; then echo "packages: other packages than before"; status=1; fi
-# What other packages leave behind is theirs; nothing may be named after us.
+# Files that other packages leave are theirs; none may be named after us.
 if comm -13 "$work/files.before" "$work/files.after" | grep -i -e backplane -e onnxifi; then echo "packages: files were left behind"; status=1; fi
 [[ $status -ne 0 ]] || echo "packages: $(find "$debs" -name '*.deb' | wc -l) packages installed, ran and left nothing behind, in $SECONDS s"
 exit "$status"

@@ -149,7 +149,7 @@ def prepared(block):
         code = re.sub(rf"(?<![\w./-]){re.escape(word)}(?![\w-])" if word[-1].isalnum() else re.escape(word), lambda _: value, code)
     before, after = "\n".join(block.values("before")), "\n".join(block.values("after"))
     code += after + "\n" if after else ""
-    if block.language == "c":  # behind the includes, with the other statements
+    if block.language == "c":  # after the includes, with the other statements
         return re.sub(r"\A((?:#include.*\n|\n)*)", lambda includes: includes[1] + before + "\n", code)
     return before + "\n" + code if before else code
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Debian packages of a build are made of, as SPDX 2.3 JSON on standard output.
+"""The components of a build's Debian packages, as SPDX 2.3 JSON on standard output.
 
 sbom.py BUILD PACKAGE.deb...
 

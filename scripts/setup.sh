@@ -24,7 +24,7 @@ Exit status: 0 if the build can proceed, 1 if a build package is missing, 2 for 
 END
 }
 
-# What the loader, the CPU backend, the program and the text reader are built with.
+# Packages for building the loader, the CPU backend, the program and the text reader.
 demo_packages=(
     g++ gcc cmake ninja-build pkg-config git ca-certificates binutils file
     libdnnl-dev libre2-dev libtbb-dev libhwloc-dev libboost-dev libboost-filesystem-dev libprotozero-dev libfmt-dev
@@ -86,7 +86,7 @@ say() { printf 'setup: %s\n' "$*"; }
 
 # --- packages ---
 
-# Prints those of its arguments that are not installed.
+# Prints the packages among its arguments that are not installed.
 missing_packages() {
     local installed package
     installed=" $(dpkg-query -W -f '${db:Status-Status}=${Package} ' "$@" 2>/dev/null || true)"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # grown_test.sh OLD NEW [CTEST ARGUMENTS…]
 #
-# What was built with one version of the headers works with what was built with another. OLD and NEW are build folders of the presets
+# Binaries built against one header version work with those built against another. OLD and NEW are build folders of the presets
 # dev and grown, in which every struct that may grow has one more field. The libraries and plugins of each are given to the other, not
 # built again, and its tests run (abi.layout is not to be among them): old programs and hosts on a new loader and new plugins, and the
 # reverse.
@@ -13,7 +13,7 @@ if [[ $# -lt 2 || ! -f $1/CTestTestfile.cmake || ! -f $2/CTestTestfile.cmake ]];
 fi
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
-# What the tests of a build folder load at run time.
+# The libraries that the tests of a build folder load at run time.
 loaded=(lib tests/plugins tests/liars)
 work=$(mktemp -d "$new/exchange-XXXXXX")
 own= # the build folder whose libraries are away, if one is

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # layout_test.sh PROGRAM GOLDEN SIZES [--renew]
 #
-# What the headers promise now is what was promised: the layout in GOLDEN/layout.txt, and a version for each layout in
+# The headers still match the promised layout: the layout in GOLDEN/layout.txt, and a version for each layout in
 # GOLDEN/drafts.txt. SIZES is the header with the sizes of ABI 1.0; until that is tagged they are those of the draft. --renew writes
 # all three, and refuses another layout under a version that is taken.
 set -eu

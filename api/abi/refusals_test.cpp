@@ -158,7 +158,7 @@ class Subject {
   bp_run_t run;
   bp_program_t* program = nullptr;
   bp_instance_t* instance = nullptr;
-  bp_status_t second = BP_OK;  // what a run was answered that was started during another
+  bp_status_t second = BP_OK;  // status of the second, concurrent run
 
  private:
   std::mutex mutex_;
@@ -175,7 +175,7 @@ struct Case {
   bool asks_for_extents = false;  // a slot that not every backend has
 };
 
-// What the offer is answered, where a descriptor has the code and the text.
+// The status of the offer; the descriptor carries code and text.
 bp_status_t offer(Subject& s, const bp_host_offer_t* offer) {
   const bp_plugin_t* answer = s.plugin.query(offer);
   EXPECT_EQ(answer->version, 0u);
@@ -207,7 +207,7 @@ bp_status_t BP_CALL wait_by_running(const bp_host_t*, bp_semaphore_t* semaphore,
   return BP_OK;
 }
 
-// In a child process, which answers by its exit code.
+// In a child process, which reports by its exit code.
 bp_status_t run_in_child(Subject& s) {
   s.bind_all();
   const pid_t child = fork();

@@ -128,7 +128,7 @@ TEST(Numbers, KeepSixDigitsInEveryLocale) {
 
 class Onnx : public ::testing::Test {
  protected:
-  // The host writes three pieces, and answers `status_`.
+  // The host writes three pieces, and returns `status_`.
   static bp_status_t serialize(const bp_graph_t*, uint64_t external_above, bp_text_sink_t sink, void* context,
                                bp_error_t* error) {
     if (status_ != BP_OK) return report(error, status_, "the file is gone");

@@ -15,7 +15,7 @@ using backplane::testing::Detail;
 using backplane::testing::TinyGraph;
 using ::testing::HasSubstr;
 
-std::function<void()> on_health;  // what the device does when it is asked for its health
+std::function<void()> on_health;  // called by the device's `health`
 
 class AllInstance : public Instance {
  public:
@@ -338,7 +338,7 @@ TEST_F(Sdk, OrdersARun) {
   plugin->program->destroy(program);
 }
 
-// What a device without streams of its own runs is over when the call returns: one at a time, in the host's order.
+// Without streams, runs are synchronous and serialized by the host.
 TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);

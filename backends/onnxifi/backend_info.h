@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties of a backend by onnxGetBackendInfo. Libraries omit some of it, and sizes may be wrong: what is missing
-// or cannot be read has a neutral value.
+// The properties of a backend by onnxGetBackendInfo. Libraries omit some of them, and sizes may be wrong: a missing or
+// unreadable property has a neutral value.
 #pragma once
 
 #include <cstdint>

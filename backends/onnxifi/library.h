@@ -32,7 +32,7 @@ struct Functions {
                            onnxGraph*, uint32_t max_sequence_length, void* weight_reader);
 };
 
-// Of the fork, in addition.
+// A function that only the fork has.
 using WaitEventFor = onnxStatus (*)(onnxEvent, uint32_t milliseconds, onnxEventState*, onnxStatus*, char* text,
                                     size_t* text_size);
 // With the argument that the fork added for traces, NULL.

@@ -115,7 +115,7 @@ std::string OnnxNode::text(std::string_view attribute, std::string_view otherwis
 // -----------------------------------------------------------------------------------------------------
 
 OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
-  // ONNX identifies values by their names: those that have none or share one get a number.
+  // ONNX identifies values by their names: values that have none or share one get a number.
   std::set<std::string> taken;
   for (uint32_t v = 0; v < graph.raw()->value_count; ++v) {
     const std::string own(graph.value(v).name());

@@ -69,7 +69,7 @@ Model mixed() {
   return graph.finish({graph.node("Relu", "r2", {graph.node("Neg", "n1", {a})}), a});
 }
 
-// Of a node that the device does not run.
+// The device's verdict on a node that it does not run.
 bp_node_verdict_t verdict_of(const Session& session, const Environment& env, uint32_t node = 0) {
   for (const Device& device : env.devices()) {
     if (device.name == "onnxifi") return session.verdict(node, device.info.id);
@@ -129,7 +129,7 @@ TEST_P(Quirk, IsRunByManyThreads) {
   EXPECT_EQ(right, 200);
 }
 
-// As the manifest asks for it: the sandbox lets the process read the folder in the option `path`.
+// As the manifest requests: the sandbox lets the process read the folder in the option `path`.
 TEST_P(Quirk, RunsInAProcessOfItsOwn) {
   const Environment env = vendor(GetParam(), {{"loader.isolate", "onnxifi"}});
   ASSERT_EQ(env.devices().back().name.substr(0, 7), "onnxifi");

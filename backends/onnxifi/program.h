@@ -38,7 +38,7 @@ class IslandProgram : public backplane::sdk::StreamedProgram {
   const std::vector<Described> inputs_, outputs_;
   SetIoAndRun set_io_and_run_ = nullptr;  // NULL where the library has none
   onnxGraph graph_ = nullptr;
-  std::vector<std::vector<char>> weights_;  // copies of those that were not aligned
+  std::vector<std::vector<char>> weights_;  // copies of unaligned weights, and of all constants
 
   mutable std::mutex mutex_;  // held during a run
   mutable std::array<Locations, 2> locations_;

@@ -273,7 +273,7 @@ std::string split_13(Rewrite& r) {
   return {};
 }
 
-// Of Unsqueeze too.
+// For Squeeze and Unsqueeze.
 std::string squeeze_13(Rewrite& r) {
   if (!to_attribute(r, 1, "axes")) return r.refuse(kNeedsConstant);
   r.node.drop_inputs(1);

@@ -39,7 +39,7 @@ class OpCases {
 // FLOAT, FLOAT16 and BFLOAT16.
 std::span<const bp_dtype_t> real_types();
 
-// All of them, made once.
+// The cases of all operators, made once.
 const std::vector<OpCase>& op_cases();
 // The first case of an operator, which is a simple one.
 const OpCase& plain_case(std::string_view op);

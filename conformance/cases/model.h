@@ -29,7 +29,7 @@ struct ModelNode {
 // The parts of a model that a cut may use.
 struct Model {
   std::vector<ModelNode> nodes;                 // in the order of the file
-  std::map<std::string, onnx::Tensor> weights;  // except those that are too large
+  std::map<std::string, onnx::Tensor> weights;  // without weights that are too large
   std::map<std::string, Extents> shapes;        // of FLOAT values that the model declares
   std::map<std::string, bool> is_float;         // of values that the model declares
   std::map<std::string, uint32_t> left_out;     // why nodes are not usable, and how many are not

@@ -124,7 +124,7 @@ bool is_whole(const Array& array) {
   return array.count() == count_of(array.extents);
 }
 
-// As a node of a graph, with inaccurate inputs.
+// Estimates for the problem as a node of a graph, with inaccurate inputs.
 void expect_whole_estimates(const Problem& problem) {
   std::vector<Estimate> inputs;
   for (const Argument& argument : problem.arguments) {

@@ -285,7 +285,7 @@ Proof verify(const Parts& parts) {
                          json.at("cases").get<uint64_t>(), json.at("ended").get<std::string>());
     });
   } else if (parts.count(kLabReport) != 0) {
-    throw Refused(kLabSignature, fmt::format("it is missing, and {} is there", kLabReport));
+    throw Refused(kLabSignature, fmt::format("it is missing, although {} is present", kLabReport));
   }
   if (parts.count(kWaiverSignature) != 0) {
     proof.certifier = check_signature(parts, kWaiverSignature, "certifier", {kWaivers});

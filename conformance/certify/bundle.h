@@ -31,7 +31,7 @@ inline constexpr const char* kWaivers = "waivers.json";
 inline constexpr const char* kExpected = "expected.json";
 inline constexpr const char* kVendorSignature = "vendor.sig";
 inline constexpr const char* kLabSignature = "lab.sig";
-inline constexpr const char* kLabReport = "lab.json";           // what the laboratory ran again
+inline constexpr const char* kLabReport = "lab.json";           // the cases that the laboratory ran again
 inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's signature over waivers.json
 
 using Parts = std::map<std::string, std::string>;  // text by name
@@ -44,7 +44,7 @@ Parts read_parts(const std::filesystem::path& folder);
 struct Statement {
   std::string nonce, ended;
   std::string machine_json;
-  std::vector<LoadedFile> files;  // that the plugin brought into its processes
+  std::vector<LoadedFile> files;  // the files that the plugin loaded into its processes
 };
 // Derived from the other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
@@ -52,7 +52,7 @@ std::string statement_of(const Parts& parts, const Statement& what);
 // Throws Refused at the first wrong part. Runs nothing.
 struct Proof {
   Signature vendor;
-  std::optional<Signature> lab, certifier;  // who countersigned, and who signed the waivers
+  std::optional<Signature> lab, certifier;  // of the countersignature, and of the waivers
   std::string lab_report;                   // one line on what the laboratory ran again
   Statement statement;
   Commitment commitment;

@@ -22,7 +22,7 @@ struct Commitment {
   std::string list;  // SHA-256 of the cases' names
   uint64_t cases = 0;
   std::string waivers, expected;  // SHA-256 of these files, or empty
-  std::vector<LoadedFile> files;  // that the plugin brings into its process when its device is opened
+  std::vector<LoadedFile> files;  // the files that the plugin loads when its device is opened
   std::string made;               // UTC
 };
 

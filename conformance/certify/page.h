@@ -25,7 +25,7 @@ struct Certificate {
   std::optional<size_t> again = {};  // cases that the verifier ran again
 };
 
-// What was judged comes first. Text of the bundle is not escaped yet.
+// The subject of the certification comes first. Text of the bundle is not escaped yet.
 std::vector<std::string> lines_of(const Certificate& certificate);
 
 // The same for scripts, as one JSON object in ASCII.

@@ -31,7 +31,7 @@ void check_result(const Proof& proof, const Result& seen) {
                                         name_of(seen.state)));
 }
 
-// The plugin's own libraries and data; those of the system differ from machine to machine.
+// The plugin's own libraries and data; the system's differ from machine to machine.
 void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
   const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
   const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);

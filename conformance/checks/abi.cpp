@@ -165,7 +165,7 @@ Result unknown_chain(Bench& bench) {
   return passed();
 }
 
-// Flags of the low half are hints, those of the high half must be understood.
+// Flags in the low half are hints, flags in the high half must be understood.
 Result unknown_flags(Bench& bench) {
   constexpr uint32_t kHint = 0x8000, kRequired = 0x80000000;
   const Device& device = bench.device();

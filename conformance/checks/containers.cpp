@@ -46,7 +46,7 @@ std::string describe(const bp_container_t& container) {
   return text;
 }
 
-// One node from a container to another. The values of `spec` are those of their elements.
+// One node from a container to another. The values of `spec` describe their elements.
 struct Call {
   GraphSpec spec;
   std::vector<std::pair<uint32_t, bp_dtype_t>> input = {}, output = {};  // kinds and types of keys, from the inside out
@@ -101,7 +101,7 @@ Call optional() {
   return call;
 }
 
-// A map's values in the order of the vocabulary, 0 for those that it lacks.
+// A map's values in the order of the vocabulary, 0 for keys that it lacks.
 Call map() {
   Call call{.spec = one_node("ai.onnx.ml", "DictVectorizer", 1, {}, {1, 3},
                              {{"int64_vocabulary", std::vector<int64_t>{30, 20, 10}}})};

@@ -63,7 +63,7 @@ Result infer(Bench& bench) {
   return passed();
 }
 
-// y = Same(x), an operator that is known to the plugin alone; the type of y is what it says.
+// y = Same(x), a custom operator that only the plugin knows; the plugin's `infer` determines the type of y.
 Result own_operator(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;
@@ -113,7 +113,7 @@ GraphSpec relu_chain(uint32_t nodes) {
   return spec;
 }
 
-// Empty if these are nodes of a graph of `count`, none of them twice.
+// Empty if the group has nodes, all of them in a graph of `count`, each at most once.
 std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
   if (nodes.empty()) return "without nodes";
   std::set<uint32_t> seen;
@@ -124,7 +124,7 @@ std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
   return "";
 }
 
-// What would run as one are nodes of the graph.
+// Groups consist of nodes of the graph.
 Result groups(Bench& bench) {
   const Device& device = bench.device();
   const Graph graph(relu_chain(3));

@@ -41,7 +41,7 @@ Answer read_answer(Reader& from) {
   return answer;
 }
 
-// The reply behind its outcome.
+// The reply after its outcome.
 Reader opened(const std::string& reply) {
   Reader reader(reply);
   const auto outcome = static_cast<Outcome>(reader.number<uint8_t>());

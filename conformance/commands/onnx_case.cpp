@@ -147,8 +147,8 @@ std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& fi
   return expected;
 }
 
-// Fourier transforms: each result sums N terms of at most max|x|, and the float32 reference rounds each by up to 2^-24
-// of it. So N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
+// Fourier transforms: each result sums N terms, each with a rounding error of at most 2^-24·max|x| in the float32
+// reference. So N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
 Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   const std::vector<view::Node> nodes = run.graph.nodes();
   const bool transforms = std::any_of(nodes.begin(), nodes.end(), [](const view::Node& node) {

@@ -21,7 +21,7 @@ struct Target {
 
 class OnnxCases {
  public:
-  // Throws Error if there is no such device; the text lists those that exist.
+  // Throws Error if there is no such device; the text lists the devices that exist.
   explicit OnnxCases(const Target& target);
   // Runs all data sets of the folder, with all nodes on the device. Throws std::exception if the test data itself is
   // invalid.

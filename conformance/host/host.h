@@ -83,7 +83,7 @@ class Host {
   };
 
   bp_host_t table_ = {};
-  const uint32_t threads_;  // that loops use
+  const uint32_t threads_;  // the number that loops use
   std::atomic<uint64_t> failures_ = 0, left_ = UINT64_MAX;
   std::atomic<bool> tracing_ = false;
   std::mutex mutex_;

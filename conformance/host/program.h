@@ -15,7 +15,7 @@ class Program {
   // `flags`: BP_COMPILE_*.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
-  // Likewise from a blob that the device wrote, which outlives the program.
+  // Restores a program from a blob that the device wrote, which outlives the program.
   static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
                                           Answer& out_answer);
   Program(const Program&) = delete;
@@ -41,7 +41,7 @@ class Program {
 struct RunSettings {
   uint64_t deadline = 0;
   const bp_cancel_t* cancel = nullptr;
-  std::string* out_done_fault = nullptr;  // what was wrong with the calls of `done`
+  std::string* out_done_fault = nullptr;  // the fault in the calls of `done`
 };
 
 // [one at a time]

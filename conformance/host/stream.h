@@ -37,7 +37,7 @@ class NativeSemaphore {
   NativeSemaphore& operator=(const NativeSemaphore&) = delete;
   ~NativeSemaphore();
 
-  // A point of it, as a run takes it.
+  // A point of the semaphore, as a run takes it.
   bp_point_t at(uint64_t value) const { return bp_native_point(raw_, 0, value); }
   bp_native_semaphore_t* raw() const { return raw_; }
 

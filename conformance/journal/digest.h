@@ -11,9 +11,9 @@
 namespace backplane::conform {
 
 std::string sha256(std::string_view bytes);
-// Of a file of any size. Throws std::runtime_error if it cannot be read.
+// The digest of a file of any size. Throws std::runtime_error if it cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file);
-// Of names in order of bytes, each with a line feed: equal digests, equal lists.
+// The digest of names in byte order, each with a line feed: equal digests, equal lists.
 std::string sha256_of_list(std::vector<std::string> names);
 
 inline constexpr uint64_t kMaxFile = uint64_t{1} << 30;

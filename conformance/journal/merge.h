@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One journal of those of all shards.
+// One journal made of the journals of all shards.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ struct Result {
   State state = State::kInfraError;
   std::string reason;  // one line; empty for a pass
   double seconds = 0;
-  uint32_t nodes = 0;           // that ran on the device under test
+  uint32_t nodes = 0;           // nodes that ran on the device under test
   bool is_statistical = false;  // a pass of random draws, by their distribution
   double worst = 0;             // the largest error as a fraction of its bound, where there is one
   bool close = false;           // failed, and yet within the bounds for whole models

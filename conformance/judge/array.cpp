@@ -81,7 +81,7 @@ int64_t count_of(const Extents& extents) {
 
 Extents broadcast(const Extents& a, const Extents& b) {
   Extents result(std::max(a.size(), b.size()), 1);
-  for (size_t i = 0; i < result.size(); ++i) {  // from the back
+  for (size_t i = 0; i < result.size(); ++i) {  // aligned at the last dimension
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (x != y && x != 1 && y != 1) throw std::invalid_argument("shapes do not broadcast");
     result[result.size() - 1 - i] = x == 1 ? y : x;

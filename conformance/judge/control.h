@@ -22,7 +22,7 @@ struct ControlOperator {
   Control compute;
 };
 std::span<const ControlOperator> control_operators();
-// NULL if it is none of them.
+// NULL if `op` is no control operator.
 Control find_control(std::string_view op);
 
 }  // namespace backplane::conform

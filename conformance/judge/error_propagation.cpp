@@ -69,7 +69,7 @@ Errors resized(std::string_view op, const Call& call, const Errors& errors, cons
 }
 
 // Monotonic functions: the largest change is at the ends. An interval that contains 0 has no bound if the function has
-// a pole there.
+// a pole at 0.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
@@ -96,7 +96,7 @@ Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const
   return {spread};
 }
 
-// Element by element: `spread(values, errors of them)` of the broadcast inputs.
+// Element by element: `spread(values, their errors)` of the broadcast inputs.
 template <class F>
 Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
   std::vector<Array> moved;
@@ -242,7 +242,7 @@ Errors product_in_group(std::string_view, const Call& call, const Errors& errors
   return wide;
 }
 
-// The errors of input 0 over a slice along `axis` and all that follow, or along it alone: `visit(positions)`.
+// Calls `visit(positions)` for each slice of x: along `axis` only if `alone`, else over all dimensions from `axis` on.
 template <class F>
 void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   int64_t outer = 1, size = 1, inner = 1;
@@ -258,7 +258,7 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   }
 }
 
-// x - log Σ exp x moves by its own error and the largest of the slice; softmax is exp of it.
+// x - log Σ exp x changes by at most the error of x and the largest error in the slice; softmax is its exp.
 template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
   std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());

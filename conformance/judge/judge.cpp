@@ -23,7 +23,7 @@ double fraction(const Element& e, const FloatType& type) {
   if (std::isnan(e.expected) || std::isnan(e.seen)) return std::isnan(e.expected) && std::isnan(e.seen) ? 0 : HUGE_VAL;
   if (e.expected == e.seen) return 0;
   if (std::isinf(e.expected)) return HUGE_VAL;
-  const double over = type.max + type.ulp(type.max) / 2;  // what rounds to infinity
+  const double over = type.max + type.ulp(type.max) / 2;  // the smallest number that rounds to infinity
   if (std::isinf(e.seen)) {
     const bool overflows = std::fabs(e.expected) + e.bound >= over && std::signbit(e.expected) == std::signbit(e.seen);
     return overflows ? 0 : HUGE_VAL;

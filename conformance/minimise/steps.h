@@ -16,7 +16,7 @@ struct Step {
   std::string_view name;
   bool (*offer)(const Network& candidate, const Attempt& attempt);
 };
-// In the order in which they are tried: those that remove much come first.
+// In the order in which they are tried: steps that remove much come first.
 std::span<const Step> steps();
 
 }  // namespace backplane::conform

@@ -11,7 +11,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What the page $1 looks like to a reader after its script has run.
+# Renders the page $1 into $work/dom, as a reader sees it after its script has run.
 draw() {
     timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --virtual-time-budget=2000 \
         --dump-dom "file://$1" 2>/dev/null | sed -e '/^<script>$/,/^<.script>$/d' -e 's|<script.*</script>||' >"$work/dom"

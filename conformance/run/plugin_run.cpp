@@ -68,7 +68,7 @@ std::string repro_line(const RunOptions& options, const CaseOptions& case_option
                      case_options.full ? " --full" : "", models, result.seed);
 }
 
-// The cases without a result; for an unusable plugin only those that state the reason.
+// The cases without a result; for an unusable plugin only the cases that state the reason.
 std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
   std::set<std::string> done;
   for (const Result& result : journal.results()) done.insert(result.name);

@@ -39,7 +39,7 @@ void declare_exceptions(cli::Command command, RunOptions& options);  // --waiver
 void check_plugin(const RunOptions& options);
 // The file of the vendor's expectations, given, or found next to the plugin; empty if there is none.
 std::string expectations_file(const RunOptions& options);
-// Of the files that the options name. Throws Usage, std::runtime_error.
+// The exceptions in the files that the options name. Throws Usage, std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
 
 // Opens the device once, with `inspect`. Throws Unusable, Fatal.

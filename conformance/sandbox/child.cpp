@@ -302,7 +302,7 @@ class Conversation {
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
-  milliseconds starved_for_{0};  // what is known of it at the deadline
+  milliseconds starved_for_{0};  // time without a processor, which extends the deadline
 };
 
 constexpr const char* kForgery =
@@ -389,7 +389,7 @@ std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
   if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
-  size_t crashes = first, passes = last;  // when one begins there
+  size_t crashes = first, passes = last;  // first cases of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;

@@ -38,7 +38,7 @@ void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }
 
-// Writes results of its own to every descriptor but those of the terminal.
+// Writes results of its own to every descriptor but the terminal's.
 void speak() {
   const std::string line = "{\"case\":\"speak\",\"state\":\"pass\",\"reason\":\"\",\"seconds\":0,\"nodes\":1}\n";
   std::string text;
@@ -126,7 +126,7 @@ TEST(Child, ABusyMachineIsNotAHang) {
   for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
-  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // what is started from here on inherits it
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // processes started from here on inherit it
   std::atomic<bool> is_done = false;
   std::vector<std::thread> others;
   for (int i = 0; i < 4; ++i)

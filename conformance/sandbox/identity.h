@@ -18,7 +18,7 @@ struct Unusable : std::runtime_error {
 // `settings` starts the child that runs cases. Throws Unusable.
 Identity identify(const ChildSettings& settings);
 
-// The case that asks for it, which the child knows by its name; the parent judges it.
+// The case that queries the identity. The child knows it by its name; the parent judges it.
 inline constexpr const char* kIdentityCase = "(identity)";
 
 }  // namespace backplane::conform

@@ -170,7 +170,7 @@ for text in '"judged": \[' 'leaves cases out: no level is reached' '"levels": \[
     grep -q "$text" json || die "the JSON lacks '$text'"
 done
 
-# One page of it.
+# The verification as an HTML page.
 "$program" verify-bundle signed --trust trust --html page.html >/dev/null
 for text in "leaves cases out" "countersigned by Lab"; do
     grep -q "$text" page.html || die "the page lacks '$text'"

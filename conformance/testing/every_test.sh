@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # every_test.sh PROGRAM MARKER LIAR STATE: LIAR crashes or hangs in exactly the cases in which MARKER is wrong. A run comes to
-# its end, and each of them, and no other, ends in STATE.
+# its end, and each of these cases, and no other, ends in STATE.
 set -euo pipefail
 
 # shellcheck source=conformance/testing/time_limit.sh

@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cases=(--plugin "$2" --profile core --jobs 2)
 
-# What a run proves: the states of all cases, and its levels.
+# The states of all cases of a run.
 verdict() { sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$1/journal.jsonl" | sort; }
 
 "$program" "${cases[@]}" --out "$work/whole" >"$work/whole.txt" 2>&1 || true

@@ -60,7 +60,7 @@ struct Lie {
 
 // Rounded to the nearest number of fp16, infinite beyond its range.
 float as_half(float x);
-// Keeps the inputs in run.memory and rounds those of floats to 16 bits.
+// Keeps the inputs in run.memory and rounds float inputs to 16 bits.
 void narrow_inputs(Run& run);
 // Puts back what was kept.
 void restore_inputs(Run& run);

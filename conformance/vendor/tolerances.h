@@ -17,7 +17,7 @@ class Tolerances {
   // `data`/tolerance.json, or ONNX's own where there is none. Throws Usage, which names the file and the key.
   static Tolerances read(const std::filesystem::path& data);
 
-  // That of the last entry whose pattern matches the case's name.
+  // The tolerance of the last entry whose pattern matches the case's name.
   Tolerance of(const std::string& case_name) const;
   // Patterns that match none of the names: most likely misspelt.
   std::vector<std::string> unused(const std::vector<std::string>& case_names) const;

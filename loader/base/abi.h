@@ -53,7 +53,7 @@ Result<T> read(const T* given, std::string_view name) {
   return known;
 }
 
-// The same without a copy where the struct has every field that is known here; else the copy is made in `room`.
+// Like `read`, without a copy if the struct has every field that is known here; else the copy is made in `room`.
 template <class T>
 Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
   if (given && given->size >= sizeof(T)) return given;
@@ -87,7 +87,7 @@ inline Status check_flags(uint32_t given, uint32_t known, std::string_view name)
           std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
 }
 
-// What holds for every buffer that a framework passes.
+// Checks the rules for every buffer that a framework passes.
 inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   if (buffer.flags & ~BP_BUFFER_READ_ONLY)
     return check_flags(buffer.flags, BP_BUFFER_READ_ONLY, std::string(name) + ".flags");

@@ -56,7 +56,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
   const bp_plugin_t& plugin = *device.backend().plugin;
   const bp_device_info_t& info = device.info();
   Digest digest;
-  // What kind of device it is; which one of them, the plugin's `validate` judges.
+  // The kind of device; whether an entry fits this very device is the decision of the plugin's `validate`.
   for (const bp_text_t& text : {plugin.id, plugin.release, plugin.build_id, info.name, info.driver, info.arch})
     digest.add(abi::view(text));
   for (const uint64_t number : {uint64_t{plugin.version}, uint64_t{what.compute_types}, uint64_t{what.flags}})

@@ -36,7 +36,7 @@ class Profile {
   std::string identity_;
   std::filesystem::path path_;
   std::map<std::string, double, std::less<>> seconds_;
-  std::map<std::string, double, std::less<>> fresh_;  // those that were set here
+  std::map<std::string, double, std::less<>> fresh_;  // costs that were set here
 };
 
 // Operator, attributes, types and shapes: nodes with the same key take the same time on a device. Extents that the

@@ -40,14 +40,14 @@ struct NodeVerdict {
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
-  double seconds = 0;  // for all of them, 0: unknown
+  double seconds = 0;  // for all nodes, 0: unknown
   std::string name;
 };
 
 struct DeviceCoverage {
   Device* device = nullptr;
   bp_device_t* handle = nullptr;
-  model::WholeCalls calls;           // those that it runs as a whole, in sub-graphs too
+  model::WholeCalls calls;           // calls that it runs as a whole, in sub-graphs too
   std::vector<NodeVerdict> nodes;    // one for each node of the graph
   std::vector<NodeGroup> groups;     // calls first
   std::set<uint64_t> foreign;        // nodes of foreign domains that it supports, by id, in sub-graphs too
@@ -56,7 +56,7 @@ struct DeviceCoverage {
 
 // Which costs placement uses.
 enum class Costs {
-  kReported,  // those reported by backends, and estimates
+  kReported,  // costs reported by backends, and estimates
   kKnown,     // measured ones first, then the same
   kMeasure,   // the same, after measuring (profiling/measure.h)
 };
@@ -78,7 +78,7 @@ struct CoverageOptions {
 Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
                                                   const std::vector<Device*>& devices, const CoverageOptions& options);
 
-// Replaces costs in the verdicts by those in the device's profile.
+// Replaces costs in the verdicts by the costs in the device's profile.
 void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage);
 
 // The name of a BP_REASON_* in reports: "operator", "opset", "dtype" ….

@@ -26,9 +26,9 @@ struct ChildSetup {
 };
 
 struct ChildResult {
-  std::string output;      // what was written to kChildReport
-  bool timed_out = false;  // it was killed
-  int signal = 0;          // that killed it, or 0
+  std::string output;      // the bytes written to kChildReport
+  bool timed_out = false;  // the child was killed
+  int signal = 0;          // the signal that killed it, or 0
   int exit_code = -1;  // -1 where the system does not report it (the framework ignores SIGCHLD or reaps all children)
 };
 

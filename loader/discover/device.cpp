@@ -112,7 +112,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   return handle_ = opened;
 }
 
-// The operator sets of the device, or those of its backend.
+// The operator sets of the device, or of its backend.
 Status Device::ask_opsets(bp_device_t* opened) {
   constexpr uint32_t kMost = 1000;  // domains
   constexpr uint32_t kMaxStride = 4096;

@@ -170,7 +170,7 @@ struct Environment::Maker {
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
   std::string plain_situation;                    // of backends without options
-  std::map<std::string, std::string> situations;  // of others, by id
+  std::map<std::string, std::string> situations;  // of backends with options, by id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
     if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
@@ -275,7 +275,7 @@ struct Environment::Maker {
     return found == settings.backends.end() ? kNone : found->second;
   }
 
-  // Of an isolated backend, for people.
+  // Describes the process of an isolated backend, for people.
   std::string bounds() const {
     const std::string& sandbox = settings.isolation.sandbox();
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");

@@ -46,7 +46,7 @@ struct Backend {
   std::atomic<bool> given_up{false};  // one of its devices was given up: it is not destroyed
   std::string id;
   std::string library;         // path
-  std::shared_ptr<Host> host;  // what it was created with
+  std::shared_ptr<Host> host;  // the host that it was created with
 
   std::function<Status()> load;  // loads it; empty afterwards
   std::mutex load_mutex;
@@ -77,7 +77,7 @@ class Device {
   void* framework() const { return framework_; }
   // The ONNX versions that it knows; it must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // A run on it did not end: it is not used any more. Thread-safe.
+  // A run on the device did not end: the device is not used any more. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
 
@@ -88,7 +88,7 @@ class Device {
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
-  std::string texts_[5];  // what info_ points at
+  std::string texts_[5];  // texts that info_ points at
   std::vector<uint32_t> peers_;
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
@@ -107,13 +107,13 @@ struct Candidate {
   std::string text, id, manifest, library, found_by;
   uint32_t version = 0;
   uint32_t device_count = 0;
-  bool isolated = false;  // it has a process of its own
+  bool isolated = false;  // runs in a process of its own
 };
 
 // The folder of compiled programs; if it is empty, they are not stored.
 struct CacheSettings {
   std::filesystem::path folder;
-  uint64_t bytes = uint64_t{1} << 30;  // limit for all of them; the least recently used are removed
+  uint64_t bytes = uint64_t{1} << 30;  // limit for all entries; the least recently used are removed
 };
 
 class Environment {

@@ -35,7 +35,7 @@ class Isolation {
  private:
   std::vector<std::string> patterns_;  // one with '!' before it excludes
   std::string sandbox_ = "strict";
-  std::vector<std::string> paths_;  // that the process may read
+  std::vector<std::string> paths_;  // paths that the process may read
 };
 
 // The id of a library without a manifest, for patterns: from its file name.

@@ -92,7 +92,7 @@ KnownDevice read_device(Reader& in) {
   KnownDevice device{bp_device_info_t{}};
   const auto plain = in.number<bp_device_info_t>();
   device.plain = plain;
-  // Pointers are cleared: those in an entry are never used.
+  // Pointers are cleared: pointers in an entry are never used.
   for (bp_text_t* text : texts_of(device.plain)) *text = {};
   device.plain.size = sizeof device.plain;
   device.plain.peers = nullptr;

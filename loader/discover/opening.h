@@ -19,8 +19,8 @@ namespace backplane {
 struct Opening {
   std::filesystem::path library;
   std::string manifest;     // path, or empty
-  std::string expected_id;  // that the plugin must have, or empty
-  std::string sha256;       // that the library must have, or empty
+  std::string expected_id;  // the id that the plugin must have, or empty
+  std::string sha256;       // the digest that the library must have, or empty
   ProbeSettings probe;
   std::shared_ptr<const Isolation> isolation;  // the backend runs in its own process; null: it does not
 };

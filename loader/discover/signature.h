@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// Ed25519 public keys, hexadecimal: those of the files *.pub of `folder`, each of which holds one, as
+// Ed25519 public keys, hexadecimal: from the files *.pub of `folder`, each of which holds one, as
 // `backplane-conform keygen` writes it. BP_INVALID_ARGUMENT where the folder or a file cannot be read or be trusted.
 Result<std::set<std::string>> read_trusted_keys(const std::filesystem::path& folder);
 

@@ -11,7 +11,7 @@ namespace backplane {
 
 struct Verdict {
   bool survived = false;
-  std::string how;  // it ended, where it did not survive
+  std::string how;  // how the process ended, if it did not survive
 };
 
 // The path of the verdict of this build of the loader on `content` (its BLAKE2b); empty if nothing is stored.

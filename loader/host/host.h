@@ -31,7 +31,7 @@ class Services {
   // With shared blocks for large pieces where `share_large_memory` was called and the framework has no allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
-  // From now on another process can map what is allocated, from some size on: a backend runs there.
+  // From now on another process, in which a backend runs, can map allocations from some size on.
   void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 
@@ -57,7 +57,7 @@ class Host {
   uint64_t first_device() const { return first_device_; }
   // Runs a task of the backend's on another thread.
   Status submit(const bp_task_t& task);
-  // Waits until all of them have ended.
+  // Waits until all tasks have ended.
   void finish();
 
  private:

@@ -44,7 +44,7 @@ std::shared_ptr<const int> open_file(std::string_view path) {
           }};
 }
 
-// Of text without control characters.
+// Quotes text that has no control characters.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

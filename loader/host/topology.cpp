@@ -58,7 +58,7 @@ Result<Topology> Topology::read() {
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 || hwloc_topology_load(raw) != 0)
     return Status(BP_UNSUPPORTED, "hwloc cannot read the machine's topology");
 
-  // The processors that the system allows, restricted to those that the process is bound to.
+  // The processors that the system allows, restricted to the processors that the process is bound to.
   Set allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(raw)), &hwloc_bitmap_free);
   Set bound(hwloc_bitmap_alloc(), &hwloc_bitmap_free);
   if (!allowed || !bound) return Status(BP_UNSUPPORTED, "no memory for the machine's topology");

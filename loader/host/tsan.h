@@ -19,7 +19,7 @@ extern "C" void __tsan_release(void* address);
 
 namespace backplane {
 
-// What this thread did before is visible to threads that call `after` on the same address later.
+// All that this thread did before is visible to threads that call `after` on the same address later.
 inline void happens_before([[maybe_unused]] void* address) {
 #ifdef BACKPLANE_TSAN
   __tsan_release(address);

@@ -250,7 +250,7 @@ struct AttributeElements {
   std::vector<uint32_t> tensors, graphs, sparse, types;
 };
 
-// The attribute with the elements of its type; those of other types are dropped.
+// The attribute with the elements of its type; elements of other types are dropped.
 Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements& all) {
   Attribute attribute{std::string(name), type, {}};
   bool single = false;

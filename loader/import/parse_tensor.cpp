@@ -213,8 +213,10 @@ NamedWeight Parser::parse_tensor(Reader reader) {
   weight.dims = message.dims;
   if (message.dtype == BP_DTYPE_STRING) {
     const uint64_t count = *element_count(message.dims);
-    if (message.external || message.has_raw || message.strings.size() != count) {
-      malformed(message.label() + " should hold " + std::to_string(count) + " strings and holds " +
+    if (message.external || message.has_raw)
+      malformed(message.label() + " has raw or external data, which string tensors cannot have");
+    if (message.strings.size() != count) {
+      malformed(message.label() + " should hold " + std::to_string(count) + " strings but holds " +
                 std::to_string(message.strings.size()));
     }
     uint64_t size = (count + 1) * sizeof(int64_t);

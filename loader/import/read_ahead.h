@@ -14,7 +14,7 @@ namespace backplane::model {
 
 class ReadAhead {
  public:
-  // The descriptor is owned by the caller. Ignores small files, and those larger than half of the memory.
+  // The descriptor is owned by the caller. Ignores small files, and files larger than half of the memory.
   ReadAhead(int descriptor, size_t bytes);
   // Waits for the piece that is being read.
   ~ReadAhead();

@@ -51,7 +51,7 @@ struct Weight {
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::shared_ptr<const std::vector<char>> owned;  // set when the loader made the bytes (typed data fields, folding)
-  std::string file;                                // that holds them, or empty
+  std::string file;                                // the file that holds them, or empty
   uint64_t file_offset = 0;
   uint64_t id = 0;  // unique in the model
 };
@@ -131,7 +131,7 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<Symbol> symbols;  // of the outermost graph only; sub-graphs use the same numbers
-  std::vector<ValueId> inputs;  // without those that are weights
+  std::vector<ValueId> inputs;  // without weights
   std::vector<ValueId> outputs;
   std::vector<std::unique_ptr<Graph>> subgraphs;
   std::vector<Type> attribute_types;

@@ -19,7 +19,7 @@ Hash hash_bytes(const void* data, uint64_t size, uint64_t seed);
 // The hashes of one model's weights, by Weight::id. Thread-safe.
 class WeightHashes {
  public:
-  // Of data type, extents and bytes.
+  // The hash of data type, extents and bytes.
   Hash of(const Weight& weight);
 
  private:

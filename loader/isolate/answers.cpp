@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin asks about the graphs that it was shown.
+// Requests from the plugin about the graphs that it was shown.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -17,7 +17,7 @@ namespace backplane::isolate {
 
 enum class Side : uint32_t { kLoader, kBackend };
 
-// What a turn is about: the other side reads a message from the socket, or these numbers.
+// The kind of a turn: the other side reads a message from the socket, or the fields of the page.
 enum class Turn : uint32_t {
   kMessage,
   kRun,   // of the loader: run an instance; `instance` and the fields below it
@@ -36,7 +36,7 @@ struct Page {
   std::atomic<int32_t> priority;
   std::atomic<uint32_t> cancellable, tracing;
   std::atomic<uint64_t> call;       // the number of the call that is being answered
-  std::atomic<uint32_t> cancelled;  // it was when the call began
+  std::atomic<uint32_t> cancelled;  // already when the call began
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -61,13 +61,13 @@ class Channel {
   static std::unique_ptr<Channel> take(Descriptor socket, const Descriptor& page);
 
   Page& page() const { return *reinterpret_cast<Page*>(mapping_.data()); }
-  // The other side's turn.
+  // Passes the turn to the other side.
   void pass(Turn turn) const;
-  // Until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
+  // Waits until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
   Status await(Check& check, uint32_t slice_us);
-  // Wakes this side's thread, so that it asks `check`.
+  // Wakes this side's thread, so that it calls `check`.
   void wake() const;
-  // What the other side handed over with; any number.
+  // The turn the other side passed; any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
 
   // A message, after `pass` so that the other side reads what does not fit into the socket's buffer.

@@ -175,7 +175,7 @@ bp_weight_t read_weight(Reader& in) {
   return weight;
 }
 
-// `count` things of at least `least` bytes each.
+// `count` items of at least `least` bytes each.
 template <class T, class Read>
 std::vector<T> read_list(Reader& in, uint64_t least, Read read) {
   std::vector<T> list;

@@ -22,7 +22,7 @@ using Graphs = std::vector<const bp_graph_t*>;
 // Writes the whole tree that `subject` belongs to, and which of its graphs is meant.
 Graphs write_graph(const bp_graph_t& subject, Writer& out);
 
-// What a graph's functions ask of the loader. All are called from any thread.
+// The requests that a graph's functions send to the loader. All are called from any thread.
 class GraphService {
  public:
   virtual ~GraphService() = default;

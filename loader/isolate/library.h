@@ -36,7 +36,7 @@ class Library {
   // Starts the process and has it load the library. Null where the library is refused.
   static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
 
-  // Like the answer of bp_plugin_query; valid as long as this object, which every object made through it must not
+  // Like the result of bp_plugin_query; valid as long as this object, which every object made through it must not
   // outlive.
   const bp_plugin_t* plugin() const { return &plugin_; }
   // Belongs into bp_backend_create_t.chain, so that `create` knows its library.
@@ -66,7 +66,7 @@ class Library {
   Descriptor file_;
   std::shared_ptr<Process> first_;
   std::string name_;
-  std::string description_;  // what the process said of the library; texts point into it
+  std::string description_;  // the process's description of the library; texts point into it
   std::vector<bp_opset_t> opsets_;
   bp_plugin_t plugin_{};
   bp_device_api_t device_{};

@@ -29,7 +29,7 @@ class Writer {
     return *this;
   }
   Writer& text(bp_text_t text) { return this->text(text.data ? std::string_view(text.data, text.size) : ""); }
-  // Read as a text is; `data` may be null.
+  // Bytes, read with text(); `data` may be null.
   Writer& blob(const void* data, uint64_t size) {
     return text(size ? std::string_view(static_cast<const char*>(data), size) : std::string_view());
   }
@@ -42,7 +42,7 @@ class Writer {
     return *this;
   }
   Writer& status(const Status& status);
-  // What another writer has written.
+  // Appends the bytes of another writer.
   Writer& append(const std::string& bytes) {
     bytes_ += bytes;
     return *this;
@@ -80,10 +80,10 @@ class Reader {
   }
   Status status();
 
-  // What was not read yet.
+  // The unread rest.
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
-  // All of it was read, and every check held.
+  // Everything was read, and every check held.
   bool complete() const { return ok_ && rest_.empty(); }
   // For checks of the caller's own.
   void fail() {
@@ -101,7 +101,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// What a device's description has in numbers.
+// The numeric fields of a device description.
 struct DeviceNumbers {
   uint32_t kind, flags;
   uint8_t uuid[16];

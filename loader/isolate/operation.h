@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader asks of a backend's process, and what that process asks of the loader while it answers.
+// Requests from the loader to a backend's process, and from that process to the loader during such a request.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::isolate {
 
-// The numbers are of this build of the loader alone: both sides come from it.
+// The numbers hold for this build of the loader alone: both sides are part of it.
 enum class Operation : uint32_t {
   kReply = 1,
   // Of the library and the backend.
@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// What the plugin was doing: "was created". For texts such as "crashed while it …".
+// The plugin's activity: "was created". For texts such as "crashed while it …".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate

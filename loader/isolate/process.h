@@ -29,12 +29,12 @@ namespace backplane::isolate {
 struct Patience {
   uint64_t deadline = 0;            // of the caller, ns on the monotonic clock; 0: none
   uint64_t limit_ns = 0;            // after which the process is killed whatever the caller said; 0: none
-  const bp_host_t* host = nullptr;  // that `cancel` belongs to
+  const bp_host_t* host = nullptr;  // the host that `cancel` belongs to
   const bp_cancel_t* cancel = nullptr;
 };
 
-// What the process asks while it answers. An answer's status goes back to it; `out_files` are borrowed until the answer
-// was sent.
+// Requests from the process during a call. The status of an answer is sent back to it; `out_files` are borrowed until
+// the answer was sent.
 class Answers {
  public:
   virtual ~Answers() = default;
@@ -108,7 +108,7 @@ class Process {
   std::vector<Lane*> idle_;
   bool reaped_ = false;
   std::string killed_why_;
-  std::string how_;  // it ended
+  std::string how_;  // how the process ended
   bool killed_by_others_ = false;
   std::atomic<bool> ended_{false};
 

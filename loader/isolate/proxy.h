@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opaque handles of an isolated backend point at in the loader's process, and the functions of its tables.
+// The objects that an isolated backend's opaque handles point at in the loader's process, and its tables' functions.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class ProxyBackend {
   // A run ended well: the next failure is the first one again.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
 
-  // Of calls that set something up, and of those that compute.
+  // Time limits for setup calls and for compute calls.
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
@@ -95,7 +95,7 @@ struct ProxyProgram {
   std::vector<bp_inplace_t> inplace;
 };
 
-// Answers what a plugin asks about graphs.
+// Answers a plugin's requests about graphs.
 class GraphAnswers : public Answers {
  public:
   explicit GraphAnswers(const Graphs& graphs, const bp_compile_t* what = nullptr) : graphs_(graphs), what_(what) {}

@@ -143,7 +143,7 @@ bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* err
     }
     if (!in.complete()) return malformed(device.backend, Operation::kOpsets);
     const std::lock_guard lock(device.mutex);
-    if (device.opsets.empty()) {  // what was returned before lives as long as the device
+    if (device.opsets.empty()) {  // a result returned earlier lives as long as the device
       for (const auto& [domain, version] : list)
         device.opsets.push_back({abi::text(device.opset_texts.emplace_back(domain)), version, 0});
     }

@@ -5,7 +5,7 @@
 namespace backplane::isolate {
 namespace {
 
-// What a run of an isolated device costs in addition, as the placement counts it.
+// The additional cost of a run on an isolated device, as the placement counts it.
 constexpr uint64_t kLaunchNs = 15'000;
 constexpr uint64_t kMostText = 4096;
 
@@ -118,7 +118,7 @@ bp_status_t health(bp_device_t* handle, bp_error_t* error) {
   });
 }
 
-// What hangs is the process's, so the process ends: calls that wait for it return.
+// The device hangs in the process, so the process is ended: calls that wait for it return.
 void abandon(bp_device_t* handle) {
   if (!handle) return;
   fenced(nullptr, [&]() -> Status {

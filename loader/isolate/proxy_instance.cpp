@@ -46,7 +46,7 @@ struct Slot {
   bp_container_t* container = nullptr;
 };
 
-// What a run wrote for an output whose size was not known before.
+// The bytes that a run wrote for an output whose size was not known before.
 struct Found {
   char* address;
   uint64_t bytes;
@@ -292,7 +292,7 @@ Status ProxyInstance::execute(const bp_run_t& run) {
     if (!slot.staged) continue;
     if (const uint64_t bytes = used_bytes(slot, slot.address)) std::memcpy(slot.piece.data(), slot.address, bytes);
   }
-  // What lies between the elements of an output is not the run's to change.
+  // A run must not change the bytes between the elements of an output.
   for (const Slot& slot : outputs_)
     if (slot.staged && slot.layout != BP_LAYOUT_DENSE) std::memcpy(slot.piece.data(), slot.address, slot.capacity);
   const bp_host_t* host = backend().host();

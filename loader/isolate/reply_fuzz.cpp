@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend's process may send to the loader: a stream of bytes on a channel, and the contents of a container.
+// Data that a backend's process may send to the loader: bytes on a channel, and the contents of a container.
 #include <unistd.h>
 
 #include <cstddef>

@@ -18,7 +18,7 @@ class Elimination {
   explicit Elimination(CutCosts costs);
   // The remaining problem, its vertices renumbered.
   CutCosts rest() const;
-  // The sides of all vertices, from those of the rest.
+  // The sides of all vertices, from the sides of the remaining ones.
   std::vector<bool> complete(const std::vector<bool>& rest) const;
 
  private:

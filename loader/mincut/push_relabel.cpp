@@ -80,7 +80,7 @@ struct PushRelabel {
     work = 0;
   }
 
-  // No vertex has label `gap` any more: those above it cannot reach the sink.
+  // No vertex has label `gap` any more: vertices above it cannot reach the sink.
   void close_gap(uint32_t gap) {
     for (uint32_t l = gap + 1; l <= highest; ++l) {
       for (uint32_t v = level[l]; v != BP_NONE; v = next[v]) label[v] = far;

@@ -91,7 +91,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     switch (properties[0]) {
       case ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION:
         if (value > ONNXIFI_OPTIMIZATION_LOW_DELAY) throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
-        break;  // what is fastest is fastest for each of them
+        break;  // ignored: there is only one optimization level
       case ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL:
         if (value < ONNXIFI_LOG_LEVEL_DEBUG || value > ONNXIFI_LOG_LEVEL_ERROR)
           throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};

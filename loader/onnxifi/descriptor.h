@@ -23,7 +23,7 @@ struct Described {
 // Throws UNSUPPORTED_TAG, INVALID_DATATYPE, INVALID_MEMORY_TYPE, INVALID_SHAPE and INVALID_MEMORY_LOCATION, in this
 // order.
 Described read(const onnxTensorDescriptorV1& descriptor);
-// All of them. Throws INVALID_POINTER where there are none to read.
+// Reads `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
 
 }  // namespace backplane::onnxifi

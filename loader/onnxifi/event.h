@@ -22,7 +22,7 @@ class Event {
 
   // Reached when it is signalled; of a run it carries the run's failure.
   bp_point_t point() const { return semaphore_.at(1); }
-  // Of the run, before its point is reached.
+  // Sets the status of the run, before its point is reached.
   void set_status(onnxStatus status) { status_.store(status, std::memory_order_release); }
 
  private:

@@ -57,7 +57,7 @@ TEST_P(Events, WorkInEveryOrder) {
     ASSERT_EQ(onnxSetGraphIO(graph, 2, in, 1, out), ONNXIFI_STATUS_SUCCESS);
 
     const auto signal = [&] {
-      for (float& value : b) value = 10;  // the inputs are ready, as the event signals
+      for (float& value : b) value = 10;  // write the input, then signal that it is ready
       EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
     };
     std::vector<std::thread> threads;

@@ -35,8 +35,8 @@ class Graph {
     std::shared_ptr<const Bindings> bound;
     std::shared_ptr<const Event> before;
     std::shared_ptr<Event> after;
-    uint64_t runs = 0;   // that were started
-    Semaphore ended;     // counts those that ended, well or not
+    uint64_t runs = 0;   // runs that were started
+    Semaphore ended;     // counts runs that ended, well or not
     Semaphore finished;  // likewise, once the exec takes the next one; carries failures
     Exec exec;
   };

@@ -11,7 +11,7 @@
 
 namespace backplane::onnxifi {
 
-// Of all kinds: no two objects of the process have the same.
+// A handle that no other object of the process has, of whatever kind.
 inline void* next_handle() {
   static std::atomic<uintptr_t> last{0};
   return reinterpret_cast<void*>((last.fetch_add(1, std::memory_order_relaxed) + 1) << 4);
@@ -26,13 +26,13 @@ class Handles {
     objects_.emplace(handle, std::move(object));
     return handle;
   }
-  // NULL where the handle is not one of these, or no longer.
+  // NULL if the handle was never valid here, or no longer is.
   std::shared_ptr<T> find(void* handle) const {
     const std::shared_lock lock(mutex_);
     const auto at = objects_.find(handle);
     return at == objects_.end() ? nullptr : at->second;
   }
-  // Likewise; the handle is stale from now on.
+  // Removes and returns the object, or NULL as above. The handle is invalid afterwards.
   std::shared_ptr<T> remove(void* handle) {
     const std::lock_guard lock(mutex_);
     const auto node = objects_.extract(handle);

@@ -55,7 +55,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Reduces the call's outputs to those that its nodes make. False where the call cannot replace them.
+  // Reduces the call's outputs to the values that its nodes make. False where the call cannot replace them.
   bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
@@ -84,7 +84,7 @@ class Finder {
   std::vector<uint32_t> made_by_;    // by value: the node that makes it
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it
   std::vector<uint32_t> listed_;     // by value: the last call found to read it
-  std::vector<uint32_t> output_of_;  // by value: the last call whose output it was found to be
+  std::vector<uint32_t> output_of_;  // by value: the last call found to output it
   std::vector<bool> is_input_;       // by value: of the graph
 };
 

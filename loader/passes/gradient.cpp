@@ -382,7 +382,7 @@ class Differentiation {
     return spend(node, made.size() - first);
   }
 
-  // From the gradients of a node's outputs to those of its inputs.
+  // From the gradients of a node's outputs to the gradients of its inputs.
   Status step(ops::Rewrite& r, const Node& node, const std::vector<bool>& moves,
               std::unordered_map<ValueId, ValueId>& gradients) {
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
@@ -410,7 +410,7 @@ class Differentiation {
 
   Model& model_;
   Graph& graph_;
-  std::map<ValueId, ValueId> held_;  // what nodes read instead of an x
+  std::map<ValueId, ValueId> held_;  // the value that nodes read instead of an x
   std::vector<Node> added_;
   std::vector<uint32_t> made_by_;  // value → position of its maker, in the round
   uint64_t work_ = 0;

@@ -23,7 +23,7 @@ struct Step {
   bool wants(size_t slot) const { return slot < wanted.size() && wanted[slot]; }
 
   void set_gradient(size_t slot, ValueId gradient) { found[slot] = gradient; }
-  // The same for a gradient in the shape of the output, where the input was broadcast to it.
+  // The same for a gradient in the output's shape, where the input was broadcast to that shape.
   Status set_summed_gradient(size_t slot, ValueId gradient);
   // `gradient`, of type `from`, summed over the axes along which `to` was broadcast to `from`.
   Result<ValueId> sum_to(ValueId gradient, const Type& from, const Type& to);

@@ -48,7 +48,7 @@ class Inliner {
   struct Expansion {
     const Function& function;
     const Node& node;
-    Graph& graph;        // where the node stands
+    Graph& graph;        // contains the node
     uint32_t index;      // in its calls
     std::string suffix;  // makes names unique
   };

@@ -49,7 +49,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
       given = true;
       weights -= fresh;
     };
-    // First those that no other device supports.
+    // First nodes that no other device supports.
     std::vector<uint32_t> movable;
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (assignment[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);

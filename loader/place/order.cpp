@@ -162,7 +162,7 @@ std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& as
   std::vector<bool> left(problem.nodes, false);
   for (uint32_t i = 0; i < problem.nodes; ++i) left[i] = units.is(i);
   for (uint32_t unit : units.sorted()) left[unit] = false;
-  // The rest is on cycles or after them. Units after them have no reader in the rest: remove those, repeatedly.
+  // The rest is on cycles or after them. Units after cycles have no reader in the rest: remove them, repeatedly.
   std::vector<uint32_t> counts(problem.nodes, 0), ends;
   std::vector<std::vector<uint32_t>> reads(problem.nodes);
   for (uint32_t i = 0; i < problem.nodes; ++i) {

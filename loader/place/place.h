@@ -39,7 +39,7 @@ struct Island {
 struct Copy {
   model::ValueId value;
   uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
-  double seconds, bytes;  // both expected: open extents count as in place/cost.h
+  double seconds, bytes;  // both are estimates; unknown dimensions are assumed as in place/cost.h
   Source source;
 };
 
@@ -54,7 +54,7 @@ struct Placement {
   std::vector<uint32_t> island;  // of each node
   std::vector<std::string> pin;  // of each node: the pattern that put it there, or empty
   std::vector<Island> islands;   // in an order in which they can run
-  std::vector<Copy> copies;      // not those that are free
+  std::vector<Copy> copies;      // without copies that cost nothing
   std::vector<double> seconds;   // node * devices + device: expected; infinite where it is impossible
   std::vector<MissedSpeedup> missed_speedups;
   std::vector<NoRoom> no_room;  // ascending

@@ -108,7 +108,7 @@ void undecided(benchmark::State& state) {
       });
 }
 
-// As undecided, but every node reads two values.
+// As in `undecided`, but every node reads two values.
 void interleaved(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -118,14 +118,14 @@ void interleaved(benchmark::State& state) {
       });
 }
 
-// Interleaved, each half of the nodes a little faster on another device: decisions depend on distant nodes.
+// As in `interleaved`, but each half of the nodes a little faster on another device: decisions depend on distant nodes.
 void halves(benchmark::State& state) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   run(state, make_graph(nodes, 1), static_cast<uint32_t>(state.range(1)),
       [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
 }
 
-// Interleaved, copies 100 times as expensive as a node: few large islands.
+// As in `interleaved`, but copies 100 times as expensive as a node: few large islands.
 void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -135,7 +135,7 @@ void expensive(benchmark::State& state) {
       });
 }
 
-// As expensive, but nodes cost ten times as much: decisions depend on distant nodes, and there are several islands.
+// As in `expensive`, but nodes cost ten times as much: decisions depend on distant nodes, several islands result.
 void regional(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {

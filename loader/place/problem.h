@@ -36,7 +36,7 @@ struct Problem {
   uint32_t devices = 0;
   uint32_t nodes = 0;
   std::vector<double> seconds;       // node * devices + device; infinite where it is impossible
-  std::vector<Link> links;           // by producer; those from the host last
+  std::vector<Link> links;           // by producer; links from the host last
   std::vector<uint32_t> first_link;  // of each node, and the end
   std::vector<uint32_t> readers;     // of links
   std::vector<uint32_t>

@@ -29,7 +29,7 @@ class Exec {
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status unbind(uint32_t slot);
-  // Sets all of them or, after an error, none.
+  // Sets the extents of all slots or, after an error, of none.
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
   // The extents of named dimensions, in every bound input that has them; likewise all or none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
@@ -54,7 +54,7 @@ class Exec {
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };
 
-  // Everything derived from the model and from the memories of bindings. Members refer to those above them.
+  // Everything derived from the model and from the memories of bindings. Members refer to members above them.
   struct Run {
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;
@@ -97,7 +97,7 @@ class Exec {
   bool lost_ = false;
   std::shared_ptr<FrameworkStream> stream_;  // into which runs were put and not waited for; null: none
   std::atomic<bool> busy_{false};
-  std::vector<bp_point_t> submitted_;  // the points of the submitted run: those that it waits for, then its signals
+  std::vector<bp_point_t> submitted_;  // the points of the submitted run: its waits, then its signals
   std::unique_ptr<Worker> worker_;
 };
 

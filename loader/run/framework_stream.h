@@ -22,7 +22,7 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Waits until all work in it has ended. Reports failures of work without `done`, including those kept by `drain`.
+  // Waits until all work in the stream has ended. Reports failures of work without `done`, also those kept by `drain`.
   Status wait(uint64_t deadline);
   // Waits too, but keeps a failure for the next `wait`.
   void drain() noexcept;
@@ -76,7 +76,7 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
 
-// What holds for every run that a framework describes: known flags and points, and no `output`.
+// Checks the rules for every run that a framework describes: known flags and points, and no `output`.
 Status check_run(const bp_run_t& run);
 // Whether something outside a stream would report its end.
 Status check_reported(const bp_run_t& run);

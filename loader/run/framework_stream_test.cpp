@@ -205,8 +205,8 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// One writes half a second after it was abandoned, to memory that must still be there; the other never returns, and a
-// wait for it would never end.
+// One device writes half a second after it was abandoned, to memory that must still exist; the other never returns, and
+// a wait for it would never end.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
   std::vector<Tensor> results;
@@ -287,8 +287,7 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
-    Exec exec =
-        env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // its end waits for the run, which uses those
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // ends after the run, which uses the others
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};

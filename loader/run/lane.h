@@ -24,7 +24,7 @@ class Lane {
 
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
-  // Waits until all work in it has ended. Reports failures of work without `done`.
+  // Waits until all work in the stream has ended. Reports failures of work without `done`.
   bp_status_t wait(PluginError& error) const;
 
  private:

@@ -78,7 +78,7 @@ uint64_t new_generation();
 
 // `bytes` from `offset` on of a buffer.
 bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
-// Of a buffer in host memory.
+// The address of a buffer in host memory.
 char* host_address(const bp_buffer_t& buffer);
 
 // A buffer and its memory. Grows, never shrinks.

@@ -71,7 +71,7 @@ struct PassthroughOutput {
 };
 
 struct Task {
-  uint32_t step = BP_NONE, transfer = BP_NONE;  // one of them
+  uint32_t step = BP_NONE, transfer = BP_NONE;  // exactly one is set
   std::vector<uint32_t> after;                  // tasks that come before
   uint32_t lane = BP_NONE;  // the lane whose stream it can be put into; BP_NONE: the host does it or waits for it
 };

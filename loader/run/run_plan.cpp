@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// The tasks that use a value's bytes in one memory, including those that use an import of them.
+// The tasks that use a value's bytes in one memory, including tasks that use an import of them.
 struct Use {
   uint32_t first = UINT32_MAX, last = 0;
   std::vector<uint32_t> tasks;

@@ -45,7 +45,7 @@ class RunPlan {
 
  private:
   Status infer_extents();
-  // The extents of its outputs, as the program computes them from those of its inputs.
+  // The extents of the step's outputs, as its program computes them from the extents of its inputs.
   Result<std::vector<bp_shape_t>> query_extents(const Step& step) const;
   Status infer_outputs(const Step& step) const;
   Status place_buffers();
@@ -61,11 +61,11 @@ class RunPlan {
   RunState& state_;
   std::vector<bool> dynamic_steps_, dynamic_values_;
   std::vector<std::vector<uint32_t>> in_arena_;  // by memory: values, by their first task
-  std::vector<std::vector<uint32_t>> after_;     // by task: those that come before it
+  std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that come before it
   std::vector<Issue> issues_;                    // by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // The extents of all values by those of the inputs; values without are dynamic.
+  // The extents of all values by the extents of the inputs; values without an entry are dynamic.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

@@ -31,14 +31,14 @@ class RunState {
   struct Value {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
-    uint64_t bytes = 0;            // that the extents need
+    uint64_t bytes = 0;            // the size that the extents need
     bool known = false;            // `extents` are known; of a container: always
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;
-    std::unique_ptr<bp_container_t> own_container;  // where the framework bound none
+    std::unique_ptr<bp_container_t> own_container;  // set if the framework bound none
   };
 
-  // Creates the instances and streams. `graph` must outlive the result. Errors: those of the devices.
+  // Creates the instances and streams. `graph` must outlive the result. Errors: as the devices report them.
   static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }
@@ -47,7 +47,7 @@ class RunState {
 
   const Value& value(uint32_t value) const { return values_[value]; }
   const Buffer& replica(ReplicaRef ref) const { return values_[ref.value].replicas[ref.replica]; }
-  // Whether the framework bound a buffer to it.
+  // Whether the framework bound a buffer to the value.
   bool is_bound(uint32_t value) const;
   // Borrows the extents; without a replica it has no buffer.
   bp_tensor_t tensor(ReplicaRef ref) const;
@@ -104,7 +104,7 @@ class RunState {
   // between runs.
   struct Scratch {
     const Device* device = nullptr;
-    uint64_t bytes = 0;  // the largest size that one of them needs
+    uint64_t bytes = 0;  // the largest size that an instance needs
     Block block;
   };
 

@@ -100,7 +100,7 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   }
 }
 
-// Of the spans of a timeline that have this name, in microseconds, those of the device.
+// The device's intervals of this name in a timeline, in microseconds.
 std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
                                                  const std::string& name) {
   std::smatch process;
@@ -218,7 +218,7 @@ TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// It writes half a second after its run was abandoned, to memory that must still be there; the other devices continue.
+// The device writes half a second after its run was abandoned, to memory that must still exist; the others continue.
 TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   for (const std::string memory : {"own", "host"}) {
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});

@@ -37,7 +37,7 @@ Status refit_program(const Program& program, const std::vector<bp_refit_weight_t
 
 }  // namespace
 
-// If a program refuses, those before it get their previous weights back.
+// If a program refuses, earlier programs get their previous weights back.
 Status Session::refit_programs(const Replacements& wanted) const {
   std::vector<const Replacements::value_type*> done;
   for (const auto& program : programs_) {

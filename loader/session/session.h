@@ -53,7 +53,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
 
  private:
   Session() = default;
-  // From verdicts to programs. Reuses those of `before` (may be null) that still fit.
+  // From verdicts to programs. Reuses programs of `before` (may be null) that still fit.
   Status place_and_compile(const Session* before);
   // Compiles the selected programs again, with the current weights.
   Status compile_again(const std::function<bool(const Program&)>& which);
@@ -80,7 +80,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled_ = false;
 
   mutable std::mutex mutex_;    // guards the members below
-  mutable model::Refit refit_;  // the weights that replaced those of the model
+  mutable model::Refit refit_;  // the weights that replaced the model's
   mutable std::shared_ptr<const Session> next_;
   mutable std::atomic<bool> has_next_{false};
 };

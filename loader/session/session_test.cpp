@@ -645,7 +645,7 @@ TEST(Environment, AcceptsLinkedPlugins) {
   dlclose(library);
 }
 
-// What a framework passes to an environment and a session.
+// The callbacks that a framework passes to an environment and a session.
 struct Framework {
   std::atomic<int> lines{0}, loops{0}, allocated{0}, released{0}, steps{0};
   std::atomic<bool> in_order{true};

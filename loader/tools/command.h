@@ -38,7 +38,7 @@ struct Outcome {
 
 // Options of every command that looks for backends.
 struct EnvironmentFlags {
-  std::vector<std::string> backends;  // files in addition to those that are found
+  std::vector<std::string> backends;  // files in addition to the ones that discovery finds
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
   bool verbose = false;

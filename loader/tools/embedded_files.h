@@ -14,7 +14,7 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_files();
 
-// The file of that name; it must be one of them.
+// The embedded file of that name, which must exist.
 std::string_view embedded_file(std::string_view name);
 
 }  // namespace backplane::tools

@@ -21,7 +21,7 @@ double normal(std::mt19937_64& random) {
   return radius * std::cos(2 * std::numbers::pi * uniform(random));
 }
 
-// `next` returns one element of type T at a time.
+// Fills `tensor` with successive results of `next()`, converted to T.
 template <class T, class Next>
 void fill(onnx::Tensor& tensor, Next next) {
   for (size_t at = 0; at + sizeof(T) <= tensor.bytes.size(); at += sizeof(T)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every command prints with --json is what its schema says.
+"""The output of every command with --json conforms to its schema.
 
 schemas_test.py BACKPLANE SCHEMAS MODEL MANIFEST...
 
@@ -25,7 +25,7 @@ def has_type(value, name):
 
 
 def mistakes(value, schema, place):
-    """What is wrong with a value, one line each."""
+    """The faults of a value, one line each."""
     unknown = set(schema) - WORDS
     if unknown:
         yield f"{place}: the schema has words that are not known: {sorted(unknown)}"

@@ -45,7 +45,7 @@ class Serializer {
  public:
   Serializer(const bp_graph_t& graph, uint64_t external_above) : graph_(graph), external_above_(external_above) {}
 
-  // Names are ids to ONNX, so each value needs its own: those that lack one or share one get a number.
+  // Names are ids to ONNX, so each value needs its own: values that lack one or share one get a number.
   // `outer` holds the names of the graph around this one, by value.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);

@@ -24,7 +24,7 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
-// The IR version that has everything in canonical models (2-bit types came last).
+// The IR version that supports everything in canonical models (2-bit types came last).
 constexpr uint32_t kIrVersion = 13;
 
 // The arrays of one graph; sub-graphs have their own.
@@ -39,7 +39,7 @@ class Arrays {
     const WholeCalls& calls;
   };
 
-  // `whole`: all of the graph's values and weights, with their own numbers. Otherwise those that the nodes use.
+  // `whole`: all of the graph's values and weights, with their own numbers. Otherwise the ones that the nodes use.
   Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent)
       : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;

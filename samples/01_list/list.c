@@ -27,7 +27,7 @@ static void print(const char* label, bp_text_t text) {
 }
 
 int main(void) {
-  /* The loader is one shared library; bp_get_api gives all its functions as a table. */
+  /* The loader is one shared library; bp_get_api returns all its functions as a table. */
   void* library = dlopen("libbackplane.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "list: %s; install Backplane or set LD_LIBRARY_PATH\n", dlerror());
@@ -50,7 +50,7 @@ int main(void) {
     return 1;
   }
 
-  /* Every file that was considered, those that were refused included. */
+  /* Every file that was considered, refused files included. */
   for (uint32_t i = 0; i < api->env_candidate_count(env); ++i) {
     bp_candidate_t candidate = {.size = sizeof candidate};
     if (api->env_candidate(env, i, &candidate, NULL) != BP_OK) continue;

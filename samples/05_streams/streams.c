@@ -47,7 +47,7 @@ typedef struct {
   cl_command_queue queue;
   cl_kernel before, after;
   cl_mem a, b, y, result;
-} Own; /* what a program of this kind has already */
+} Own; /* objects that a program of this kind already has */
 
 static cl_mem new_buffer(const Own* own) {
   cl_int status = CL_SUCCESS;
@@ -143,9 +143,9 @@ int main(int argc, char** argv) {
   check(api->session_create(env, model, &desc, &session, &error));
   bp_exec_t* exec = NULL;
   check(api->exec_create(session, NULL, &exec, &error));
-  const uint32_t space = info.space_count - 1; /* that of cl_mem is the last */
-  const bp_buffer_t lent[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
-                              bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};
+  const uint32_t space = info.space_count - 1; /* the space of cl_mem is the last */
+  const bp_buffer_t bound[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
+                               bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};
 
   /* The program's queue as a stream. */
   const bp_native_t queue = {
@@ -167,12 +167,12 @@ int main(int argc, char** argv) {
     for (int i = 0; i < COUNT; ++i) printf(" %g", result[i]);
     printf("\n");
   }
-  check(api->stream_wait(stream, BP_FOREVER, &error)); /* what failed in it would be heard of here */
+  check(api->stream_wait(stream, BP_FOREVER, &error)); /* failures in the stream are reported here */
 
   api->exec_destroy(exec);
   api->stream_destroy(stream);
-  for (size_t i = 0; i < sizeof lent / sizeof lent[0]; ++i) {
-    const bp_release_t release = {.size = sizeof release, .buffer = &lent[i]};
+  for (size_t i = 0; i < sizeof bound / sizeof bound[0]; ++i) {
+    const bp_release_t release = {.size = sizeof release, .buffer = &bound[i]};
     api->memory_release(env, &release);
   }
   api->session_destroy(session);

@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   check(api->exec_submit(slots[2].exec, &run, &error));
   api->cancel_set(cancel); /* from a signal handler too */
   bp_status_t waited = api->semaphore_wait(done, 3, BP_FOREVER, NULL, &error);
-  printf("cancelled [%s], who waits for it [%s]\n", api->status_name(status[2]), api->status_name(waited));
+  printf("cancelled [%s], waiter [%s]\n", api->status_name(status[2]), api->status_name(waited));
 
   /* And one with a deadline. The failures before are not its own: the semaphore goes on. */
   run.cancel = NULL;
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
   run.self = &status[3];
   check(api->exec_submit(slots[3].exec, &run, &error));
   waited = api->semaphore_wait(done, 4, BP_FOREVER, NULL, &error);
-  printf("late [%s], who waits for it [%s]\n", api->status_name(status[3]), api->status_name(waited));
+  printf("late [%s], waiter [%s]\n", api->status_name(status[3]), api->status_name(waited));
 
   for (int i = 0; i < RUNS; ++i) api->exec_destroy(slots[i].exec);
   api->cancel_destroy(cancel);

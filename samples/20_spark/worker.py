@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in Spark's Python workers. A module of its own, sent to them by addPyFile: functions of the main program would be copied for each
+"""The code that runs in Spark's Python workers. A module of its own, sent to them by addPyFile: functions of the main program would be copied for each
 task, and their globals, such as the loaded model, with them."""
 import os
 import pathlib
@@ -25,7 +25,7 @@ def prepared(model):
 
 
 def infer(model, marker):
-    """What Spark runs: Arrow batches in, Arrow batches out."""
+    """The function that Spark runs: Arrow batches in, Arrow batches out."""
 
     def over(batches):
         if marker and not os.path.exists(marker):  # once in all workers: a crash, as of a driver

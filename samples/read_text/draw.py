@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 FONTS = pathlib.Path("/usr/share/fonts/truetype/dejavu")
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 
-# file, text, then what differs from a plain black line on white. Widths vary on purpose: each asks for another shape.
+# file, text, then what differs from a plain black line on white. Widths vary on purpose: each requires another shape.
 SAMPLES = [
     ("plain.png", "Hello, world!", {}),
     ("short.png", "42", {"size": 40}),
@@ -33,7 +33,7 @@ SAMPLES = [
 
 def line(text, font="DejaVuSans", size=32, ink=BLACK, paper=WHITE, noise=0.0, seed=1):
     """One line of text as an RGB picture. `noise` is the standard deviation in grey levels."""
-    # The basic layout engine gives the same picture whether or not Pillow has a text shaper.
+    # The basic layout engine produces the same picture whether or not Pillow has a text shaper.
     face = ImageFont.truetype(str(FONTS / f"{font}.ttf"), size, layout_engine=ImageFont.Layout.BASIC)
     margin = size // 4
     ascent, descent = face.getmetrics()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other core, or the other hardware thread of a core, may be doing while a model is measured, and the floor
+// Work that the other core, or the other hardware thread of a core, may do while a model is measured, and the floor
 // that results stand on. Compiled and run by neighbour.py.
 //
 //   neighbour fma|l1 CORE         computes, or reads the nearest cache, on that core until it is killed

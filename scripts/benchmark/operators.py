@@ -28,7 +28,7 @@ class Case:
     name: str
     op_type: str
     inputs: dict  # name: array
-    known: dict = dataclasses.field(default_factory=dict)  # constants behind them
+    known: dict = dataclasses.field(default_factory=dict)  # constants, after the inputs
     attributes: dict = dataclasses.field(default_factory=dict)
     outputs: int = 1
     domain: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a generator uses: seeded choices, and the node that it makes."""
+"""Used by generators: seeded choices, and the node that it makes."""
 import dataclasses
 
 import numpy as np

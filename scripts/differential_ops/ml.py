@@ -99,7 +99,7 @@ def ml_trees(d):
             leaf = node >= 3
             for key, value in zip(nodes, (tree, node, 0 if leaf else d.size(0, width - 1), 0.0 if leaf else float(d.exact([])), "LEAF" if leaf else mode, 0 if leaf else 2 * node + 1, 0 if leaf else 2 * node + 2, 0 if leaf else d.size(0, 1))):
                 nodes[key].append(value)
-            # What a target without any leaf gets is nowhere defined.
+            # The result of a target without any leaf is not defined.
             for target in ([] if not leaf else range(targets) if prefix == "target" else [d.size(0, targets - 1)]):
                 for key, value in zip(leaves, (tree, node, target, float(d.exact([], bound=2)) + 0.25)):
                     leaves[key].append(value)

@@ -20,7 +20,7 @@ if [[ $(cat "$BACKPLANE_SYSROOT/packages" 2>/dev/null) != "$packages" ]]; then
     echo "aarch64: unpacking the libraries for $release"
     rm -rf "$BACKPLANE_SYSROOT"
     mmdebstrap --quiet --arch=arm64 --variant=extract --include="$packages" "$release" "$BACKPLANE_SYSROOT" ||
-        { echo "aarch64: the packages of $release for arm64 cannot be had"; exit 1; }
+        { echo "aarch64: the packages of $release for arm64 are not available"; exit 1; }
     echo "$packages" >"$BACKPLANE_SYSROOT/packages"
 fi
 

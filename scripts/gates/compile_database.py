@@ -17,7 +17,7 @@ def plain_flags(command: str) -> list[str]:
     """A command line without source, outputs and precompiled headers."""
     words, flags = shlex.split(command), []
     if not words[1].startswith("-"):
-        words = words[1:]  # the compiler behind a launcher such as ccache
+        words = words[1:]  # the compiler after a launcher such as ccache
     skip = False
     for word, following in zip(words, words[1:] + [""]):
         if skip:
@@ -40,7 +40,7 @@ def read_sources(build: pathlib.Path) -> dict[str, list[str]]:
 
 
 def list_files(endings: tuple[str, ...]) -> list[str]:
-    """What git tracks; where git is not to be had, every file outside of build folders and hidden ones."""
+    """The files that git tracks; where git is not available, every file outside of build folders and hidden ones."""
     done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False)
     names = done.stdout.split("\0") if done.returncode == 0 and (ROOT / ".git").exists() else []
     if not names:

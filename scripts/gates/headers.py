@@ -20,7 +20,7 @@ import compile_database
 
 
 def complaints(header: str, flags: list[str]) -> str:
-    """What the compiler says of a source with nothing but the header."""
+    """The compiler's diagnostics for a source with nothing but the header."""
     done = subprocess.run([*flags, "-fsyntax-only", "-x", "c++", "-"], input=f'#include "{compile_database.ROOT / header}"\n', capture_output=True,
                           text=True, check=False)
     return "" if done.returncode == 0 else done.stderr

@@ -84,7 +84,7 @@ class Table:
 
 
 def list_sources(root: pathlib.Path, parts: list[str]) -> list[str]:
-    """What git tracks; where there is no git, every file outside of build folders and hidden ones."""
+    """The files that git tracks; where git is not available, every file outside of build folders and hidden ones."""
     names = []
     if (root / ".git").exists():
         done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--", *parts], capture_output=True, text=True, check=False)

@@ -38,7 +38,7 @@ def git(*words: str) -> list[str]:
 
 
 def changed_files() -> list[str]:
-    """What was changed last, newest first."""
+    """The files that were changed last, newest first."""
     names = git("diff", "--name-only", "HEAD") + git("ls-files", "--others", "--exclude-standard")
     names += git("diff", "--name-only", "origin/main...HEAD") + git("diff", "--name-only", "HEAD~1")
     return list(dict.fromkeys(name for name in names if name))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of a plugin need, through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
+// For tests of a plugin through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
 #pragma once
 
 #include <dlfcn.h>
@@ -152,8 +152,8 @@ class TinyGraph {
   bp_graph_t graph_{};
 };
 
-// A plugin that was loaded, created and opened on its first device; `device` is NULL where it has none. The host has
-// the slots that the test gives it: without any it is bare.
+// A plugin that was loaded, created and opened on its first device; `device` is NULL where it has none. The host
+// provides only the slots passed in.
 class PluginUnderTest {
  public:
   explicit PluginUnderTest(const std::string& path, const bp_host_t& slots = {}) : host_(slots) {

@@ -8,7 +8,7 @@
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
 //   sdk/host.hpp      what the host offers; settings
 //   sdk/coverage.hpp  verdicts
-//   sdk/table.hpp     the operator table that answers coverage
+//   sdk/table.hpp     the operator table that reports coverage
 //   sdk/expect.hpp    the checks of a row, as a chain
 //   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   what rows and compilers need: extents of windows,
 //                     operation counts, constants on the host, a plan of memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the public C++ client share: backends by file, graphs in a few lines, the error of a call.
+// Shared by tests of the public C++ client: backends by file, graphs in a few lines, the error of a call.
 #pragma once
 
 #include <map>

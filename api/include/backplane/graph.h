@@ -42,7 +42,7 @@ typedef struct bp_value_t {
 #define BP_VALUE_INPUT 0x1u  /* an input of the graph */
 #define BP_VALUE_OUTPUT 0x2u /* an output of the graph */
 
-/* Who reads a value: input `slot` of `node`. Reads by a node's sub-graphs are listed with slot BP_NONE. Never
+/* A use of a value: input `slot` of `node` reads it. Reads by a node's sub-graphs are listed with slot BP_NONE. Never
  * grows. */
 typedef struct bp_use_t {
   uint32_t node;
@@ -109,15 +109,15 @@ typedef struct bp_weight_t {
 
 #define BP_WEIGHT_REFIT 0x1u /* the framework may replace its bytes later: do not fold it away beyond recovery */
 
-/* What operator set a domain's nodes are in. */
+/* The version of the operator set that the nodes of a domain use. */
 typedef struct bp_opset_t {
   bp_text_t domain;
   uint32_t version;
   uint32_t reserved;
 } bp_opset_t;
 
-/* What a graph offers beyond its arrays. All are [thread-safe]. `graph` is any graph that the host passed and is
- * still valid. */
+/* Functions of a graph, in addition to its arrays. All are [thread-safe]. `graph` is any graph that the host passed and
+ * is still valid. */
 typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host offers a plugin: log, trace, memory, threads, topology, options, cancellation, semaphores, containers.
- * The table lives until the plugin's `destroy` returned.
+ * The host's functions for plugins: log, trace, memory, threads, topology, options, cancellation, semaphores,
+ * containers. The table lives until the plugin's `destroy` returned.
  */
 #ifndef BACKPLANE_HOST_H
 #define BACKPLANE_HOST_H
@@ -11,7 +11,7 @@
 
 BP_EXTERN_C_BEGIN
 
-/* What the host says of itself before anything is created. Both sides state the versions that they speak; the plugin
+/* The host's offer, before anything is created. Both sides state the versions that they support; the plugin
  * chooses the highest common one. */
 typedef struct bp_host_offer_t {
   uint32_t size;
@@ -100,11 +100,11 @@ typedef struct bp_task_t {
   uint32_t flags; /* none defined */
   void* self;
   /* Must not throw; may block, also in `semaphore_wait`. The host starts each task without waiting for another to end,
-   * so a task may wait for what another one signals. */
+   * so a task may wait for a semaphore that another one signals. */
   void(BP_CALL* run)(void* self);
 } bp_task_t;
 
-/* What is called when a cancel token is set. */
+/* A callback for cancellation. */
 typedef struct bp_on_cancel_t {
   uint32_t size;
   uint32_t reserved;
@@ -137,7 +137,7 @@ struct bp_host_t {
   /* Runs a loop on the host's threads, the calling thread included, and returns when all of it is done. May be called
    * from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
   void(BP_CALL* parallel_for)(const bp_host_t* host, const bp_loop_t* loop);
-  /* How many threads `parallel_for` uses at most, the caller included; at least 1. [thread-safe] */
+  /* The largest number of threads that `parallel_for` uses, the caller included; at least 1. [thread-safe] */
   uint32_t(BP_CALL* thread_count)(const bp_host_t* host);
   /* The machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* topology)(const bp_host_t* host, bp_topology_t* out_topology);
@@ -148,7 +148,7 @@ struct bp_host_t {
   /* 1 if the token was set; a NULL token never is. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
-  /* Host semaphores: those of points of kind BP_POINT_HOST. All [thread-safe]. */
+  /* Host semaphores, used by points of kind BP_POINT_HOST. All [thread-safe]. */
   /* Waits until the semaphore reaches the value. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
    * [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that it was
    * signalled with). */

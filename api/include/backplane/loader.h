@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a framework calls. Link libbackplane.so.1, or dlopen it and ask bp_get_api for the same functions as one table.
+ * The API for frameworks. Link libbackplane.so.1, or dlopen it and call bp_get_api for the same functions as one table.
  *
  *   environment  backends that were found and settings          bp_env_*
  *   model        an ONNX model or a graph built in memory       bp_model_*, bp_builder_*
@@ -27,7 +27,7 @@ typedef struct bp_exec_t bp_exec_t;
 
 /* ---- environment ------------------------------------------------------------------------------------------------- */
 
-/* Where backends are looked for, in this order; the first backend of an id wins:
+/* Backends are searched for in these places, in this order; the first backend of an id wins:
  *   0. `plugins`                          linked into the program
  *   1. `backend_files`                    libraries or manifests, given here
  *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 7 are left out
@@ -54,7 +54,7 @@ typedef struct bp_env_desc_t {
   void* self;
   /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed,
    * after a device was abandoned until the process ends.
-   * Where log lines go. NULL: the file that BACKPLANE_LOG_FILE names, otherwise standard error. [thread-safe] */
+   * Receives log lines. NULL: they go to the file that BACKPLANE_LOG_FILE names, or standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
@@ -136,7 +136,7 @@ BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t 
 /* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
  * It lives until the environment is destroyed. [thread-safe] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
-/* What the functions of a backend's table act on: the plugin's own handle of a device, which is opened if it was not.
+/* The plugin's own handle of a device, for the functions of its extension tables. Opens the device if necessary.
  * It is the plugin's, for calls of such a table alone, and lives until the environment and every session, exec and
  * stream made from it are destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and
  * bp_session_plugin_program. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (a backend in a process of
@@ -152,7 +152,7 @@ typedef struct bp_named_tensor_t {
   const bp_tensor_t* tensor;
 } bp_named_tensor_t;
 
-/* Where a model comes from: exactly one of path, bytes, descriptor. */
+/* The source of a model: exactly one of path, bytes, descriptor. */
 typedef struct bp_model_source_t {
   uint32_t size;
   int32_t descriptor;  /* an open file, or -1; it is not closed. Set it to -1 when it is not meant: 0 is a descriptor */
@@ -253,7 +253,7 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
-/* How strongly the listed devices are wanted. */
+/* How strongly the listed devices are preferred. */
 #define BP_FALLBACK_ALLOW 0u  /* the cheapest placement over the listed devices */
 #define BP_FALLBACK_PREFER 1u /* the first listed device takes every node that it can, the next one the rest, … */
 /* the first listed device runs every node, or the session fails and names the first that it cannot ("require") */
@@ -296,7 +296,7 @@ typedef struct bp_session_desc_t {
 /* Place and report, but do not compile: no exec can be made of it. Nodes that no device takes do not fail it. */
 #define BP_SESSION_PLACE_ONLY 0x20000u
 
-/* Where a node went. */
+/* The placement of a node. */
 typedef struct bp_placed_node_t {
   uint32_t size;
   uint32_t island; /* from 0 in the order in which islands run; BP_NONE for nodes computed while the session was made */
@@ -305,7 +305,7 @@ typedef struct bp_placed_node_t {
   bp_text_t reason; /* why here and not on a device listed before */
 } bp_placed_node_t;
 
-/* What a device said of a node. */
+/* A device's verdict on a node. */
 typedef struct bp_node_verdict_t {
   uint32_t size;
   uint32_t answer;        /* BP_ANSWER_* */
@@ -328,7 +328,7 @@ BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
 /* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
                                               bp_error_t* error);
-/* What a device of the session said of node i. To ask without compiling: BP_SESSION_PLACE_ONLY. [thread-safe].
+/* The verdict of a device of the session on node i. Without compiling: BP_SESSION_PLACE_ONLY. [thread-safe].
  * Errors: BP_NOT_FOUND (the node, or the session does not use the device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
@@ -338,7 +338,7 @@ BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session
 /* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
                                                 bp_error_t* error);
-/* Weights and what replaces them. */
+/* Weights and their replacements. */
 typedef struct bp_session_refit_t {
   uint32_t size;
   uint32_t count;
@@ -364,7 +364,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* sess
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* How a run state is made. */
+/* Parameters for creating an exec. */
 typedef struct bp_exec_desc_t {
   uint32_t size;
   uint32_t flags; /* none defined */
@@ -385,7 +385,7 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const
 /* The same for a sequence, optional or map. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
-/* Takes back what was bound; the loader uses it no more. An output is then allocated by the loader. [one at a time]
+/* Removes a slot's binding; the loader no longer uses its memory. It then allocates an output itself. [one at a time]
  * [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
 /* New extents for bound inputs within their capacity (buffer.bytes): for all of them or, where the call fails, for
@@ -437,9 +437,9 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t
  * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
                                                bp_stream_t** out_stream, bp_error_t* error);
-/* Waits for what it holds. The framework's own goes on. [one at a time] [blocks] */
+/* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
-/* Waits until all that it holds has ended, and reports what runs without `done` failed with. `deadline` in ns on the
+/* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` in ns on the
  * monotonic clock, BP_FOREVER for none. After BP_TIMED_OUT work may be left: wait again. [thread-safe] [blocks].
  * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);

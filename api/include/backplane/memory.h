@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where tensors lie: memory spaces, buffers, tensors, and how memory passes between owners.
+ * Memory of tensors: memory spaces, buffers, tensors, and how memory passes between owners.
  */
 #ifndef BACKPLANE_MEMORY_H
 #define BACKPLANE_MEMORY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a backend implements. A plugin exports one symbol, bp_plugin_query; everything else is reached through tables.
+ * The interface of a backend. A plugin exports one symbol, bp_plugin_query; everything else is reached through tables.
  *
  * The life of a plugin:
  *   bp_plugin_query → create → devices → open → coverage → review → compile → instance_create → bind → run …
@@ -34,7 +34,7 @@ typedef struct bp_instance_t bp_instance_t; /* a program's run state; opaque */
 #define BP_DEVICE_FLUSHES_SUBNORMALS 0x4u
 #define BP_DEVICE_DETERMINISTIC 0x8u /* the same inputs give the same bits */
 
-/* What a device is. Text lives as long as the backend. */
+/* The description of a device. Text lives as long as the backend. */
 typedef struct bp_device_info_t {
   uint32_t size;
   uint32_t index; /* the plugin counts from 0; the host's own list numbers all devices of all backends from 1 */
@@ -53,18 +53,18 @@ typedef struct bp_device_info_t {
   double flops_fp32;         /* operations a second, 0 when unknown; a multiply-add is two */
   double flops_fp16;
   double ops_int8;
-  bp_dtype_set_t dtypes; /* what values may have on this device */
+  bp_dtype_set_t dtypes; /* data types that values on this device may have */
   uint32_t space_count;
   uint32_t peer_count;
   const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory this one's `copy` reads */
-  /* What has no field, for people and tools: "cuda.index", "pci.luid", "clock.mhz". Lives as long as the backend. */
+  /* Properties without a field of their own: "cuda.index", "pci.luid", "clock.mhz". Live as long as the backend. */
   const bp_option_t* properties;
   uint32_t property_count;
   uint32_t property_stride;
   uint64_t id; /* 0 from a plugin; in loader.h the device's id: the same in every process on this machine */
 } bp_device_info_t;
 
-/* What is to be allocated. */
+/* An allocation request. */
 typedef struct bp_allocate_t {
   uint32_t size;
   uint32_t space;
@@ -73,7 +73,7 @@ typedef struct bp_allocate_t {
   const bp_chain_t* chain;
 } bp_allocate_t;
 
-/* How a device is opened. */
+/* Parameters for opening a device. */
 typedef struct bp_device_open_t {
   uint32_t size;
   uint32_t reserved;
@@ -97,7 +97,7 @@ typedef struct bp_device_open_t {
 typedef struct bp_device_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* How many devices there are; this may start the driver. 0 is no error: say why in `error` with BP_OK.
+  /* The number of devices; this may start the driver. 0 is no error: say why in `error` with BP_OK.
    * [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
   bp_status_t(BP_CALL* count)(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error);
   /* [thread-safe]. Errors: BP_NOT_FOUND. */
@@ -123,7 +123,7 @@ typedef struct bp_device_api_t {
 #define BP_ANSWER_YES 1u
 #define BP_ANSWER_CONDITIONAL 2u /* yes while the symbols stay in the ranges given */
 
-/* Why not. Stable: tools and tests compare them. */
+/* Why a device does not support a node. Stable: tools and tests compare them. */
 #define BP_REASON_NONE 0u
 #define BP_REASON_OPERATOR 1u /* the operator is not known */
 #define BP_REASON_OPSET 2u    /* this form of it is not known */
@@ -153,7 +153,7 @@ typedef struct bp_range_t {
   int64_t max;
 } bp_range_t;
 
-/* What a device says of one node. */
+/* A device's verdict on a node. */
 typedef struct bp_verdict_t {
   uint32_t node;          /* index into bp_graph_t.nodes */
   uint32_t answer;        /* BP_ANSWER_* */
@@ -181,7 +181,7 @@ typedef struct bp_group_t {
 
 #define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only inside this group: take all or none */
 
-/* Where answers go. The host owns it and copies what it is given. [one at a time] */
+/* Receives verdicts and groups. The host owns the sink and copies its arguments. [one at a time] */
 typedef struct bp_coverage_sink_t {
   uint32_t size;
   uint32_t reserved;
@@ -265,7 +265,7 @@ typedef struct bp_opsets_t {
   uint32_t opset_stride;
 } bp_opsets_t;
 
-/* Where the types of a node's outputs go. The host owns it and copies what it is given. */
+/* Receives the types of a node's outputs. The host owns the sink and copies its arguments. */
 typedef struct bp_infer_sink_t {
   uint32_t size;
   uint32_t reserved;
@@ -283,13 +283,13 @@ typedef struct bp_coverage_api_t {
   const bp_opset_t* newest_opsets;
   uint32_t newest_opset_stride;
   uint32_t reserved;
-  /* What the device can run: all nodes in one call. Idempotent; keeps no pointer. [thread-safe] [blocks].
+  /* Reports which nodes the device can run, all in one call. Idempotent; keeps no pointer. [thread-safe] [blocks].
    * Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* query)(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                               bp_error_t* error);
-  /* Looks at an island: a graph of its own whose inputs and outputs are the island's. What is accepted here compiles
-   * with the same `what`. Why not goes to `error` with BP_OK. [thread-safe] [blocks]. NULL: everything covered is
-   * accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+  /* Looks at an island: a graph of its own whose inputs and outputs are the island's. An accepted island compiles with
+   * the same `what`. The reason for a refusal goes to `error` with BP_OK. [thread-safe] [blocks]. NULL: everything
+   * covered is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
   /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its
@@ -373,8 +373,8 @@ typedef struct bp_program_api_t {
 #define BP_SLOT_OUTPUT 0x40000000u
 #define BP_SLOT_SCRATCH 0x80000000u
 
-/* What is bound to a slot: a tensor's memory with a capacity (buffer.bytes), or a container. The first extents are
- * those of the tensor. */
+/* The memory or container bound to a slot; memory comes with a tensor and a capacity (buffer.bytes). The tensor's
+ * extents are the slot's until others are set. */
 typedef struct bp_binding_t {
   uint32_t size;
   uint32_t slot;
@@ -389,7 +389,7 @@ typedef struct bp_slot_extents_t {
   const int64_t* extents; /* `rank` numbers */
 } bp_slot_extents_t;
 
-/* How an instance is made. */
+/* Parameters for creating an instance. */
 typedef struct bp_instance_create_t {
   uint32_t size;
   uint32_t flags; /* none defined */
@@ -478,7 +478,7 @@ typedef struct bp_instance_api_t {
 #define BP_MAP_READ 0x1u
 #define BP_MAP_WRITE 0x2u
 
-/* What is to be freed. */
+/* A buffer to free. */
 typedef struct bp_release_t {
   uint32_t size;
   uint32_t flags; /* none defined */
@@ -566,7 +566,7 @@ typedef struct bp_memory_api_t {
 
 /* ---- sync -------------------------------------------------------------------------------------------------------- */
 
-/* How a stream is made. */
+/* Parameters for creating a stream. */
 typedef struct bp_stream_create_t {
   uint32_t size;
   int32_t priority;          /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
@@ -574,7 +574,7 @@ typedef struct bp_stream_create_t {
   const bp_chain_t* chain;
 } bp_stream_create_t;
 
-/* How a semaphore is made. */
+/* Parameters for creating a semaphore. */
 typedef struct bp_semaphore_create_t {
   uint32_t size;
   uint32_t flags;            /* none defined */
@@ -598,7 +598,7 @@ typedef struct bp_sync_api_t {
   /* [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_stream_create_t* how, bp_stream_t** out_stream,
                                       bp_error_t* error);
-  /* Waits for what the stream holds. The framework's own goes on. [one at a time] [blocks] */
+  /* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
   /* Waits until all work of the stream ended; after BP_TIMED_OUT work may be left. [thread-safe] [blocks]. Errors:
    * BP_TIMED_OUT, BP_DEVICE_LOST, and what work without `done` failed with. */
@@ -650,7 +650,7 @@ typedef struct bp_cache_api_t {
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* A weight and what replaces it. */
+/* A weight and its replacement. */
 typedef struct bp_refit_weight_t {
   uint32_t weight; /* index in the island's graph */
   uint32_t reserved;
@@ -679,7 +679,7 @@ typedef struct bp_weights_api_t {
 
 /* ---- the plugin -------------------------------------------------------------------------------------------------- */
 
-/* How a backend is created. */
+/* Parameters for creating a backend. */
 typedef struct bp_backend_create_t {
   uint32_t size;
   uint32_t reserved;
@@ -688,11 +688,11 @@ typedef struct bp_backend_create_t {
   const bp_chain_t* chain;
 } bp_backend_create_t;
 
-/* What bp_plugin_query answers; static, and valid as long as the library is loaded. */
+/* The descriptor that bp_plugin_query returns; static, and valid as long as the library is loaded. */
 typedef struct bp_plugin_t {
   uint32_t size;
   uint32_t version;     /* the version that the plugin chose; 0 when it refuses */
-  uint32_t version_min; /* what it speaks */
+  uint32_t version_min; /* oldest supported version */
   uint32_t version_max;
   uint32_t sanitizer;  /* BP_SANITIZER_* */
   bp_status_t refusal; /* BP_OK, or why this host is refused */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call returns. The high byte of a code's low 16 bits says what the caller does next; the low byte says why.
+ * Status codes. The high byte of a code's low 16 bits says what the caller does next; the low byte says why.
  */
 #ifndef BACKPLANE_STATUS_H
 #define BACKPLANE_STATUS_H
@@ -45,11 +45,11 @@ typedef uint32_t bp_status_t;
 #define BP_CORRUPT 0x0403u      /* stored data fails its checksum or its format */
 #define BP_IO_ERROR 0x0404u     /* the file system or the network failed */
 
-/* What is known beyond the code. The caller owns the struct and the text buffer, and passes NULL where it does not
- * care. The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets
+/* Details of an error. The caller owns the struct and the text buffer, and passes NULL if it does not need the
+ * details. The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets
  * `text_size` to the length of the whole text in bytes (it may be larger than what fitted), and writes nothing on
  * success, but for slots that say that they explain an answer given with BP_OK. The text is UTF-8 without a final zero:
- * one line that names the thing, the value seen and the way out. */
+ * one line that names the object, the value found and how to fix it. */
 typedef struct bp_error_t {
   uint32_t size;
   bp_status_t status;

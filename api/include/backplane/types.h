@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all headers share: the conventions, text, data types, dimensions, options.
+ * Shared by all headers: the conventions, text, data types, dimensions, options.
  *
  * Conventions (each is said once, here):
  *
@@ -39,8 +39,8 @@
 
 BP_EXTERN_C_BEGIN
 
-/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. Ask
- * this before you read a field that ABI 1.0 lacks: with an older peer those bytes are not its own. */
+/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. Check
+ * this before you read a field that ABI 1.0 lacks: an older peer's struct ends before it. */
 #define BP_HAS(pointer, size, field) \
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 
@@ -119,7 +119,7 @@ typedef uint32_t bp_dtype_t;
 /* A set of data types: bit (1 << dtype). */
 typedef uint64_t bp_dtype_set_t;
 
-/* What a value is. */
+/* Kinds of values. */
 #define BP_KIND_TENSOR 1u
 #define BP_KIND_SPARSE_TENSOR 2u
 #define BP_KIND_SEQUENCE 3u

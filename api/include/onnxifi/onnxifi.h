@@ -87,7 +87,7 @@ typedef int32_t onnxEventState;
 #define ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS 0x10
 #define ONNXIFI_CAPABILITY_HOT_PLUGGABLE 0x20
 
-/* What onnxGetBackendInfo is asked for, and the type of the answer. */
+/* The information that onnxGetBackendInfo returns, each with its type. */
 typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_ONNXIFI_VERSION 0 /* uint64_t */
 #define ONNXIFI_BACKEND_NAME 1            /* text: bytes without a zero at the end */

@@ -100,7 +100,7 @@ def from_dlpack(array: SupportsDLPack) -> Array:
 
 
 def __getattr__(name: str) -> object:
-    # What importing the package should not pay for.
+    # Imported on first use: `import backplane` should not pay for these.
     if name in ("Explanation", "Profile"):
         from . import explanation
 

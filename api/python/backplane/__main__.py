@@ -39,7 +39,7 @@ def _usage(text: str) -> int:
 
 
 def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those of --input, and random ones for the others: the same for the same seed."""
+    """The inputs of --input, and random values for the other inputs: equal seeds, equal values."""
     import numpy
 
     given: dict[str, Any] = {}

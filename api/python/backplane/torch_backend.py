@@ -227,7 +227,7 @@ class _Graph:
 
 
 def _to_array(tensor: torch.Tensor) -> Any:
-    """What the loader reads where it lies: the tensor itself, which has DLPack."""
+    """The tensor in a form that the loader reads through DLPack, without a copy if possible."""
     tensor = tensor.detach()
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()

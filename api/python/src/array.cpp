@@ -230,7 +230,7 @@ nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, voi
   size_t shape[BP_MAX_RANK];
   std::copy_n(extents, rank, shape);
   nb::dlpack::dtype type = dlpack_dtype(dtype);
-  // What NumPy does not have itself travels as unsigned integers of its width.
+  // Types that NumPy lacks are passed as unsigned integers of the same width.
   const bool foreign = type.code > static_cast<uint8_t>(nb::dlpack::dtype_code::Bool) ||
                        type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat) || type.bits < 8;
   if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Complex)) {

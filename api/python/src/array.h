@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as arrays: those that native code owns, on the host and on devices, and their way to NumPy and DLPack.
+// Tensors as arrays: tensors that native code owns, on the host and on devices, and their way to NumPy and DLPack.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class Array {
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
       : env_(std::move(env)), dtype_(dtype), extents_(std::move(extents)), buffer_(buffer) {}
 
-  // What keeps the memory alive: an object of Python, an allocation, a run with its count of views.
+  // Keeps the owner of the memory alive: an object of Python, an allocation, a run with its count of views.
   void keep(nb::object owner) { owner_ = std::move(owner); }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
@@ -34,7 +34,7 @@ class Array {
   const Environment& env() const { return *env_; }
   bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
 
-  // An ndarray over the memory where it is on the host, otherwise over a copy there.
+  // An ndarray over the memory where it is on the host, otherwise over a copy on the host.
   nb::object numpy(bool copy) const;
   nb::object dlpack(const nb::kwargs& arguments) const;
   std::pair<int, int> dlpack_device() const;
@@ -52,7 +52,7 @@ class Array {
   std::unique_ptr<Unlocked<Buffer>> allocation_;
 };
 
-// What DLPack shows, without a copy. `value` is on the host or on a device that the environment has.
+// Imports an object through DLPack, without a copy. `value` is on the host or on a device that the environment has.
 nb::object import_dlpack(const Environment& env, nb::handle value);
 
 // A new ndarray with the elements of a dense tensor that lies anywhere.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of the module share: nanobind, the C++ client, and one function for each file that adds classes.
+// Shared by the sources of the module: nanobind, the C++ client, and one function for each file that adds classes.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -8,9 +8,9 @@
 
 namespace backplane::python {
 
-// What NumPy calls it ("float32", "bfloat16"); "string" for strings, "undefined" for what is unknown.
+// NumPy's name of a type ("float32", "bfloat16"); "string" for strings, "undefined" for unknown types.
 std::string_view dtype_name(bp_dtype_t dtype);
-// The reverse. Throws ValueError for a name that is none; `object`, `str` and fixed-width text are strings.
+// The reverse. Throws ValueError for an unknown name; `object`, `str` and fixed-width text are strings.
 bp_dtype_t dtype_of_name(std::string_view name);
 // The type of a buffer's elements from its format (PEP 3118), BP_DTYPE_UNDEFINED where the ABI has none.
 bp_dtype_t dtype_of_format(const char* format, Py_ssize_t item_size);

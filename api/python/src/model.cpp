@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-// What a model borrows until it and its sessions are gone.
+// The objects that a model borrows until it and its sessions are gone.
 struct Kept {
   nb::object bytes;
   Py_buffer buffer{};

@@ -33,7 +33,7 @@ std::vector<Slot> slots_of(const std::vector<view::Value>& values, const char* k
   return slots;
 }
 
-// What one call of `run` binds: it lives until the call has ended.
+// The bindings of one call of `run`; they live until the call has ended.
 struct Bindings {
   std::vector<Binding> inputs;
   std::vector<HostMemory> outputs;
@@ -73,7 +73,7 @@ Bindings bind_all(const SessionState& state, Lane& lane, const nb::dict& inputs)
   return bindings;
 }
 
-// Results by name; those of outputs with a static shape take over the memory that was bound.
+// Results by name; results of outputs with a static shape take over the memory that was bound.
 nb::dict collect(const SessionState& state, const Exec& exec, Bindings& bindings, const std::vector<uint32_t>& wanted) {
   nb::dict results;
   for (const uint32_t i : wanted) {

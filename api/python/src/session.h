@@ -25,7 +25,7 @@ struct Slot {
 struct Lane {
   Exec exec;
   std::vector<bool> inputs;
-  bool outputs = false;  // those with a static shape
+  bool outputs = false;  // the outputs with a static shape
 };
 
 // Holds nothing of Python. Created and destroyed without the interpreter lock.

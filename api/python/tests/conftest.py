@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share. They use the package that is importable: in ctest the one of the build, otherwise what is installed."""
+"""Shared by the tests. They use the package that is importable: in ctest the one of the build, otherwise what is installed."""
 
 from __future__ import annotations
 

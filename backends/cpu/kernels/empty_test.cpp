@@ -67,7 +67,7 @@ const Operand kZero = value(0, BP_DTYPE_UINT8);
 using Ints = std::vector<int64_t>;
 using Reals = std::vector<float>;
 
-// Operators that need a different tensor for each input.
+// Operators whose inputs need individual types or shapes.
 std::vector<Case> cases() {
   const std::vector<bp_dtype_t> u8{BP_DTYPE_UINT8}, i64{BP_DTYPE_INT64}, two{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};
   const std::vector<bp_dtype_t> three{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};

@@ -179,7 +179,7 @@ const Case kCases[] = {
        n.conv("j", "y", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
        n.output("y");
      }},
-    {"ShuffleBetweenGroups",  // the depthwise convolution passes it on to the one behind
+    {"ShuffleBetweenGroups",  // the depthwise convolution passes it on to the next one
      {2, 16, 5, 6},
      [](Network& n) {
        shuffled(n, {2, 36, 5, 6});

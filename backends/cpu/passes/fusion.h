@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuses a node with those that only post-process its result: normalizations, additions and activations are applied
+// Fuses a node with nodes that only post-process its result: normalizations, additions and activations are applied
 // where the result is written.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that follow from a model do not overflow, and those beyond the budget are refused.
+// Sizes that follow from a model do not overflow, and sizes beyond the budget are refused.
 #include "runtime/budget.h"
 
 #include <gmock/gmock.h>

@@ -18,8 +18,8 @@ struct Call {
   std::span<const uint32_t> inputs;
   std::span<const uint32_t> outputs;
   bool may_fold = true;         // its result may be computed ahead of the run and kept
-  bool costly_to_plan = false;  // it is planned during the run, where it can be ended
-  bool folded = false;          // it was: all its outputs are known for the whole program
+  bool costly_to_plan = false;  // planned during the run, where planning can be cancelled
+  bool folded = false;          // it was folded: all its outputs are known for the whole program
   std::vector<uint32_t> reads;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of operators that are requested by name, and the report of those that were chosen.
+// The implementations of operators that are requested by name, and the report of the chosen ones.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class Choices {
   // The requested implementation of a family, or "".
   std::string_view forced(std::string_view family) const;
 
-  // Logs the implementation of a node's plan, and why those before it in the list were refused.
+  // Logs the implementation of a node's plan, and why earlier ones in the list were refused.
   void report(const std::string& node, const Plan& plan) const;
 
  private:

@@ -57,7 +57,7 @@ void Instance::extents(const sdk::Slots& slots) {
   inputs_changed_ = true;
 }
 
-// True for every tensor; it is necessary only for those whose extents are known during the run.
+// True for every tensor; necessary only for tensors whose extents are known only during the run.
 bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }

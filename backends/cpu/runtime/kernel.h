@@ -53,8 +53,8 @@ struct Plan {
   Format output_format = Format::kDense;  // of output 0; all others are dense
   int packed = -1;                        // the input that the kernel has packed into its own copy, or -1
   const char* family = nullptr;  // the list of implementations that it comes from (runtime/implementations.h), or null
-  const char* implementation = nullptr;  // its name in that list
-  std::string refused;                   // "NAME: why; …" of those before it, where choices are reported
+  const char* implementation = nullptr;  // its name in the list
+  std::string refused;                   // "NAME: why; …" of the ones before it, where choices are reported
   bool deferred = false;                 // planning needs a value that is not known yet
   std::string error;                     // the inputs are invalid: what was seen
 };
@@ -98,7 +98,7 @@ class Kernel {
   // Whether its steps read this input as bytes, so that it need not be aligned.
   virtual bool reads_bytes(size_t) const { return false; }
   // Called while compiling: fuses a post-operation. False: it is not supported.
-  virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): others keep it
+  virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): overrides store it
 };
 
 }  // namespace backplane::cpu

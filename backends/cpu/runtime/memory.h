@@ -20,7 +20,7 @@ inline int64_t align_up(int64_t bytes, int64_t alignment = kAlignment) {
 
 struct BlockDelete {
   size_t mapped = 0;         // bytes of its own mapping; 0: it is from the allocator
-  Budget* budget = nullptr;  // that `bytes` are released to, or null
+  Budget* budget = nullptr;  // the budget that `bytes` are released to, or null
   int64_t bytes = 0;
   void operator()(std::byte* memory) const;
 };

@@ -201,7 +201,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   return true;
 }
 
-// The kernel's plan. Known inputs are aligned, except those that it packs or reads as bytes.
+// The kernel's plan. Known inputs are aligned, except inputs that it packs or reads as bytes.
 Plan Planner::plan_kernel(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;

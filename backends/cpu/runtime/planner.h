@@ -46,7 +46,7 @@ class Planner {
   // Called for values whose data no kernel will read again.
   std::function<void(uint32_t value)> on_packed;
 
-  // By value. Values after those of the graph are copies of others in another format.
+  // By value. Entries after the graph's values are copies of values in another format.
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: its extents are known
   std::vector<bool> known;     // by value: its data are known
@@ -73,7 +73,7 @@ class Planner {
   std::span<const Call> calls_;
   FoldAllowance& allowance_;
   std::vector<uint32_t> twins_;  // by value: the same in the other format, or BP_NONE
-  // Of the call that is being planned. Here so that a graph of many calls does not allocate them for each.
+  // Operands of the call that is being planned. Members, so that they are not allocated for each call.
   std::vector<Tensor> inputs_, outputs_;
   std::vector<uint32_t> call_operands_;
 };

@@ -48,7 +48,7 @@ inline bool shifts(const PostOp& op) {
 }
 
 // Whether a kernel that folds affine operations into its weights, and then adds and applies activations, can apply
-// `next` after those that it has. Additions of two nodes are not combined: the sum of the constants would be rounded,
+// `next` after its present ones. Additions of two nodes are not combined: the sum of the constants would be rounded,
 // which the nodes do not do. (Scaling by normalizations is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;

@@ -19,7 +19,7 @@ struct Buffer {
   size_t end = SIZE_MAX;     // the last one; SIZE_MAX: needed until the run ends
   uint32_t whole = BP_NONE;  // the buffer that it is a part of, from `offset` on
   int64_t offset = 0;
-  bool parted = false;  // others are parts of it
+  bool parted = false;  // other values are parts of this one
 };
 
 // Decides by lifetime which values share memory, and assigns offsets.

@@ -15,8 +15,8 @@ struct ThreadState {
   Threads* threads = nullptr;             // or none
   bool inside_arena = false;              // of `threads`
   const ActiveRun* active_run = nullptr;  // of the run that it began and is in, or none
-  Budget* budget = nullptr;               // that its allocations are charged to, or none
-  const Watch* watch = nullptr;           // that may end its work, or none
+  Budget* budget = nullptr;               // charged for its allocations, or none
+  const Watch* watch = nullptr;           // may end its work, or none
 };
 
 inline ThreadState& thread_state() {

@@ -168,7 +168,7 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
     std::memcpy(out + to * width, in + from * width, static_cast<size_t>(count * width));
     return;
   }
-  // The rest of the last byte is zeroed, since elements are copied in order: those in it follow, or there are none.
+  // The rest of the last byte is zeroed, since elements are copied in order: its other elements follow, if any.
   int64_t bits = 8 / per_byte;
   auto mask = static_cast<uint8_t>((1 << bits) - 1);
   for (int64_t i = 0; i < count; ++i) {

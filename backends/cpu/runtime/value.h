@@ -20,7 +20,7 @@ struct Value {
   // Owns the tensor's data. Null: they are borrowed (a weight, a graph's input, the arena of an executor) and stay
   // valid until the run ends.
   std::shared_ptr<const void> holder;
-  std::shared_ptr<Elements> elements;  // of containers, never null there
+  std::shared_ptr<Elements> elements;  // of containers, and never null for them
 
   bool present() const { return kind != 0; }
 

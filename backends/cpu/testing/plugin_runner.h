@@ -58,7 +58,7 @@ class Plugin {
   bp_host_t host_{};
 };
 
-// A run that asks for every output through bp_run_t.output unless it was bound.
+// A run that requests every output through bp_run_t.output unless it was bound.
 struct Outcome {
   bp_status_t status = BP_OK;
   std::string text;

@@ -59,7 +59,7 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// The event is the framework's: those of the backend are waited for by their queue's thread.
+// The event is the framework's: for the backend's events the thread of their queue waits.
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });

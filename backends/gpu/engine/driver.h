@@ -80,8 +80,8 @@ class Gate {
   virtual void open() noexcept = 0;
 };
 
-// A queue in order: a command starts when those before it have ended. Each returns the event of its end, which is empty
-// if nothing remains to be known of it. Calls with `blocking` return when the command has ended.
+// A queue in order: a command starts when all earlier ones have ended. Each returns the event of its end, which is
+// empty if the command is known to have ended. Calls with `blocking` return when the command has ended.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;

@@ -17,7 +17,7 @@ bool is_dense(const View& view, const Shape& shape) {
 }
 
 // Which element of the view belongs to an element of a dense [outer, rows, columns]: a parameter of the kernel's
-// function `epilogue`, "0", or nothing where it is none of them.
+// function `epilogue`, "0", or nothing if neither fits.
 std::string_view index_of(const View& view, const Shape& shape, int64_t rows, int64_t columns) {
   if (view.offset != 0) return {};
   // Element i of the shape meets element i / step % period of the view.

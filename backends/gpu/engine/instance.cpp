@@ -72,7 +72,7 @@ void Instance::prepare() {
   };
   if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
   if (bindings_changed_) {
-    if (binds_host_memory()) finish();  // it is mapped, and the call waits for that
+    if (binds_host_memory()) finish();  // the memory is mapped, and the call waits for that
     map_bound_memory();
   }
 }

@@ -100,7 +100,7 @@ class Instance final : public sdk::Instance {
   std::condition_variable changed_;
   bool running_ = false;        // from `submit` until the end is reported; in a stream, until `submit` returns
   uint32_t in_stream_ = 0;      // runs in a stream whose end was not examined yet
-  bool stream_failed_ = false;  // one of them failed
+  bool stream_failed_ = false;  // a run in the stream failed
   uint32_t callbacks_ = 0;      // callbacks of the driver, and threads that wait for a run's waits
 };
 

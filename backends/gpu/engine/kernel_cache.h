@@ -22,7 +22,7 @@ class KernelCache {
   // A new kernel object, for the caller to set arguments. Thread-safe; blocks while it is built. Throws sdk::Error with
   // the build log.
   Kernel kernel(const KernelSource& source);
-  // Builds those that are missing, on the host's threads.
+  // Builds the missing kernels, on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
 
  private:

@@ -261,7 +261,7 @@ void Planner::emit(const sdk::Node& node) {
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !states_[node.output(i).index()].known())
-      throw sdk::Error(BP_INTERNAL, "its kernel does not give output " + std::to_string(i));
+      throw sdk::Error(BP_INTERNAL, "its kernel does not write output " + std::to_string(i));
   }
 }
 
@@ -348,7 +348,7 @@ Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
   return states_[value.index()].tensor = add_tensor(value.dtype(), std::move(shape), std::move(storage));
 }
 
-// Checks computed extents against those that the model declares.
+// Checks computed extents against the extents that the model declares.
 void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
   if (value.rank() < 0) return;
   bool same = static_cast<size_t>(value.rank()) == shape.size();

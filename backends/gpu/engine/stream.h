@@ -46,7 +46,7 @@ class Flight {
 class Stream final : public sdk::Stream {
  public:
   explicit Stream(Queue queue) : queue_(std::move(queue)) {}
-  ~Stream() override;  // waits for threads that report the end of something in it
+  ~Stream() override;  // waits for threads that still report completions of this stream
   const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
@@ -96,7 +96,7 @@ class Timeline final : public sdk::NativeSemaphore {
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
 
-  // The semaphore reaches `value` when the event has ended; failures are those of `flight`.
+  // The semaphore reaches `value` when the event has ended; its failure is the failure of `flight`.
   void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
   // The event that will bring it to `value`, or no event.
   Event pending(uint64_t value) const;

@@ -25,7 +25,7 @@ WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, in
 struct WinogradThroughput {
   enum class Use { kNever, kMeasured, kAlways } use = Use::kNever;
   double flops = 0;     // of products in the device's tile, a second
-  double elements = 0;  // that the transforms write and read, a second
+  double elements = 0;  // elements that the transforms write and read a second
 };
 // Measured with the device's tile, once for a device and driver: kept on disk. kNever if the device is too slow to
 // measure.

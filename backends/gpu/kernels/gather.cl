@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements chosen by indices. TYPE: a word of the elements' size; INDEX: i32 or i64. Negative ones count from the end;
-// those out of range are reported in `fault`, and read the nearest element.
+// indices out of range are reported in `fault`, and read the nearest element.
 inline int place(GLOBAL const S(INDEX)* indices, int i, int n, GLOBAL int* fault, int node) {
   const long at = (long)indices[i];
   if (at < -n || at >= n) fault[0] = node;

@@ -10,7 +10,7 @@
 //           are computed twice with equal results. The host chooses tiles that are no larger than the matrix.
 // WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting at
 //           the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
-//           GAPS: columns are all positions of x, and those beyond the ends of y's lines are not stored. Without it a
+//           GAPS: columns are all positions of x, and positions past the ends of y's rows are not stored. Without it a
 //           tile is within one line of y.
 // PANELS    B is stored in panels as wide as a tile, line after line; the last panel is moved back too
 // EPILOGUE  y as a function of a sum; EPILOGUE_PARAMETERS: its kernel parameters (engine/epilogue.cpp)

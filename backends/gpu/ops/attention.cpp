@@ -16,7 +16,7 @@ enum Slot : uint32_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengt
 struct Heads {
   Tensor tensor;
   int64_t batch, heads, length, size;
-  std::vector<int64_t> strides;  // of those dimensions
+  std::vector<int64_t> strides;  // of the dimensions above
 
   Shape shape() const { return {batch, heads, length, size}; }
   View view() const { return {tensor, strides, 0}; }

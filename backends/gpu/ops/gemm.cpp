@@ -23,11 +23,11 @@ Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
 struct Columns {
   int64_t lines, line;     // how many, and how long each
   int64_t lines_of_slice;  // of the windows' outermost dimension
-  bool gaps;               // also computes positions between the lines of y
+  bool gaps;               // also computes positions past the ends of y's rows, where windows wrap: not stored
   int64_t count() const { return lines * line; }
 };
 
-// All positions from the first window to the last, including those between the lines of y.
+// All positions from the first window to the last, including positions past the ends of y's rows.
 Columns flattened(const Product& p) {
   if (p.window == nullptr) return {1, p.n, 1, false};
   const Spatial out = p.window->out, places = p.window->places();

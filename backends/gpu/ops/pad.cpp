@@ -19,10 +19,10 @@ int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
   return at < n ? at : period - at;
 }
 
-Taps padded(size_t axis, int64_t n, int64_t before, int64_t behind, std::string_view mode) {
-  Taps taps{.axis = axis, .to = n + before + behind};
+Taps padded(size_t axis, int64_t n, int64_t before, int64_t after, std::string_view mode) {
+  Taps taps{.axis = axis, .to = n + before + after};
   if (taps.to < 0 || taps.to > kMaxTaps)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(behind) +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(after) +
                                               " do not fit an extent of " + std::to_string(n));
   for (int64_t i = 0; i < taps.to; ++i) taps.places.push_back(static_cast<int32_t>(place_of(i - before, n, mode)));
   return taps;
@@ -39,8 +39,8 @@ void emit_pad(Emit& e, std::string_view) {
   std::vector<Taps> tables;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], shape.size());
-    const int64_t before = pads.at(i), behind = pads.at(i + axes.size());
-    if (before != 0 || behind != 0) tables.push_back(padded(axis, shape[axis], before, behind, mode));
+    const int64_t before = pads.at(i), after = pads.at(i + axes.size());
+    if (before != 0 || after != 0) tables.push_back(padded(axis, shape[axis], before, after, mode));
   }
   emit_resample(e, tables, e.has_input(2) ? e.input(2) : zero(e, e.node.input(0).dtype()));
 }

@@ -9,7 +9,7 @@ namespace backplane::gpu {
 
 struct Rows {
   int64_t outer = 1, n = 1, inner = 1;
-  // Work items that share a row, a power of two. More than one need the row's elements to be neighbours.
+  // Work items that share a row, a power of two. More than 1 only if the elements of a row are contiguous (inner == 1).
   int64_t lanes = 1;
 
   int64_t count() const { return outer * inner; }

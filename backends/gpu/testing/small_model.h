@@ -22,7 +22,7 @@ inline Model small_model() {
   return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
 }
 
-// Inputs for it; each `seed` gives others.
+// Inputs for the model; a different `seed` produces different inputs.
 inline Tensor small_input(int64_t rows, int seed) {
   std::vector<float> x(static_cast<size_t>(rows) * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 5 + static_cast<size_t>(seed) * 3) % 7) / 8;

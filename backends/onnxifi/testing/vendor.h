@@ -361,7 +361,7 @@ onnxExtensionFunctionPointer address(Function* function) {
 
 #define VENDOR_EXPORT extern "C" __attribute__((visibility("default")))
 
-// The functions that every library has, but for onnxInitGraph and those that take descriptors.
+// The functions that every library has, but for onnxInitGraph and the functions that take descriptors.
 #define VENDOR_COMMON(Quirk)                                                                                       \
   VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {                                  \
     return vendor::Library<Quirk>::get_ids(ids, count);                                                            \

@@ -194,7 +194,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
   }
 }
 
-// Between islands of OpenCL and of the CPU backend: what the framework bound is copied for those that cannot take it.
+// Between islands of OpenCL and of the CPU backend: what the framework bound is copied for islands that cannot use it.
 TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";

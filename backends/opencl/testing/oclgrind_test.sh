@@ -46,8 +46,8 @@ if ! grep -qE "$reports" "$work/damaged"; then
     exit 1
 fi
 
-# That one case was as long as the first case of a process is: the simulator starts, and the first kernels are compiled. What takes
-# four times as long as it did on this machine hangs.
+# That case took as long as the first case of any process: the simulator starts, and the first kernels are compiled. A case that takes
+# four times as long on this machine hangs.
 limit=$((4 * (SECONDS - started) + 20))
 echo "one case took $((SECONDS - started)) s here: each of the others may take $limit s"
 checked "$plugin" "$work/out" "$limit" || true # what Oclgrind itself does not bear fails, and is counted

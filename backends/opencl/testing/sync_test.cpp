@@ -46,7 +46,7 @@ bp_host_t test_host() {
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
-  uint64_t run = 0;  // that failed
+  uint64_t run = 0;  // the run that failed
   static void ended(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);
@@ -340,7 +340,7 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
       EXPECT_EQ(error_.run, 77u);
     }
     cl_layer().clear_failures();
-    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // it was reported
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // the failure was reported
   }
 }
 

@@ -17,7 +17,7 @@ if [[ $listed != *'"backend": "opencl"'* ]]; then
     exit 77
 fi
 
-# The refusal of a tile that no device has lists those that this one has: NAME has A, B, or leave it out …
+# The refusal of a tile that no device has lists the tiles that this one has: NAME has A, B, or leave it out …
 refusal=$("$program" run "$data/$name/model.onnx" --device opencl,cpu --fallback prefer --set opencl.tile=none 2>&1 || true)
 mapfile -t tiles < <(sed -nE 's/.* has (.*), or leave it out.*/\1/p' <<<"$refusal" | tr -d ' ' | tr , '\n')
 if [[ ${#tiles[@]} -eq 0 ]]; then

@@ -42,7 +42,7 @@ References einsum(const Call& call) {
   const Equation equation = parse(call.text("equation"));
   require(call.input_count() == equation.inputs.size(), "the equation has another number of inputs");
   const bp_dtype_t dtype = call.in(0).dtype;
-  std::string letters = equation.output;  // the output's first, then those that are summed
+  std::string letters = equation.output;  // the output's first, then the summed ones
   std::map<char, int64_t> extents;
   for (size_t i = 0; i < equation.inputs.size(); ++i) {
     const Array& x = call.in(i);

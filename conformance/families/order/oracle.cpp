@@ -61,7 +61,7 @@ References non_zero(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Of the flattened input; all four outputs.
+// Unique of the flattened input; all four outputs.
 References unique(const Call& call) {
   const Array& x = call.in(0);
   for (const Attribute& attribute : call.attributes())

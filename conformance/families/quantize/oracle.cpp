@@ -28,7 +28,7 @@ Range range_of(bp_dtype_t dtype) {
   }
 }
 
-// Of a scale or zero point: one for everything, one for each entry of `axis`, or one for each block along it.
+// An element of a scale or zero point: one in all, one for each entry of `axis`, or one for each block along it.
 double parameter(const Array& array, const Index& index, size_t axis, int64_t block) {
   if (array.count() == 1) return array.values[0];
   if (array.rank() == 1) return array.at({index.at(axis)});

@@ -108,7 +108,7 @@ double log_sum_exp(const std::vector<double>& values) {
   for (const double x : values) s += std::exp(x - top);
   return top + std::log(s);
 }
-// The sum's relative error becomes absolute, and the rounding of the largest adds to it.
+// The relative error of the sum becomes an absolute one; the rounding of the largest value is added.
 double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }

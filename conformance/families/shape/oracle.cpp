@@ -174,7 +174,7 @@ References tile(const Call& call) {
   })};
 }
 
-// Of an image [batch, channels, height, width].
+// The block size, which must fit an image [batch, channels, height, width].
 int64_t blocksize(const Call& call) {
   require(call.in(0).rank() == 4, "the input is not an image");
   const int64_t block = call.integer("blocksize");

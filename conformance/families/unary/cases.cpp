@@ -6,7 +6,7 @@ namespace {
 
 struct Row {
   const char* op;
-  Fill fill;     // where it is defined
+  Fill fill;     // the operator's domain
   bool special;  // IEEE 754 or ONNX defines results for special values
   Attributes attributes = {};
   std::vector<bp_dtype_t> others = {};  // types other than floating-point ones

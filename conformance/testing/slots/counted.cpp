@@ -44,7 +44,7 @@ void add(uint32_t id) {
   __atomic_add_fetch(&kCounts[id], 1, __ATOMIC_RELAXED);
 }
 
-// What is known of a struct that may be shorter or longer here.
+// A copy of a struct that may be shorter or longer than the one known here.
 template <class T>
 T taken(const T& given) {
   T own{};

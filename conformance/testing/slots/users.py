@@ -17,7 +17,7 @@ LOADER = ["loader"]
 BACKENDS = ["backends", "api/cpp/backplane/sdk", "api/cpp/backplane/sdk.hpp", "samples"]
 FRAMEWORKS = ["api/cpp", "api/python", "samples", "cli", "loader", "conformance/commands"]
 
-# Who calls it: of a plugin's tables the loader, of the host's a backend.
+# The callers of each table: the loader for a plugin's tables, a backend for the host's.
 CALLERS = {
     "bp_host_t": BACKENDS,
     "bp_graph_api_t": BACKENDS,
@@ -49,7 +49,7 @@ class Tree:
         # const bp_x_t* name, bp_x_t& name(), std::optional<bp_x_t> name_, … and the second of "bp_x_t *a = …, *b = …".
         name = r"(?:\s*const)?(?:\s+|\s*[*&]+\s*)(?:const\s+)?(\w+)(?=\s*[;,=({):])"
         self.declaration = re.compile(r"\b(" + "|".join(structs) + r")\b>?" + name + r"(?:[^;\n]*,\s*\*(\w+)\s*=)?")
-        # Of any type: hides what has the same name outside.
+        # A declaration of any type: it hides an outer declaration of the same name.
         keywords = "return|throw|delete|new|else|case|goto|typename"
         self.any_declaration = re.compile(rf"\b(?!(?:{keywords})\b)[A-Za-z_][\w:]*>?" + name)
         self.fields = collections.defaultdict(set)  # by name: the structs that a field or function of a header has

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin says of graphs that it is shown for the length of a call.
+// The plugin's verdicts on graphs that it is shown for the length of a call.
 #include <algorithm>
 #include <cstring>
 

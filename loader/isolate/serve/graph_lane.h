@@ -16,7 +16,7 @@
 
 namespace backplane::isolate {
 
-// The lanes on which calls about one thing are being answered, so that the loader can be asked about it.
+// The lanes with calls about one object in progress: on these the loader can be queried about it.
 class ActiveLanes {
  public:
   // While this object lives, a call of `lane` is about it.
@@ -32,7 +32,7 @@ class ActiveLanes {
   };
 
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  // On one of them; BP_BAD_STATE where there is none.
+  // Sends the request on one of these lanes; BP_BAD_STATE if there is none.
   Result<Message> ask(Operation question, const std::string& bytes);
 
  private:
@@ -41,7 +41,7 @@ class ActiveLanes {
   std::atomic<size_t> count_{0};
 };
 
-// Those of runs whose spans are wanted.
+// The lanes of runs whose spans are collected.
 ActiveLanes& traced_runs();
 
 // Asks the loader about a graph. A program's graph lives longer than one call, and several may be under way.

@@ -26,11 +26,11 @@ class ServedInstance {
   static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
   ~ServedInstance();
 
-  // What follows the instance's number in a request.
+  // These read a request from after the instance's number.
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);
-  // Contents of the containers: those that are read before a run, those that it has written.
+  // Contents of the containers: of inputs before a run, of outputs after it.
   Status read_containers(Reader& in);
   Status write_containers(Writer& out) const;
   ServedProgram& program() const { return *program_; }
@@ -79,7 +79,7 @@ class ServedInstance {
   bp_instance_t* handle_ = nullptr;
   std::vector<Slot> inputs_, outputs_;
   Running running_;
-  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // that the loader made for this instance
+  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // blocks that the loader made for this instance
   std::map<uint64_t, uint64_t> block_bytes_;
   std::vector<std::byte> scratch_;
   DeviceBuffer device_scratch_;

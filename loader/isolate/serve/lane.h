@@ -19,29 +19,29 @@ class Lane {
  public:
   explicit Lane(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
-  // What answers calls. `out` is what follows the status.
+  // Handles calls; `out` gets the reply after its status.
   class Server {
    public:
     virtual ~Server() = default;
     virtual Status serve(Lane& lane, Message& request, Writer& out) = 0;
-    virtual Status run(Lane& lane) = 0;  // its numbers are in the page
+    virtual Status run(Lane& lane) = 0;  // its arguments are in the page
   };
   // Until the process ends.
   [[noreturn]] void work(Server& server);
 
   const Page& page() const { return channel_->page(); }
-  // That the loader sets while a call is answered.
+  // Cancel token of the current call; the loader sets it.
   const bp_cancel_t* token() const { return &token_; }
   void cancel(uint64_t call);
 
-  // The number of the call that is being answered; for the thread that does.
+  // The number of the current call, for the thread that handles it.
   uint64_t call() const { return answering_; }
-  // A question to the loader, from any thread while that call is answered; BP_BAD_STATE otherwise.
+  // Sends the loader a request, from any thread during that call; BP_BAD_STATE otherwise.
   Result<Message> ask(uint64_t call, Operation question, const std::string& bytes);
 
  private:
   std::unique_ptr<Channel> channel_;
-  std::mutex mutex_;        // one question at a time
+  std::mutex mutex_;        // one request at a time
   uint64_t answering_ = 0;  // the call's number here; 0: none
   uint64_t answered_ = 0;   // calls
   std::mutex cancel_mutex_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend's process gives up before it loads the library.
+// The rights that a backend's process gives up before it loads the library.
 #pragma once
 
 #include <string>

@@ -87,7 +87,7 @@ class Server : public Lane::Server {
   Server(std::string path, int library);
   ~Server() override;
 
-  // Lines of the plugin's log go there.
+  // Receives each line of the plugin's log.
   using LogLine = void (*)(uint32_t level, std::string_view text);
   void set_log(LogLine line) { log_ = line; }
 

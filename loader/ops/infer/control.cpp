@@ -77,7 +77,7 @@ Status branch(Context& c) {
     // Exporters declare one branch's shape for both: torch a scalar where the other branch has [1].
     if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);
     if (!condition && !join_types(type, result(*no, slot))) {
-      return c.fail("its branches give a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
+      return c.fail("its branches return a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
                     " for output " + std::to_string(slot) + ": they must be alike");
     }
     c.copy_type(slot, type);

@@ -96,7 +96,7 @@ Status transposed_convolution(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, L], W [C, 1, k]: as X, and the last k - 1 columns.
+// Inputs: X [N, C, L], W [C, 1, k]. Outputs: Y, shaped as X, and the state [N, C, k - 1].
 Status causal_convolution(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
   BP_TRY(c.expect_rank(1, 3, 3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that gather or scatter elements by index, and those that sort.
+// Operators that gather or scatter elements by index, and operators that sort.
 #include <algorithm>
 #include <cmath>
 #include <utility>

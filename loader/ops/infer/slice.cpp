@@ -126,7 +126,7 @@ Status split(Context& c) {
     if (c.has(1)) {
       shape[axis] = sizes && static_cast<size_t>(i) < sizes->size() ? (*sizes)[i] : Scalar();
     } else {
-      Scalar left = m.subtract(extent, sum);  // the last piece is smaller where they do not divide evenly
+      Scalar left = m.subtract(extent, sum);  // the last piece is smaller if `pieces` does not divide the extent
       shape[axis] = i + 1 == pieces || extent.is_number() ? left : each;
       if (left.is_number()) shape[axis] = std::min(left.value, each.value);
     }

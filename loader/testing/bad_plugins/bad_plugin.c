@@ -107,7 +107,7 @@ static void hang(void) {
 
 void raise_exception(void);
 
-/* What a plugin would write that knows how the probe reports, but not its key. */
+/* Writes as a plugin would that knows the format of the probe's report, but not its key. */
 static void forge(const char* words, size_t size) {
   if (write(3, words, size) < 0) _exit(1);
   _exit(0);

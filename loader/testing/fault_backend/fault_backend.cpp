@@ -4,7 +4,7 @@
 //   forge
 //                  writes to every descriptor
 //   done_twice, done_never   of an asynchronous device
-//   writes_beyond  in a run, 64 KB behind the output
+//   writes_beyond  in a run, 64 KB past the end of the output
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   in a run
 //   opens_socket, opens_file, starts_program   in create, which fails where it succeeds in doing so
 //   maps_weights   no fault: it maps all weights when it compiles

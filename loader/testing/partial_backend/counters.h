@@ -31,8 +31,8 @@ struct Counters {
   std::atomic<uint64_t> busy_ns{0};     // the total time of runs on the device
   std::atomic<uint64_t> at_once{
       0};  // the largest number of devices that ran at the same time as this one, itself included
-  std::atomic<uint64_t> programs{0};   // that live
-  std::atomic<uint64_t> instances{0};  // that live
+  std::atomic<uint64_t> programs{0};   // existing ones
+  std::atomic<uint64_t> instances{0};  // existing ones
 };
 
 // Counts something of a stream as ended when it is destroyed.

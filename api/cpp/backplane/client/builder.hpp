@@ -29,7 +29,7 @@ class Builder;
 using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, Tensor, const Builder*>;
 
-// What a node may have besides its operator and inputs.
+// The optional parts of a node, besides its operator and inputs.
 struct NodeOptions {
   std::map<std::string, AttributeValue> attributes;
   std::string name;
@@ -132,7 +132,7 @@ class Builder {
  private:
   using Kept = std::vector<Tensor>;
 
-  // What a bp_attribute_t points at.
+  // The values that a bp_attribute_t points at.
   struct Attribute {
     int64_t integer = 0;
     float real = 0;

@@ -21,7 +21,7 @@ inline namespace client {
 class Buffer {
  public:
   const bp_buffer_t& abi() const { return *buffer_; }
-  // All of it or its beginning as a tensor; `extents` is borrowed.
+  // The whole buffer or its beginning as a tensor; `extents` is borrowed.
   bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -188,7 +188,7 @@ class Environment {
     const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
     detail::call(api().memory_copy, get(), &what);
   }
-  // What `backplane list --json` prints.
+  // The JSON that `backplane list --json` prints.
   std::string report() const { return detail::collect(api().env_report, get()); }
 
   Model open(std::string_view path) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a failed call throws.
+// The exception that a failed call throws.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ class Model {
 
   // Lives as long as the model.
   view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }
-  // What `backplane info --json` prints, less `uncovered`.
+  // The JSON that `backplane info --json` prints, less `uncovered`.
   std::string report() const { return detail::collect(api().model_report, get()); }
   bp_model_t* get() const { return model_.get(); }
 

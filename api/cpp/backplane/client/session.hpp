@@ -55,7 +55,7 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
-  // The extents of many at once: only what results from all of them must fit what was bound.
+  // The extents of many dimensions at once: only the resulting shapes must fit the bound memory.
   void symbols(const std::map<std::string, int64_t>& extents) {
     const bp_graph_t* graph = model_.graph().raw();
     std::vector<bp_symbol_extent_t> found;
@@ -98,7 +98,7 @@ class Exec {
     detail::call(api().exec_output, get(), output, &tensor);
     return tensor;
   }
-  // A copy of it in host memory.
+  // A copy of the output in host memory.
   Tensor output(uint32_t output) const {
     const bp_tensor_t from = output_view(output);
     if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
@@ -171,11 +171,11 @@ class Session {
     detail::call(api().session_plugin_program, static_cast<const bp_session_t*>(get()), island, &program);
     return program;
   }
-  // What `backplane explain --json` prints.
+  // The JSON that `backplane explain --json` prints.
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
-  // All of them or none.
+  // Replaces all the weights or, if it throws, none.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
     std::vector<bp_tensor_t> tensors;
     std::vector<bp_named_tensor_t> named;

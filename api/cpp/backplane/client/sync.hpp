@@ -74,7 +74,7 @@ class Stream {
     detail::call(api().stream_create, env, device, &how, &stream);
     stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
   }
-  // Waits until everything in it has ended; throws the failure of its runs. `deadline` in ns on the monotonic clock.
+  // Waits until all its work has ended; throws the failure of its runs. `deadline` in ns on the monotonic clock.
   void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
   bp_native_t native() const {
     bp_native_t native{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one block of memory for many tensors: those that are live at the same time do not overlap.
+// Plans one block of memory for many tensors: tensors that are live at the same time do not overlap.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
 }
 
 // Sets the offset of every tensor that a step uses, a multiple of `alignment`, and returns the size of the arena.
-// The largest are placed first, each in the lowest gap between those that are live at the same time.
+// The largest are placed first, each in the lowest gap between tensors that are live at the same time.
 inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
   std::vector<ArenaTensor*> order;
   for (ArenaTensor& tensor : tensors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of the attributes of ONNX's operators, by name: only those that have the same type in every operator.
+// The types of the attributes of ONNX's operators, by name: only attributes that have the same type in every operator.
 #pragma once
 
 #include <string_view>

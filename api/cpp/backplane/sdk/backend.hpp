@@ -120,7 +120,7 @@ class Device : public Object {
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
-  // slot: the newest operator sets and IR version of this device, where those of the backend do not hold for it. `size`
+  // slot: the newest operator sets and IR version of this device, where they differ from the backend's. `size`
   // is filled in by the SDK; the arrays live as long as the device.
   virtual bp_opsets_t opsets() { return {}; }
   // slot: the device hangs and was given up. Lets go of threads that wait for it, keeps what it may still touch.
@@ -241,7 +241,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // Sets all of them or, if it throws, none.
+  // Sets the extents of all slots or, if it throws, of none.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t& given = slots[i];
@@ -475,10 +475,10 @@ class NativeSemaphore : public Object {
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // With `failure` the run that was to bring it there failed: waiting goes on as ever, `failure` reports it.
+  // With `failure` the run that was to signal `value` failed: waiting still works, `failure(value)` reports the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;
-  // Why the value that was reached holds nothing to rely on, for `done` of the runs that waited for it.
+  // The failure with which `value` was signalled, if any; runs that waited for it report it through `done`.
   virtual std::optional<Error> failure(uint64_t value) = 0;
   virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
@@ -513,7 +513,7 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  // Sets all of them or, if it throws, none.
+  // Replaces all the weights or, if it throws, none.
   virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };

@@ -42,7 +42,7 @@ struct BlobHeader {
   char magic[8];
   uint32_t version;  // of the content's format
   uint32_t reserved;
-  uint64_t key_bytes;      // what the content was made for: device, driver, build, options
+  uint64_t key_bytes;      // the content depends on these: device, driver, build, options
   uint64_t content_bytes;  // to the end of the blob
   uint64_t checksum;       // of the key, the content, and the fields above
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node costs on any device: its arithmetic and its memory traffic. A device divides them by its throughput.
+// The cost of a node on any device: its arithmetic and memory traffic. A device divides them by its throughput.
 #pragma once
 
 #include <algorithm>

@@ -50,8 +50,8 @@ class Host {
     slots_.release(host_, memory, bytes, alignment);
   }
 
-  // Calls body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end), where concurrent
-  // pieces have different workers, below `thread_count`. Rethrows the first exception of a body.
+  // Calls body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end):
+  // `worker` < `thread_count` differs between concurrent pieces. Rethrows the first exception of a body.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;

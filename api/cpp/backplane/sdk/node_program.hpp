@@ -287,7 +287,7 @@ class NodeProgram<Kernel>::Run : public Instance {
 
   const NodeProgram& program_;
   const HostBlock arena_;
-  std::vector<void*> operands_;  // of each node, its inputs and then its outputs; NULL for those that are absent
+  std::vector<void*> operands_;  // of each node, its inputs and then its outputs; NULL for absent operands
   std::vector<Bound> bound_;
 };
 

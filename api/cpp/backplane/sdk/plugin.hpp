@@ -9,7 +9,7 @@ namespace backplane::sdk {
 template <class B>
 class Plugin {
  public:
-  // What bp_plugin_query returns: a static descriptor per supported version, and one per way to refuse.
+  // The results of bp_plugin_query: a static descriptor per supported version, and one per way to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
     static const bp_plugin_t kNoOffer =
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");

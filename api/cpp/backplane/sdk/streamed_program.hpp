@@ -50,7 +50,7 @@ class StreamedProgram::Run final : public Instance {
     Instance::bind(binding);
     if (binding.slot != BP_SLOT_SCRATCH) is_bound_[place_of(binding.slot)] = true;
   }
-  void run(const bp_run_t&) override {}  // `submit` is the whole of it
+  void run(const bp_run_t&) override {}  // `submit` does all the work
   void submit(const bp_run_t& run) override {
     check_bound();
     host().check(run.cancel, run.deadline);

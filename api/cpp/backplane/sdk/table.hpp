@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table of a backend: it answers coverage and decides what the compiler accepts.
+// The operator table of a backend: it reports coverage and decides what the compiler accepts.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// What a row's answer may depend on in addition to the node: the device, and what the session allows.
+// A row's verdict may also depend on these, in addition to the node: the device, and what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;
@@ -22,7 +22,7 @@ struct Query<void> {
   Options options = {};
 };
 
-// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone answers
+// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone decides
 // coverage and gates `create`, so that they cannot drift apart.
 template <class Kernel, class Caps = void>
 struct Op {
@@ -45,7 +45,7 @@ struct Op<Kernel, void> {
   Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
-// A row that only answers coverage, for devices whose compiler takes whole islands.
+// A row that only reports coverage, for devices whose compiler takes whole islands.
 struct Claim {
   std::string_view domain;
   std::string_view type;

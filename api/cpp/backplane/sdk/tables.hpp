@@ -27,7 +27,7 @@ struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
-// What a handle points at: an object of the concrete class, so that overrides and further bases are known at
+// A handle points at an object of the concrete class, so that overrides and further bases are known at
 // compile time.
 template <class B>
 struct Tables {

@@ -17,12 +17,12 @@ using Spatial = std::array<int64_t, 3>;
 struct Window {
   size_t dims = 0;  // the tensor's own, at most 3
   Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
-  Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding in front and behind
+  Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding before and after
 
   int64_t in_size() const { return in[0] * in[1] * in[2]; }
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // What the window covers in a dimension, the gaps of dilation included.
+  // The extent that the window covers in a dimension, the gaps of dilation included.
   int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
   // [first, second, spatial output extents].
   Shape output_shape(int64_t first, int64_t second) const {

@@ -50,7 +50,7 @@ Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& 
   } else {
     Body::Use(*body, captured).run(in, out, context);
     if (out[0].kind != BP_KIND_TENSOR || out[0].tensor.dtype != flex.precision || !(out[0].tensor.shape == shape))
-      return "a modifier does not give what it takes, scores " + to_string(shape);
+      return "a modifier must return the type and shape of its input, scores " + to_string(shape);
   }
   dispatch<Floats>(flex.precision, [&](auto tag) {
     const auto* data = out[0].tensor.as<typename decltype(tag)::type>();

@@ -69,7 +69,7 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Called when the new elements [first, last) of a head are in `floats`: zeroes those up to `capacity`.
+  // Called when the new elements [first, last) of a head are in `floats`: zeroes the elements up to `capacity`.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;

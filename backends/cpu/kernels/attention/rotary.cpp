@@ -28,7 +28,7 @@ struct RotatedTensor {
   }
 };
 
-// Heads whose pairs lie half a head apart, and those whose pairs are neighbours.
+// Heads whose pairs lie half a head apart, and heads whose pairs are neighbours.
 CLONED void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];

@@ -14,7 +14,7 @@ double conv_operations(const Node& node) {
   return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));
 }
 
-// Of a product whose depth is the last dimension of input 0, or the first one of a transposed matrix.
+// The operations of a product whose depth is the last dimension of input 0, or the first one of a transposed matrix.
 inline double product_operations(const Node& node) {
   const int32_t rank = node.input_type(0).rank;
   if (rank <= 0) return 2;

@@ -62,7 +62,7 @@ inline int axis_of(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 Plan bad_axis(int64_t axis, int rank);
-// Bit i is set for each axis in the list; nothing if one is out of range or named twice.
+// Bit i is set for each axis in the list; nothing if one is repeated or out of range.
 std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank);
 
 // The distance in elements between neighbours along each dimension of a dense tensor.

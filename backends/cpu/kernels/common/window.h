@@ -38,8 +38,8 @@ struct Window {
   Spatial kernel{1, 1, 1};
   Spatial stride{1, 1, 1};
   Spatial dilation{1, 1, 1};
-  Spatial begin{0, 0, 0};  // padding in front
-  Spatial end{0, 0, 0};    // and behind
+  Spatial begin{0, 0, 0};  // padding before
+  Spatial end{0, 0, 0};    // and after
 
   int64_t in_size() const { return product(in); }
   int64_t out_size() const { return product(out); }

@@ -8,9 +8,9 @@ namespace backplane::cpu {
 
 class Stack {
  public:
-  // Throws sdk::Error where the tensor differs from those before in type or extents.
+  // Throws sdk::Error where the tensor differs from earlier tensors in type or extents.
   void push(Value value);
-  // All of them along `axis` (negative: from the back), the last one first if `reversed`. Without any: a tensor of the
+  // All tensors along `axis` (negative: from the back), the last one first if `reversed`. Without any: a tensor of the
   // type, empty along that axis; extents that the type leaves open are 0. Throws sdk::Error where there is no such
   // axis.
   Value finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis, bool reversed);

@@ -156,7 +156,7 @@ TEST_F(Values, TextsGoThroughAChain) {
   EXPECT_THAT(run.outputs[2].as<int64_t>(), ElementsAre(4));
 
   HostTensor broken = HostTensor::of_texts({2}, {"ab", "cd"});
-  broken.bytes[8] = 99;  // the second text would begin behind all text
+  broken.bytes[8] = 99;  // offset of string 1 is past the end of the data
   Outcome refused = program.run({broken});
   EXPECT_EQ(refused.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(refused.text, HasSubstr("offsets"));

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// The lanes of `places` positions, each from its own source.
+// y[p][l] = x[sources[l] + p·kLanes]: gathers the channels of one block at each of `places` positions.
 template <int kLanes>
 [[gnu::always_inline]] inline void shuffle_channels(const float* x, const int32_t* sources, float* y, int64_t places) {
   for (int64_t p = 0; p < places; ++p) {

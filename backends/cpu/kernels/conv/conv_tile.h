@@ -14,7 +14,7 @@ struct ConvTile {
   int64_t x_row, x_column;    // floats from one tap to the next
   int64_t x_place;  // floats from the input of one position to that of the next, where the kernel's stride is 0
   int64_t row_first, row_last;  // rows of taps that lie within the input
-  int64_t taps, columns;        // of the window, and in a row of it
+  int64_t taps, columns;        // of the window, and of a row of the window
   int64_t front, back;        // in a row, the first `front` taps are outside the input for the first position, the last
                               // `back` for the last one
   int64_t first, last;        // input channels

@@ -97,7 +97,7 @@ std::vector<Share> cut(const Geometry& g) {
     return {all};
   }
   const int64_t blocks = (out_channels + block - 1) / block;
-  // The share of the blocks [first, last), with the blocks of input channels that their groups read.
+  // The share that computes output-channel blocks [first, last), with the input-channel blocks its groups read.
   auto share_of = [&](int64_t first, int64_t last) {
     Share share{};
     share.out_first = first * block;

@@ -21,7 +21,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Added to values that are stored as bytes, to make those of A signed and those of B unsigned.
+// Added to values that are stored as bytes, to make A's values signed and B's unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }

@@ -33,7 +33,7 @@ class Contraction {
     Dimensions batch;
     int64_t stride = 0;
     bool transposed = false;
-    std::optional<StridedCopy> copy;  // into scratch memory, or for the result: out of it
+    std::optional<StridedCopy> copy;  // into scratch memory; for the result, from there
     int64_t at = 0;                   // in scratch memory
   };
   struct Products {

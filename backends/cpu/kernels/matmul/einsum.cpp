@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: each label is a dimension; those that the result does not name are summed over. Floats are contracted
+// Einsum: each label is a dimension; labels that the result does not name are summed over. Floats are contracted
 // pairwise: the first two operands, then their result with the next one.
 #include <array>
 #include <cctype>
@@ -138,7 +138,7 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
 // summed over as early as possible.
 class Contractions {
  public:
-  // `labels`: first those of the result in its order, of which there are `kept`. No extent is 0.
+  // `labels`: first the `kept` labels of the result, in its order. No extent is 0.
   Contractions(const std::vector<Label>& labels, size_t kept, size_t operands) : labels_(labels) {
     Operand all = operand(0);
     if (operands == 1) contract(all, kNone, [&](size_t l) { return l < kept; });
@@ -243,7 +243,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
     Shape to;
     std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
-    std::vector<Label> labels;                                           // those of the result first
+    std::vector<Label> labels;                                           // the result's first
     const auto place = [&](const Label& label, bool keep) {
       labels.push_back(label);
       if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);

@@ -181,7 +181,7 @@ void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) c
   }
 }
 
-// Class probabilities from those of all pairs (Wu, Lin, Weng: "Probability Estimates for Multi-class Classification by
+// Class probabilities from pairwise ones (Wu, Lin, Weng: "Probability Estimates for Multi-class Classification by
 // Pairwise Coupling", JMLR 2004, algorithm 2), with libsvm's bounds and stopping rule.
 void Classifier::couple(std::span<const double> scores, std::span<double> p) const {
   size_t k = classes;

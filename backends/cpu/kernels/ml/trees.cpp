@@ -210,7 +210,7 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
     forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
                                features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
   }
-  // Roots are those that are no node's child, in the order of the trees' first nodes.
+  // Roots are nodes that are no node's child, in the order of the trees' first nodes.
   for (size_t i = 0; i < count; ++i) {
     int64_t place = find(trees[i], ids[i]);
     if (place >= 0 ? !is_child_branch[static_cast<size_t>(place)] : !is_child_leaf[static_cast<size_t>(~place)])

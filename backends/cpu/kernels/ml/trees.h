@@ -10,7 +10,7 @@ enum class Test { kLessEqual, kLess, kGreaterEqual, kGreater, kEqual, kNotEqual,
 
 struct Branch {
   Test test = Test::kLessEqual;
-  bool missing_is_true = false;  // where NaN goes
+  bool missing_is_true = false;  // the branch that NaN takes
   int64_t feature = 0;
   double value = 0;
   uint32_t members = 0;  // kMember: index into Forest::members

@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
     if (axes.present()) {
       if (!known(axes)) return deferred();
       const auto set = axis_set(integers(axes), from.rank());
-      if (!set) return fail("axes are out of range for rank " + std::to_string(from.rank()));
+      if (!set) return fail("axes are repeated or out of range for rank " + std::to_string(from.rank()));
       dropped = *set;
     }
     Shape to;
@@ -110,7 +110,7 @@ std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
     if (axes.size() + static_cast<size_t>(from.rank()) > BP_MAX_RANK) return fail("the result's rank is more than 32");
     const int rank = from.rank() + static_cast<int>(axes.size());
     const auto added = axis_set(axes, rank);
-    if (!added) return fail("axes are out of range for rank " + std::to_string(rank) + ", or named twice");
+    if (!added) return fail("axes are repeated or out of range for rank " + std::to_string(rank));
     Shape to;
     for (int i = 0, next = 0; i < rank; ++i) to.push_back((*added >> i & 1) != 0 ? 1 : from[next++]);
     return renamed(to);

@@ -10,7 +10,7 @@
 #include "runtime/thread_state.h"
 #include "runtime/watch.h"
 
-// Of libgomp, which oneDNN uses: not every compiler has the header of that library.
+// Functions of libgomp, which oneDNN uses: not every compiler has the header of that library.
 extern "C" int omp_get_max_threads();
 extern "C" void omp_set_num_threads(int count);
 

@@ -15,7 +15,7 @@ struct Reach {
   int64_t padded_count;  // with positions in the padding
 };
 
-// Of all output positions of dimension `d`.
+// The reach of each output position of dimension `d`.
 std::vector<Reach> reaches(const Window& window, size_t d);
 
 struct BlockedPool {

@@ -6,8 +6,8 @@
 
 namespace backplane::cpu {
 
-// The one that `activation`, `activation_alpha`, `activation_beta` and `activation_params` describe; empty where there
-// is none.
+// The activation that `activation`, `activation_alpha`, `activation_beta` and `activation_params` describe; empty if
+// there is none.
 std::optional<Activation> activation_of(const Node& node);
 
 // Refuses an activation that is not known.

@@ -160,7 +160,7 @@ class IntegerProducts {
  private:
   int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
 
-  // As defined, for reference mode.
+  // Adds up as the operator is defined, for reference mode.
   void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
     const MatMulSize& s = size_;
     const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;

@@ -285,7 +285,7 @@ uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
   return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
-// As defined, on dense tensors, for reference mode.
+// Computes as the operator is defined, on dense tensors, for reference mode.
 Plan plan_definition(const Problem& problem, const Q8Product& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
                                                                                                           Tensors out) {

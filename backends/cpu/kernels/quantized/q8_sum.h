@@ -13,7 +13,7 @@ namespace backplane::cpu {
 struct Q8Sum {
   Quantization a, b, result;  // of one type
   bool multiplies = false;    // else adds
-  bool rectifies = false;     // what is below 0 becomes 0
+  bool rectifies = false;     // negative results become 0
 
   // Whether scales are so moderate that floats cannot overflow, nor results overflow 32 bits.
   bool stays_small() const;

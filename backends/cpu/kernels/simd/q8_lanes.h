@@ -99,8 +99,8 @@ template <class V>
   return result;
 }
 
-// x divided by `divisor`, rounded once as a division rounds: by Markstein's theorem the second correction of a quotient
-// within a step of it gives it, `inverse` being 1 / divisor rounded. A third of a division's time.
+// x divided by `divisor`, rounded once as a division rounds: by Markstein's theorem a second correction of a quotient
+// within 1 ULP yields the exact rounding, `inverse` being 1 / divisor rounded. A third of a division's time.
 template <class V>
 [[gnu::always_inline]] inline V quotient(const V& x, const V& divisor, const V& inverse) {
   const V first = x * inverse;

@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The digits and the exponent that std::to_chars gives as d.ddde±xx, in Python's form.
+// The digits and the exponent that std::to_chars writes as d.ddde±xx, in Python's form.
 std::string arrange(std::string_view scientific) {
   std::string sign, digits;
   size_t e = scientific.find('e');
@@ -35,7 +35,7 @@ std::string arrange(std::string_view scientific) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// The shortest text that `same` accepts of those that the number has with 1 to 17 digits.
+// The shortest text that `same` accepts, among the number's texts with 1 to 17 digits.
 template <class Same>
 std::string shortest(double number, const Same& same) {
   if (std::isnan(number)) return "nan";

@@ -74,7 +74,7 @@ std::string read(const Node& node, Vectorizer& v) {
   return {};
 }
 
-// The numbers of items, -1 for those that are not in the pool.
+// The numbers of items, -1 for items that are not in the pool.
 std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
   require_memory(tensor.shape.elements(), sizeof(int32_t) + sizeof(int64_t));
   std::vector<int32_t> items(static_cast<size_t>(tensor.shape.elements()), -1);

@@ -73,7 +73,7 @@ void count(const char* kind, int64_t change) {
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 
-// Of all streams and events; never destroyed, as threads may wait when the process ends.
+// Shared by all streams and events; never destroyed, as threads may wait when the process ends.
 std::mutex& order_mutex = *new std::mutex;
 std::condition_variable& order_changed = *new std::condition_variable;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DRAFT. Runs that are recorded once and launched as a whole: bp_env_get_extension("<backend id>/capture", 1), and
- * bp_plugin_t.get_extension("capture", 1) of the backend. Handles are those of plugin.h: a framework gets them from
+ * bp_plugin_t.get_extension("capture", 1) of the backend. Handles are the plugin's own: a framework gets them from
  * bp_stream_plugin_stream, bp_session_plugin_program and bp_native_semaphore_plugin_semaphore.
  *
  * Two ways, which differ in who records:
@@ -9,7 +9,7 @@
  *   1. The framework captures its own stream (cudaStreamBeginCapture and the like), makes a bp_stream_t of it and runs
  *      sessions into it, of one model or several. Nothing of this header is called: a run that is put into a stream
  *      that is being captured records itself. It allocates nothing, waits for nothing on the host and launches no graph
- *      of its own there. What cannot do that is refused before anything was recorded; `capturable` says so in advance.
+ *      of its own. A run that cannot do that is refused before anything is recorded; `capturable` says so in advance.
  *   2. The backend records what is put into one of its streams between `begin` and `end`, and launches it as often as
  *      the caller wants.
  *
@@ -33,17 +33,17 @@ typedef struct bp_draft_capture_api_t {
   uint32_t reserved;
   /* Whether runs of a program can be recorded, either way: 1, or 0 with the reason in `error`. [thread-safe] */
   uint32_t(BP_CALL* capturable)(const bp_program_t* program, bp_error_t* error);
-  /* From now on what is put into the stream is recorded instead of run. [one at a time]. Errors: BP_BAD_STATE (it is
+  /* From now on work put into the stream is recorded instead of run. [one at a time]. Errors: BP_BAD_STATE (it is
    * recording, or it is the framework's own), BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* begin)(bp_stream_t* stream, bp_error_t* error);
-  /* Ends that. Points that runs waited for and signalled become those of each launch. [one at a time] [blocks]. Errors:
-   * BP_BAD_STATE, BP_UNSUPPORTED (what was recorded cannot be launched; it is named), BP_RESOURCE_EXHAUSTED. */
+  /* Ends it. Points that runs waited for and signalled become those of each launch. [one at a time] [blocks]. Errors:
+   * BP_BAD_STATE, BP_UNSUPPORTED (the recorded work cannot be launched; it is named), BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* end)(bp_stream_t* stream, bp_draft_recording_t** out_recording, bp_error_t* error);
   /* Takes another recording of the same work, with other addresses or extents, in place of this one, where that is
    * cheaper than a new one. `other` is unchanged. [one at a time] [blocks]. Errors: BP_TYPE_MISMATCH (the work is
    * another: keep the new one). */
   bp_status_t(BP_CALL* update)(bp_draft_recording_t* recording, const bp_draft_recording_t* other, bp_error_t* error);
-  /* Puts all of it into a stream of the same device, as one run: order, `done`, signals and failures are those of
+  /* Puts the recording into a stream of the same device, as one run: order, `done`, signals and failures are as for
    * `run`. [one at a time]. Errors: those of bp_instance_api_t.run. */
   bp_status_t(BP_CALL* launch)(bp_draft_recording_t* recording, const bp_run_t* run, bp_error_t* error);
   /* When its last launch has ended. [one at a time] [blocks] */
