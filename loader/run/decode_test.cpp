@@ -37,9 +37,9 @@ Model gpt2(bool cached) {
     const uint64_t number = seed++;
     return graph.weight("w" + std::to_string(number), random_weight(extents, number));
   };
-  const auto node = [&](const std::string& op, std::vector<uint32_t> inputs,
+  const auto node = [&](const std::string& op, const std::vector<uint32_t>& inputs,
                         std::map<std::string, int64_t> numbers = {}) {
-    return graph.node(op, "n" + std::to_string(names++), std::move(inputs), numbers);
+    return graph.node(op, "n" + std::to_string(names++), inputs, numbers);
   };
   const auto norm = [&](uint32_t x) { return node("LayerNormalization", {x, weight({kWidth}), weight({kWidth})}); };
   const auto linear = [&](uint32_t x, int64_t from, int64_t to) {
