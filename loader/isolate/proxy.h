@@ -137,6 +137,8 @@ Status malformed(const ProxyBackend& backend, Operation operation);
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out);
 // A chain with something that is required, or a native handle: refused by name.
 Status refuse_chain(const bp_chain_t* chain);
+// Flags that must be understood are refused: none is passed on. Hints are ignored.
+Status refuse_flags(uint32_t flags, std::string_view name);
 // Type, extents and strides of a tensor, without its memory.
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out);
 

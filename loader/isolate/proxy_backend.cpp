@@ -146,6 +146,11 @@ Status refuse_chain(const bp_chain_t* chain) {
   return {};
 }
 
+Status refuse_flags(uint32_t flags, std::string_view name) {
+  if (!(flags & BP_FLAGS_REQUIRED)) return {};
+  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(flags) + ": it has bits that are not known"};
+}
+
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out) {
   out.put(tensor.dtype).put(tensor.layout).array(tensor.extents, tensor.extents ? tensor.rank : 0);
   out.array(tensor.strides, tensor.strides ? tensor.rank : 0);

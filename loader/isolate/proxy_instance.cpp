@@ -423,6 +423,7 @@ bp_status_t create(const bp_program_t* handle, const bp_instance_create_t* how, 
     if (how) {
       BP_ASSIGN(const bp_instance_create_t known, abi::read(how, "bp_instance_create_t"));
       BP_TRY(refuse_chain(known.chain));
+      BP_TRY(refuse_flags(known.flags, "how.flags"));
     }
     auto& program = *reinterpret_cast<ProxyProgram*>(const_cast<bp_program_t*>(handle));
     Writer request;
@@ -456,6 +457,7 @@ bp_status_t extents(bp_instance_t* instance, const bp_slot_extents_t* slots, uin
 bp_status_t run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     if (!run || run->size < BP_SIZE_1_0(bp_run_t)) return {BP_INVALID_ARGUMENT, "bp_run_t is NULL or too small"};
+    BP_TRY(refuse_flags(run->flags, "run.flags"));
     return instance_of(instance).run(*run);
   });
 }
