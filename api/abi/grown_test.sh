@@ -14,7 +14,7 @@ fi
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
 # The libraries that the tests of a build folder load at run time.
-loaded=(lib tests/plugins tests/liars)
+loaded=(lib tests/plugins tests/liars bin/backplane-isolated) # that program is a part of the loader
 work=$(mktemp -d "$new/exchange-XXXXXX")
 own= # the build folder whose libraries are away, if one is
 
@@ -33,9 +33,9 @@ trap 'restore; rm -rf "$work"' EXIT
 exchanged() {
     local host=$1 from=$2 folder
     shift 2
-    mkdir -p "$work/own/tests"
+    mkdir -p "$work/own/tests" "$work/own/bin"
     for folder in "${loaded[@]}"; do
-        [[ -d $from/$folder ]] || { echo "grown: $from/$folder is missing: build it"; exit 1; }
+        [[ -e $from/$folder ]] || { echo "grown: $from/$folder is missing: build it"; exit 1; }
         cp -a "$from/$folder" "$work/given"
         mv "$host/$folder" "$work/own/$folder"
         own=$host
@@ -48,6 +48,8 @@ exchanged() {
     grep -q '^100% tests passed' "$work/tests.txt" || failed=1
 }
 
+# What was built in one folder names that folder as the place of its libraries: backends in processes of their own must read there.
+export BACKPLANE_ISOLATE_PATHS=$old:$new
 summary="" failed=0
 exchanged "$old" "$new" "$@"
 exchanged "$new" "$old" "$@"
