@@ -81,7 +81,7 @@ inside dpkg --get-selections | sort >"$work/packages.after"
 files >"$work/files.after"
 status=0
 if ! diff "$work/packages.before" "$work/packages.after"; then echo "packages: other packages than before"; status=1; fi
-# Files that other packages leave are theirs; none may be named after us.
+# Other packages may leave files behind; none that is left may belong to Backplane.
 if comm -13 "$work/files.before" "$work/files.after" | grep -i -e backplane -e onnxifi; then echo "packages: files were left behind"; status=1; fi
 [[ $status -ne 0 ]] || echo "packages: $(find "$debs" -name '*.deb' | wc -l) packages installed, ran and left nothing behind, in $SECONDS s"
 exit "$status"
