@@ -121,8 +121,14 @@ static Instructions parse_instructions(std::string_view what, std::string_view v
 
 static void choose_instructions(const sdk::Host& host) {
   ProcessorLimits limits;
-  if (const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr)
-    limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
+  if (const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr) {
+    try {
+      limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
+    } catch (const sdk::Error& error) {
+      host.log(BP_LOG_ERROR, error.text);  // where another device takes the model, the refusal would not be noticed
+      throw;
+    }
+  }
   const auto option = host.option("instructions");
   if (option) limits.most = parse_instructions("option instructions", *option);
   const std::optional<bp_topology_t> topology = host.topology();
