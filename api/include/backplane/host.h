@@ -125,13 +125,13 @@ struct bp_host_t {
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
   /* 1 while a trace is being collected: ask before taking time stamps. [thread-safe]. NULL: never. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
-  /* Copies the span. [thread-safe] */
+  /* Copies the span. [thread-safe]. NULL where `tracing` is. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
 
   /* Host memory, `alignment` a power of two up to 4096. NULL when there is none. [thread-safe].
    * NULL slot: use your own. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
-  /* `bytes` and `alignment` as they were asked for. [thread-safe] */
+  /* `bytes` and `alignment` as they were asked for. [thread-safe]. NULL where `allocate` is. */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
   /* Runs a loop on the host's threads, the calling thread included, and returns when all of it is done. May be called
@@ -166,7 +166,7 @@ struct bp_host_t {
   /* The table for the sequences, optionals and maps that are bound. NULL: the host passes none. [thread-safe] */
   const bp_container_api_t* containers;
 
-  /* A table by name and version, or NULL. It lives as long as this table. [thread-safe] */
+  /* A table by name and version, or NULL. It lives as long as this table. [thread-safe]. NULL slot: no extensions. */
   const void*(BP_CALL* get_extension)(const bp_host_t* host, bp_text_t name, uint32_t version);
 
   /* Runs a task on a thread of the host that is not the caller's, without waiting for it. The host waits for all tasks
@@ -179,7 +179,7 @@ struct bp_host_t {
   bp_status_t(BP_CALL* on_cancel)(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
                                   bp_cancel_link_t** out_link);
   /* Afterwards the callback is not running and will not run. Must not be called from within it. [thread-safe]
-   * [blocks] */
+   * [blocks]. NULL where `on_cancel` is. */
   void(BP_CALL* off_cancel)(const bp_host_t* host, bp_cancel_link_t* link);
   /* Setting `index` of this plugin, in the order of their names, so that unknown ones can be refused. [thread-safe].
    * NULL: ask `option`. Errors: BP_NOT_FOUND (there are no more). */

@@ -176,6 +176,7 @@ typedef struct bp_model_source_t {
  * BP_TYPE_MISMATCH (a weight that does not fit what the model declares). */
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
+/* Sessions made from it live on. [one at a time] */
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
 /* The canonical graph: inputs, outputs, nodes, weights. Made by the first call; lives as long as the model. NULL for
  * NULL, and where there is no memory for it. [thread-safe] */
@@ -382,7 +383,7 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BUSY. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
-/* The same for a sequence, optional or map. */
+/* The same for a sequence, optional or map, which is the caller's and is used until another is bound. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding; the loader no longer uses its memory. It then allocates an output itself. [one at a time]
@@ -427,6 +428,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* ru
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
+/* The same for a sequence, optional or map: a container of the loader's. Errors: BP_BAD_STATE, BP_NOT_FOUND,
+ * BP_TYPE_MISMATCH (a tensor). */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 
@@ -504,7 +507,9 @@ BP_EXPORT void BP_CALL bp_cancel_set(bp_cancel_t* cancel);
 
 /* A container of the host for sequences, optionals and maps, and the table to use it with. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error);
+/* No exec has it bound. [one at a time] */
 BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
+/* Lives as long as the loader's library. [thread-safe] */
 BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
 
 /* Memory of a device, by its id; it is opened if it was not. As in plugin.h. [thread-safe] [blocks].

@@ -64,24 +64,26 @@ typedef struct bp_tensor_t {
   bp_buffer_t buffer;
 } bp_tensor_t;
 
-/* A sequence, optional or map: a handle owned by its creator, read through a table. */
+/* A sequence, optional or map: a handle owned by its creator, used through a table. A call that reads may be made while
+ * others read, not while one changes the container. */
 typedef struct bp_container_t bp_container_t;
 typedef struct bp_container_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe while no thread appends]
-   */
+  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe among reads] */
   uint64_t(BP_CALL* count)(const bp_container_t* container);
-  /* Element i as a tensor, valid until the container changes. Maps: the value of key i. Errors: BP_NOT_FOUND,
-   * BP_TYPE_MISMATCH (the element is a container itself: use `child`). */
+  /* Element i as a tensor, valid until the container changes. Maps: the value of key i. [thread-safe among reads].
+   * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the element is a container itself: use `child`). */
   bp_status_t(BP_CALL* tensor)(const bp_container_t* container, uint64_t i, bp_tensor_t* out_tensor);
-  /* Element i as a container. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH. */
+  /* Element i as a container, owned by this one and valid until this one changes. [thread-safe among reads]. Errors:
+   * BP_NOT_FOUND, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* child)(const bp_container_t* container, uint64_t i, bp_container_t** out_container);
-  /* Key i of a map: text for string keys, 8 bytes of an int64 otherwise. Errors: BP_NOT_FOUND. */
+  /* Key i of a map: text for string keys, 8 bytes of an int64 otherwise. Valid until the container changes.
+   * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
   /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
-  /* Appends an empty container and returns it. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Appends an empty container and returns it, as `child` does. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
   /* Removes everything. [one at a time] */
   void(BP_CALL* clear)(bp_container_t* container);

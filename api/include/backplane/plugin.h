@@ -609,7 +609,8 @@ typedef struct bp_sync_api_t {
    * Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
-  /* Nothing waits for it or signals it any more. [one at a time] */
+  /* Nothing waits for it or signals it any more. [one at a time]. This slot and the next three are NULL where
+   * `semaphore_create` is. */
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
   /* Waits for the value; it carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,

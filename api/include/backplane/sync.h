@@ -52,10 +52,10 @@ static inline bp_point_t bp_native_point(bp_native_semaphore_t* semaphore, uint6
 }
 /* The semaphore of a point, or NULL where it is of the other kind. */
 static inline bp_semaphore_t* bp_point_host(const bp_point_t* point) {
-  return point->kind == BP_POINT_HOST ? (bp_semaphore_t*)(uintptr_t)point->handle : (bp_semaphore_t*)0;
+  return (bp_semaphore_t*)(uintptr_t)(point->kind == BP_POINT_HOST ? point->handle : 0);
 }
 static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
-  return point->kind == BP_POINT_NATIVE ? (bp_native_semaphore_t*)(uintptr_t)point->handle : (bp_native_semaphore_t*)0;
+  return (bp_native_semaphore_t*)(uintptr_t)(point->kind == BP_POINT_NATIVE ? point->handle : 0);
 }
 
 /* Native things that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */

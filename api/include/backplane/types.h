@@ -12,7 +12,8 @@
  *    writes at most `size` bytes. Zero in a field means what it meant before the field existed.
  *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
- *  - A NULL function pointer means "not offered"; the comment of the slot says what the caller then does.
+ *  - A NULL function pointer means "not offered"; the comment of the slot says what the caller then does. A slot whose
+ *    comment does not mention NULL is always there, unless the comment of its table says otherwise.
  *  - A pointer argument is borrowed until the call returns unless the slot says longer. `out_` arguments are written on
  *    success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
@@ -25,6 +26,7 @@
  *    the host that its own comment does not exclude. No callback throws, and none blocks unless its comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  *    and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *  - Neither side passes a type, kind, flag or attribute type that is younger than the version they negotiated.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
  *    (BP_FLAGS_REQUIRED) change what is asked for: a reader that does not know one of them refuses the call with
  *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework asks for. Flags of answers

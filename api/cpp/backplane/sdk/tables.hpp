@@ -293,12 +293,14 @@ struct Tables {
   static bp_status_t BP_CALL unmap(bp_device_t* h, const bp_map_t* what, void* pointer, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_map_t copy = read(what, "what");
+      check_flags(copy.access, BP_MAP_READ | BP_MAP_WRITE, "what.access");
       device(h)->unmap(check_buffer(copy.buffer, "what.buffer"), pointer);
     });
   }
   static bp_status_t BP_CALL flush(bp_device_t* h, const bp_map_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       const bp_map_t copy = read(what, "what");
+      check_flags(copy.access, BP_MAP_READ | BP_MAP_WRITE, "what.access");
       device(h)->flush(check_buffer(copy.buffer, "what.buffer"), copy.access);
     });
   }
