@@ -4,7 +4,10 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include "backplane/client.hpp"
 #include "testing/manifest_writer.h"
@@ -69,6 +72,33 @@ void bound_run_isolated(benchmark::State& state) {
   run_bound(state, kNull, "null");
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
+
+// From this thread to another one and back: the part of async_chain that is the machine's, once in each run.
+void hand_over(benchmark::State& state) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool theirs = false, ended = false;
+  std::thread other([&] {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] { return theirs; });
+      if (ended) return;
+      theirs = false;
+      changed.notify_one();
+    }
+  });
+  std::unique_lock lock(mutex);
+  for (auto _ : state) {
+    theirs = true;
+    changed.notify_one();
+    changed.wait(lock, [&] { return !theirs; });
+  }
+  theirs = ended = true;
+  changed.notify_one();
+  lock.unlock();
+  other.join();
+}
+BENCHMARK(hand_over)->UseRealTime();
 
 // Islands of one node each on an asynchronous device, one after the other. "beyond" is the cost of each in addition to
 // the time on the device. With a deadline the host waits for each island before it starts the next.

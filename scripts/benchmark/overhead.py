@@ -111,6 +111,8 @@ def measure(ours, theirs, bench_program, threads, rounds):
     medians = {b["run_name"].removesuffix("/repeats:3"): b for b in report["benchmarks"] if b["aggregate_name"] == "median"}
     took = {name: b["real_time"] * units[b["time_unit"]] for name, b in medians.items()}
     them = json.loads(sides.call([sys.executable, "-m", "benchmark.overhead"], cwd=pathlib.Path(__file__).resolve().parent.parent))
+    hand_over = took["hand_over/real_time"]
+    island = 1e-9 * medians["async_chain/streamed/20/real_time"]["beyond_ns"] - hand_over / 20
     per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
     big, their_big = gigabyte(ours, theirs, threads, rounds)
     return [
@@ -120,7 +122,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
         Overhead("session for a chain of 10,000 nodes", 1e3 * took["session/10000"], "ms", 20, 1e3 * them["sessions"]["10000"]),
         Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
         Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
-        Overhead("each island of 20 in the stream of a device, in addition to its work", 1e-3 * medians["async_chain/streamed/20/real_time"]["beyond_ns"], "us", 2),
+        Overhead(f"each island of 20 in the stream of a device, less its work and one hand-over between threads ({1e6 * hand_over:.0f} us)", 1e6 * island, "us", 2),
         Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
         Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
     ]
