@@ -31,7 +31,8 @@ std::string completed(const std::string& words) {
   std::filesystem::create_directories(folder + "/a_folder");
   std::ofstream(script) << completion(program(), "bash") << "COMP_WORDS=(" << words
                         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_tool\necho \"${COMPREPLY[*]}\"\n";
-  EXPECT_EQ(std::system(("cd " + folder + " && bash " + script + " >" + out).c_str()), 0);
+  const std::string command = "cd " + folder + " && bash " + script + " >" + out;
+  EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT(bugprone-command-processor): completion is a shell's
   std::string line;
   std::ifstream file(out);
   std::getline(file, line);

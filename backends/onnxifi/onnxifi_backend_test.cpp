@@ -207,10 +207,10 @@ TEST_P(Refusal, HasTheReason) {
   EXPECT_THAT(std::string(view::text(verdict.detail)), HasSubstr(GetParam().text));
 }
 
-Model one(const char* op, bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<std::string>& symbols = {},
-          const std::map<std::string, int64_t>& numbers = {}) {
+Model one(const char* op, bp_dtype_t dtype, const std::vector<int64_t>& extents,
+          const std::vector<std::string>& symbols = {}, const std::map<std::string, int64_t>& numbers = {}) {
   Graph graph;
-  return graph.finish({graph.node(op, "n", {graph.input("x", dtype, std::move(extents), symbols)}, numbers)});
+  return graph.finish({graph.node(op, "n", {graph.input("x", dtype, extents, symbols)}, numbers)});
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -221,7 +221,7 @@ Parts read_parts(const fs::path& folder) {
     const auto known = std::ranges::find(kPartSizes, name, &PartSize::name);
     if (known == std::end(kPartSizes) || !entry.is_regular_file() || entry.is_symlink())
       throw Refused(name, "it does not belong to a bundle");
-    parts[name] = of_part(known->name.data(), [&] { return read_untrusted_file(entry.path(), known->most); });
+    parts[name] = of_part(name.c_str(), [&] { return read_untrusted_file(entry.path(), known->most); });
   }
   return parts;
 }

@@ -48,7 +48,8 @@ class Reader {
   T number() {
     static_assert(std::is_arithmetic_v<T>);
     T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    const std::string_view bytes = take(sizeof value);
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   template <typename T>

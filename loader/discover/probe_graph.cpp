@@ -78,8 +78,8 @@ struct ProbeGraph {
 }  // namespace
 
 const bp_graph_t& probe_graph() {
-  static const ProbeGraph graph;
-  return graph.graph;
+  static const ProbeGraph kGraph;
+  return kGraph.graph;
 }
 
 }  // namespace backplane

@@ -115,7 +115,7 @@ class Differentiation {
       std::vector<ValueId> inputs;
       for (size_t i = 0; i < named.xs; ++i) inputs.push_back(held(named.values[i]));
       inputs.push_back(held(named.y));
-      set(node, std::move(inputs));
+      set(node, inputs);
     }
     bool moved = false;
     BP_TRY(sort_nodes(graph_, moved));
@@ -299,7 +299,7 @@ class Differentiation {
     }
     const auto y = stands_for.find(held(named.y));
     inputs.push_back(y == stands_for.end() ? named.y : y->second);
-    set(find(named.node), std::move(inputs));
+    set(find(named.node), inputs);
     append();
     return {};
   }

@@ -76,7 +76,7 @@ inline model::Graph random_graph(std::mt19937& random, uint32_t nodes) {
     std::vector<model::ValueId> inputs;
     const uint32_t there = static_cast<uint32_t>(graph.values.size());
     for (uint32_t k = 0; k < 1 + random() % 3; ++k) inputs.push_back(there - 1 - random() % std::min(there, window));
-    add_node(graph, std::move(inputs), 1 + random() % 2, 1 + random() % (random() % 2 ? 40 : 40'000));
+    add_node(graph, inputs, 1 + random() % 2, 1 + random() % (random() % 2 ? 40 : 40'000));
   }
   graph.outputs.push_back(static_cast<model::ValueId>(graph.values.size() - 1));
   return graph;

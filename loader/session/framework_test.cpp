@@ -19,7 +19,6 @@ namespace backplane {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Model, WeightsMayBePassedSeparately) {
   const Environment env = environment({kCpu});

@@ -184,7 +184,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   const uint32_t flags = read_only ? BP_BUFFER_READ_ONLY : 0;
   const int type = readable.device_type();
   if (type == nb::device::cpu::value) {
-    void* data = const_cast<void*>(readable.data_handle());
+    void* data = readable.data_handle();
     const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the consumer's reference goes with the Array

@@ -236,7 +236,7 @@ void add_model(nb::module_& module) {
       .def(
           "explain",
           [](nb::handle self, const nb::kwargs& changes) {
-            nb::dict with(changes);
+            auto with = nb::borrow<nb::dict>(changes);
             with["place_only"] = true;
             return self.attr("compile")(**with).attr("explain")();
           },

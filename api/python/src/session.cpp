@@ -125,7 +125,7 @@ nb::object call(PySession& self, const nb::args& arrays, const nb::kwargs& named
                              std::to_string(arrays.size()) + " arrays were passed";
     throw nb::type_error(text.c_str());
   }
-  nb::dict inputs(named);
+  auto inputs = nb::borrow<nb::dict>(named);
   for (size_t i = 0; i < arrays.size(); ++i) inputs[state.inputs()[i].name.c_str()] = arrays[i];
   const nb::dict results = run(self, inputs, nb::none(), nb::none(), nullptr);
   nb::list values;

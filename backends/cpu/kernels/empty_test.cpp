@@ -312,7 +312,7 @@ bool try_node(Plugin& plugin, const Case& c, uint32_t since, std::string* error 
   for (const Operand& operand : c.inputs) {
     extents += " [";
     for (int64_t extent : operand.extents) extents += std::to_string(extent) + ",";
-    extents += "]";
+    extents += ']';
   }
   EXPECT_LT(seconds, kSeconds) << c.op_type << extents << ": " << run.text;
   EXPECT_NE(run.status, BP_INTERNAL) << c.op_type << extents << ": " << run.text;

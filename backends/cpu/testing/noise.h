@@ -2,6 +2,7 @@
 // Inputs for tests of whole networks, the same in every run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -75,8 +75,8 @@ Throughput measure_throughput(Device& device) {
   const Buffer x = device.driver().buffer(bytes), y = device.driver().buffer(bytes);
   const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, caps.units * group * 32);
   arithmetic->set(0, *y);
-  set(arithmetic, 2, float{0.5f});
-  set(arithmetic, 3, float{0.25f});
+  set(arithmetic, 2, 0.5f);
+  set(arithmetic, 3, 0.25f);
   set(arithmetic, 1, int32_t{0});
   const double launch = shortest(*queue, [&] {
     for (int i = 0; i < kLaunches; ++i) start(*queue, arithmetic, group, group);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backplane/client.hpp"
+#include "testing/client_fixture.h"
 
 namespace backplane::gpu::testing {
 

@@ -314,7 +314,7 @@ References non_max_suppression(const Call& call) {
     }
   }
   Array result(BP_DTYPE_INT64, {static_cast<int64_t>(selected.size()) / 3, 3});
-  result.values = selected;
+  result.values = std::move(selected);
   return {Reference(std::move(result), Rule::exact())};
 }
 

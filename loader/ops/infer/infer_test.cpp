@@ -380,9 +380,9 @@ TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   Builder b;
   ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
   ValueId lengths = b.input({"N"}, BP_DTYPE_INT32), total = b.input({}, BP_DTYPE_INT32);
-  const auto outputs = [&](const char* op, std::vector<ValueId> inputs, size_t count,
+  const auto outputs = [&](const char* op, const std::vector<ValueId>& inputs, size_t count,
                            std::vector<Attribute> attributes) {
-    return b.nodes(op, std::move(inputs), count, std::move(attributes), "com.microsoft");
+    return b.nodes(op, inputs, count, std::move(attributes), "com.microsoft");
   };
   auto product = outputs("MatMulNBits", {x, weights, scales}, 1, {Attribute::of("N", int64_t{32})});
   auto attention = outputs("GroupQueryAttention", {x, BP_NONE, BP_NONE, BP_NONE, BP_NONE, lengths, total}, 3,

@@ -48,7 +48,7 @@ CLONED void narrow_float16(const float* from, std::byte* to, int64_t n) {
 }
 
 CLONED void widen_bfloat16(const std::byte* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = __builtin_bit_cast(float, static_cast<uint32_t>(load(from, i)) << 16);
+  for (int64_t i = 0; i < n; ++i) to[i] = __builtin_bit_cast(float, load(from, i) << 16);
 }
 
 CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {

@@ -62,10 +62,10 @@ CLONED void pool_row(const RowTask& t, float* y) {
 
 // For blocks of 8 and of 16 channels.
 template <bool kMaximum>
-constexpr auto& pool_8 = clone_of<pool_row<FloatLanes<32, 1>, kMaximum>, pool_row<FloatLanes<32, 1>, kMaximum>,
+constexpr auto& kPool8 = clone_of<pool_row<FloatLanes<32, 1>, kMaximum>, pool_row<FloatLanes<32, 1>, kMaximum>,
                                   pool_row<FloatLanes<16, 2>, kMaximum>>;
 template <bool kMaximum>
-constexpr auto& pool_16 = clone_of<pool_row<FloatLanes<64>, kMaximum>, pool_row<FloatLanes<32>, kMaximum>,
+constexpr auto& kPool16 = clone_of<pool_row<FloatLanes<64>, kMaximum>, pool_row<FloatLanes<32>, kMaximum>,
                                    pool_row<FloatLanes<16>, kMaximum>>;
 
 }  // namespace
@@ -74,7 +74,7 @@ Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& in
   const int64_t lanes = channel_block();
   const int64_t planes = input[0] * ((input[1] + lanes - 1) / lanes);
   auto row =
-      pool.maximum ? (lanes == 16 ? pool_16<true> : pool_8<true>) : (lanes == 16 ? pool_16<false> : pool_8<false>);
+      pool.maximum ? (lanes == 16 ? kPool16<true> : kPool8<true>) : (lanes == 16 ? kPool16<false> : kPool8<false>);
   Plan plan = make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](
                                               Tensors in, Tensors out) {
     const int64_t rows = w.out[0] * w.out[1];

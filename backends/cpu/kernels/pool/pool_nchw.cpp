@@ -40,8 +40,8 @@ CLONED void join_rows(const float* const* rows, int64_t count, float* y, int64_t
     y[i] = joined;
   }
 }
-constexpr auto& join_maxima = clone_of<join_rows<true, 64>, join_rows<true, 32>, join_rows<true, 16>>;
-constexpr auto& join_sums = clone_of<join_rows<false, 64>, join_rows<false, 32>, join_rows<false, 16>>;
+constexpr auto& kJoinMaxima = clone_of<join_rows<true, 64>, join_rows<true, 32>, join_rows<true, 16>>;
+constexpr auto& kJoinSums = clone_of<join_rows<false, 64>, join_rows<false, 32>, join_rows<false, 16>>;
 
 CLONED void divide(float* y, const float* counts, float rows, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] /= rows * counts[i];
@@ -149,7 +149,7 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
     counts.push_back(static_cast<float>(std::max<int64_t>(1, pool.counts_padding ? reach.padded_count : reach.count)));
   return make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), counts = std::move(counts)](
                                          Tensors in, Tensors out) {
-    const auto join = pool.maximum ? join_maxima : join_sums;
+    const auto join = pool.maximum ? kJoinMaxima : kJoinSums;
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
     const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
     parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {

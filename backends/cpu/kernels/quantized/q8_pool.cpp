@@ -44,9 +44,9 @@ CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y,
     for (int64_t i = c; i < n; ++i) y[i] = from[i] > y[i] ? from[i] : y[i];
   }
 }
-constexpr auto& max_in_place_unsigned =
+constexpr auto& kMaxInPlaceUnsigned =
     clone_of<max_in_place<uint8_t, 64>, max_in_place<uint8_t, 32>, max_in_place<uint8_t, 16>>;
-constexpr auto& max_in_place_signed =
+constexpr auto& kMaxInPlaceSigned =
     clone_of<max_in_place<int8_t, 64>, max_in_place<int8_t, 32>, max_in_place<int8_t, 16>>;
 CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
@@ -162,7 +162,7 @@ std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantiza
           std::fill_n(y, channels, static_cast<uint8_t>(quantization.low()));
           int64_t first;
           const Taps taps = taps_of(w, place, channels, &first);
-          (quantization.is_signed() ? max_in_place_signed : max_in_place_unsigned)(taps, x + first, y, channels);
+          (quantization.is_signed() ? kMaxInPlaceSigned : kMaxInPlaceUnsigned)(taps, x + first, y, channels);
         });
   });
 }

@@ -14,12 +14,12 @@ namespace {
 template <int kLanes>
 struct DoublesOf {
   typedef double type __attribute__((vector_size(kLanes * sizeof(double))));
-  typedef double unaligned __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+  typedef double Unaligned __attribute__((vector_size(kLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
 };
 template <>
 struct DoublesOf<1> {
   using type = double;
-  using unaligned = double;
+  using Unaligned = double;
 };
 
 // cos and sin of 2π · i / radix for i from 1 to (radix - 1) / 2.
@@ -113,7 +113,7 @@ template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;
   using Number = typename DoublesOf<kLanes>::type;
-  using InMemory = typename DoublesOf<kLanes>::unaligned;
+  using InMemory = typename DoublesOf<kLanes>::Unaligned;
   Number re[kRadix], im[kRadix];
 #pragma GCC unroll 13
   for (int j = 0; j < kRadix; ++j) {
@@ -125,7 +125,8 @@ template <int kRadix, int kLanes, bool kTurns>
   for (int j = 0; j < kRadix; ++j) {
     Number r = re[j], i = im[j];
     if (kTurns && j > 0) {
-      const double c = roots[2 * (j - 1)], n = roots[2 * (j - 1) + 1];
+      const double* root = roots + int64_t{2} * (j - 1);
+      const double c = root[0], n = root[1];
       r = c * re[j] + n * im[j];
       i = c * im[j] - n * re[j];
     }
