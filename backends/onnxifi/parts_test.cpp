@@ -88,7 +88,7 @@ TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
   file("b/libonnxifi-two.so");
   std::ofstream(root_ / "more.conf") << "# comment\n\n   " << (root_ / "b").native() << "  # here\nnot absolute\n"
                                      << "include " << (root_ / "main.conf").native() << "\n";
-  std::ofstream(root_ / "main.conf") << (root_ / "a").native() << "\ninclude more*.conf\ninclude\n";
+  std::ofstream(root_ / "main.conf") << (root_ / "a").native() << "\ninclude none*.conf\tmore*.conf\ninclude\n";
   EXPECT_THAT(found("", root_ / "main.conf"), ElementsAre("libonnxifi-one.so", "libonnxifi-two.so"));
 }
 

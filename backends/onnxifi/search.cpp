@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace onnxifi_backend {
@@ -54,9 +55,11 @@ void read_configuration(const std::string& file, std::vector<std::string>& folde
     line = line.substr(first, line.find_last_not_of(" \t") + 1 - first);
     constexpr std::string_view kInclude = "include";
     if (line.compare(0, kInclude.size(), kInclude) == 0 && line.find_first_of(" \t") == kInclude.size()) {
-      std::string pattern = line.substr(line.find_first_not_of(" \t", kInclude.size()));
-      if (pattern.front() != '/') pattern = fs::path(file).parent_path() / pattern;
-      for (const std::string& included : matches(pattern)) read_configuration(included, folders, depth + 1);
+      std::istringstream patterns(line.substr(kInclude.size()));
+      for (std::string pattern; patterns >> pattern;) {
+        if (pattern.front() != '/') pattern = fs::path(file).parent_path() / pattern;
+        for (const std::string& included : matches(pattern)) read_configuration(included, folders, depth + 1);
+      }
     } else if (line.front() == '/') {
       folders.push_back(line);
     }

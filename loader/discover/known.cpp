@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <ranges>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 
@@ -106,6 +109,14 @@ KnownDevice read_device(Reader& in) {
   return device;
 }
 
+// Appends the state of each absolute path in a list with ':' between them. A folder's state changes with its entries.
+void add_paths(std::string_view list, std::string& state) {
+  for (const auto part : std::views::split(list, ':')) {
+    const std::string_view path(part.begin(), part.end());
+    if (path.starts_with('/')) state += facts_of(path).text() + '\n';
+  }
+}
+
 fs::path entry_of(const fs::path& library, std::string_view situation) {
   const fs::path folder = cache_folder();
   return folder.empty()
@@ -176,9 +187,16 @@ std::optional<KnownBackend> read_known(std::string_view bytes) {
 
 std::string situation(const Host::Options& options) {
   std::string all;
-  for (const auto& [name, value] : options) all += fmt::format("{}={}\n", name, value);
-  for (const std::string& entry : minimal_environment()) all += entry + '\n';
-  for (const char* path : {"/dev", "/dev/dri", "/etc/ld.so.cache"}) all += facts_of(path).text() + '\n';
+  for (const auto& [name, value] : options) {
+    all += fmt::format("{}={}\n", name, value);
+    if (name == "path") add_paths(value, all);
+  }
+  for (const std::string& entry : minimal_environment()) {
+    all += entry + '\n';
+    const std::string_view text = entry, name = text.substr(0, text.find('='));
+    if (name.ends_with("_PATH")) add_paths(text.substr(std::min(name.size() + 1, text.size())), all);
+  }
+  add_paths("/dev:/dev/dri:/etc/ld.so.cache", all);
   return blake2b_of(all);
 }
 

@@ -40,7 +40,8 @@ struct KnownBackend {
 };
 
 // Hash of what a plugin's devices may depend on in addition to its file: its options, the environment variables that it
-// may read, which devices and system libraries there are.
+// may read, the folders that its option "path" and variables named *_PATH list, which devices and system libraries
+// there are.
 std::string situation(const Host::Options& options);
 
 // None if the library differs, had changed just before it was read, or if the entry is damaged.

@@ -120,6 +120,23 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
 }
 
+TEST(Known, ASituationChangesWithTheFoldersOfPathsInOptionsAndVariables) {
+  const Sandbox sandbox;
+  const fs::path one = sandbox.root() / "one", two = sandbox.root() / "two";
+  fs::create_directory(one), fs::create_directory(two);
+  const Host::Options options{{"path", "/does/not/exist:" + one.string()}};
+  ::setenv("BACKPLANE_FAKE_PATH", two.c_str(), 1);
+  const std::string before = situation(options);
+  EXPECT_EQ(situation(options), before);
+  ::usleep(20'000);  // the time stamps of folders advance in steps
+  sandbox.write("one/libnew.so", "");
+  const std::string with_one = situation(options);
+  EXPECT_NE(with_one, before) << "of an option";
+  sandbox.write("two/libnew.so", "");
+  EXPECT_NE(situation(options), with_one) << "of a variable";
+  ::unsetenv("BACKPLANE_FAKE_PATH");
+}
+
 TEST(Known, AnEntryIsReadWholeOrNotAtAll) {
   bp_device_info_t info{};
   info.kind = BP_DEVICE_GPU;
