@@ -334,7 +334,7 @@ TEST(OnnxifiDummy, HarmsNothing) {
   fs::copy_file(dummy, scratch / "libonnxifi-dummy.so", fs::copy_options::overwrite_existing);
   const Environment env = vendors(scratch);
   ASSERT_EQ(env.devices().size(), 2u);
-  const bp_device_info_t& info = env.devices().back().info;
+  const bp_device_info_t info = env.devices().back().info;
   EXPECT_EQ(view::text(info.name), "libonnxifi-dummy.so");
   EXPECT_EQ(info.kind, BP_DEVICE_OTHER);
   EXPECT_EQ(info.memory_bytes, 0u);
