@@ -13,10 +13,10 @@ inline constexpr size_t kPrintableBytes = 4000;
 
 // One line of valid UTF-8 that cannot control a terminal: control characters (C0, DEL, C1) and line separators become
 // spaces, characters that change the direction of text or are invisible and bytes that are not UTF-8 become U+FFFD.
-// More than `most` bytes are cut, and "… (N bytes)" follows.
+// Text longer than `most` bytes is cut, and "… (N bytes)" follows.
 std::string printable(std::string_view text, size_t most = kPrintableBytes);
 
-// The same for text of many lines, whose line feeds and tabs stay; nothing is cut.
+// Treats many lines in this way, but keeps line feeds and tabs, and cuts nothing.
 std::string printable_lines(std::string_view text);
 
 }  // namespace backplane::cli

@@ -66,7 +66,7 @@ CaseOptions case_options_of(const Commitment& commitment) {
 }
 
 std::string nonce_fault(const std::string& nonce) {
-  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8 occur once in 10^7 draws
+  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8 occur in 1 of 10^7 draws
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
     return fmt::format("it has {} characters; it must have {} hexadecimal digits at least, and {} at most",
                        nonce.size(), kDigits, kMostDigits);

@@ -49,7 +49,7 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
-// A file that every user may write cannot define trusted keys.
+// Throws if every user may write the file: it cannot define trusted keys.
 void check_writers(const fs::path& path) {
   if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
     throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));

@@ -17,10 +17,10 @@ namespace backplane::conform {
 // The inputs of one run; an instance executes several in order.
 struct RemoteRun {
   const std::vector<onnx::Tensor>& inputs;
-  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, where the graph does not have all of them
+  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some unknown
 };
 
-// Throws Breach for a reply that does not fit its request; rethrows what `call` throws. [one at a time]
+// Throws Breach for a breach of the ABI, std::runtime_error for a wrong reply, and what `call` throws. [one at a time]
 class RemoteDevice {
  public:
   // The reply to a request; a reply of more than `most` bytes is refused.

@@ -39,7 +39,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Every read is checked against what is left. Throws std::runtime_error.
+// Checks every read against the bytes left. Throws std::runtime_error.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over the spatial axes.
+// Pooling over the spatial axes.
 #include <cmath>
 
 #include "judge/window.h"
@@ -63,7 +63,7 @@ References mean_in(const Call& call, const Window& window, bool count_padding) {
   return {result};
 }
 
-// One window over everything, regardless of the attributes.
+// One window over the whole image, regardless of the attributes.
 Window whole(const Call& call) {
   const Extents& extents = call.in(0, 3).extents;
   static const Attributes kNone;
