@@ -15,7 +15,7 @@ bool has_colour(std::FILE* file);
 // A report with its headings in bold: lines without indentation that an indented line follows. The text must be
 // printable already.
 std::string emphasise(std::string_view text);
-// For the name in front of an error.
+// For the program's name in front of an error.
 std::string in_red(std::string_view text);
 
 }  // namespace backplane::cli

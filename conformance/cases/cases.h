@@ -15,7 +15,7 @@ struct Profile {
   std::string_view what;
 };
 std::span<const Profile> profiles();
-// The profile of operators that `core` and `quant` do not have.
+// The profile of operators and variants that are in none of the other profiles.
 inline constexpr std::string_view kExtended = "extended";
 
 class OpCases {

@@ -26,7 +26,7 @@ class GraphSpecBuilder {
     spec_.values[index].outer = value_there;
     return index;
   }
-  // Names for the unknown extents of a value.
+  // Names the unknown extents of a value.
   void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
   // Adds a node with one output, or with several, whose indices are consecutive. Returns the first output's index.
   uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,

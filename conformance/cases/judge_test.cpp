@@ -26,7 +26,7 @@ Judgement::Answer answer(const Reference& reference, const std::vector<double>& 
   return judge(reference, tensor(seen), {}).answer;
 }
 
-constexpr double kUlp = 0x1p-23;  // of 1
+constexpr double kUlp = 0x1p-23;  // the ULP of 1
 
 TEST(Judge, CountsUlpsOfTheReference) {
   EXPECT_EQ(answer(expected({1}, Rule::within(2)), {1 + 2 * kUlp}), Judgement::kRight);

@@ -38,7 +38,7 @@ std::string to_text(const Commitment& what) {
 Commitment commitment_of(const std::string& text) {
   try {
     const Json json = parse_record(text);
-    if (json.at("commitment") != 2) throw std::runtime_error("it is a commitment of another version");
+    if (json.at("commitment") != 2) throw std::runtime_error("its commitment version is not 2");
     std::vector<LoadedFile> files;
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
     if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is not a time");

@@ -27,7 +27,7 @@ struct Commitment {
 };
 
 std::string to_text(const Commitment& commitment);
-// Throws std::runtime_error.
+// Throws std::runtime_error, with one line, if the text is not a commitment.
 Commitment commitment_of(const std::string& text);
 
 CaseOptions case_options_of(const Commitment& commitment);

@@ -53,7 +53,7 @@ size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size
   const std::string digest = sha256_of_file(run.plugin);
   if (digest != proof.commitment.plugin)
     throw Refused(kCommitment,
-                  fmt::format("it is of the plugin {}; '{}' is {}", proof.commitment.plugin, run.plugin, digest));
+                  fmt::format("it is for plugin {}, but '{}' is {}", proof.commitment.plugin, run.plugin, digest));
   const Plan sample = drawn(proof.plan, count);
   LoadedFiles loaded;
   run.device = proof.commitment.device;

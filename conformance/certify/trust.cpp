@@ -59,7 +59,7 @@ void read_file_into(Trust& trust, const fs::path& file) {
   try {
     check_writers(file);
     const Json json = parse_record(read_file(file, kMaxTrustFile));
-    if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
+    if (json.at("trust") != 1) throw std::runtime_error("its trust version is not 1");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
     throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));

@@ -101,7 +101,7 @@ Call optional() {
   return call;
 }
 
-// A map's values in the order of the vocabulary, 0 for keys that it lacks.
+// A map's values in the order of the vocabulary, 0 for keys that the map lacks.
 Call map() {
   Call call{.spec = one_node("ai.onnx.ml", "DictVectorizer", 1, {}, {1, 3},
                              {{"int64_vocabulary", std::vector<int64_t>{30, 20, 10}}})};

@@ -64,7 +64,7 @@ class Reader {
   std::string text();
   onnx::Tensor tensor();
   onnx::GraphSpec graph(int depth = 0);
-  // How many elements follow; each has at least one byte.
+  // Reads how many elements follow; more than the bytes left is an error.
   uint64_t count();
   bool at_end() const { return left_.empty(); }
 

@@ -82,7 +82,7 @@ struct GuardedOutput {
   }
 };
 
-// nullopt if the output's extents are known only after the run.
+// nullopt for containers, strings, and outputs whose extents are known only after the run.
 std::optional<GuardedOutput> guarded_output(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());

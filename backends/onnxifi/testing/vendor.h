@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vendor's ONNXIFI library for tests. Each file of this folder is a library that differs from `Traits` in one quirk:
+// A vendor's ONNXIFI library for tests. Most files of this folder are libraries that differ from `Traits` in one quirk:
 //
 //   struct Positional : vendor::Traits { static constexpr bool kByPosition = true; };
 //   VENDOR_LIBRARY(Positional)

@@ -82,7 +82,7 @@ class SyncTest : public OpenCl {
     for (auto& instance : instances) ok(slots->instance->create(program_, nullptr, &instance, error()));
   }
   void TearDown() override {
-    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // its work still signals
+    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // before the semaphores that its work signals
     for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
     for (auto*& instance : instances) {
       if (instance != nullptr) slots->instance->destroy(instance);
@@ -240,7 +240,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   cl_layer().clear_failures();
   mended.signal(1);
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
-  ok(wait(last, 1));  // native points carry no failure
+  ok(wait(last, 1));  // a host's wait for a native point reports no failure
   Ended third, of_host;
   ok(start(0, &third, {bp_native_point(last, 0, 1)}, {}));
   EXPECT_EQ(third.status(), BP_DEPENDENCY_FAILED);
@@ -340,7 +340,7 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
       EXPECT_EQ(error_.run, 77u);
     }
     cl_layer().clear_failures();
-    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // the failure was reported
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // a failure is reported once
   }
 }
 

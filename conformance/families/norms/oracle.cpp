@@ -162,7 +162,7 @@ References lrn(const Call& call) {
     }
     const Tracked base = Tracked(bias) + Tracked(alpha) / Tracked(static_cast<double>(size)) * sum.result();
     require(base.value > 0, "a power of a negative number");
-    // The bound of pow: 7.5·|y·ln x| + 3 times 2^-frac, which is two roundings.
+    // The bound of pow: (7.5·|y·ln x| + 3)·2^-frac; 2^-frac is two roundings.
     const double power = std::pow(base.value, beta);
     const Tracked divisor = {power, power * (std::fabs(beta) * base.error / base.value +
                                              2 * (7.5 * std::fabs(beta * std::log(base.value)) + 3))};

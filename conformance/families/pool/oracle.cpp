@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Calls `visit(output index, values in the window, taps in the padded input)` for every output element.
+// Calls `visit(output index, values in the window, number of taps in the padded input)` for every output element.
 template <class F>
 Array slide(const Call& call, const Window& window, F visit) {
   const Array& x = call.in(0);
