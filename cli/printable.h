@@ -16,7 +16,7 @@ inline constexpr size_t kPrintableBytes = 4000;
 // U+FFFD. Text longer than `most` bytes is cut, and "… (N bytes)" follows.
 std::string printable(std::string_view text, size_t most = kPrintableBytes);
 
-// Treats many lines in this way, but keeps line feeds and tabs, and cuts nothing.
+// As `printable`, for text of many lines: keeps line feeds and tabs, and cuts nothing.
 std::string printable_lines(std::string_view text);
 
 }  // namespace backplane::cli

@@ -23,7 +23,7 @@ struct Attribute {
   std::vector<int64_t> ints;
   std::vector<float> floats;
   std::vector<std::string> texts;
-  std::vector<uint32_t> tensors;  // tensor attributes: indices of weights of the graph
+  std::vector<uint32_t> tensors;  // tensor attributes, as indices of the graph's weights
 };
 
 // A constant that a rewrite adds.
@@ -42,7 +42,7 @@ struct Operand {
 
 struct OnnxNode {
   std::string op, domain, name;
-  uint32_t since = 0;  // the operator version in whose form the node is
+  uint32_t since = 0;  // since version of the node's current form
   std::vector<Operand> inputs, outputs;
   std::vector<Attribute> attributes;
 

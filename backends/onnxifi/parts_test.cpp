@@ -47,7 +47,7 @@ class SearchTest : public ::testing::Test {
     std::ofstream(root_ / path) << text << path;
     return root_ / path;
   }
-  // File names: of what was found below the root, and, with "!" in front, of every refused path.
+  // The file names of libraries found below the root, and of all refused paths, these with "!" in front.
   std::vector<std::string> found(const std::string& named, const std::string& configuration = "/nowhere") {
     std::vector<std::string> result;
     for (const Found& one : find_libraries(named, configuration.c_str())) {

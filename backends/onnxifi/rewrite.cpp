@@ -31,7 +31,7 @@ bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   return true;
 }
 
-// The element of a constant FLOAT input, `otherwise` if the input is omitted; nullopt if it is anything else.
+// The element of a constant FLOAT input, `otherwise` if the input is omitted; nullopt if the input is anything else.
 std::optional<float> number(Rewrite& r, size_t slot, float otherwise) {
   if (!r.node.input(slot)) return otherwise;
   const auto values = r.floats(slot);
@@ -72,7 +72,7 @@ std::string ignore(Rewrite& r) {
 }
 
 std::string positive_axes(Rewrite& r) {
-  // Axes count within the output's rank for these two operators, within the input's for the others.
+  // Axes refer to the output's dimensions for these two operators, to the input's for the others.
   const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
   const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
   const int64_t rank = value.rank();

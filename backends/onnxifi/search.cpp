@@ -83,7 +83,7 @@ class Search {
     if (path.front() != '/') return refuse(path, "is not an absolute path");
     if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
     if (S_ISDIR(info.st_mode)) {
-      DIR* const opened = opendir(path.c_str());  // access() does not see a sandbox
+      DIR* const opened = opendir(path.c_str());  // access() does not detect what a sandbox forbids
       if (opened == nullptr) return refuse(path, std::string("cannot be read: ") + std::strerror(errno));
       closedir(opened);
       return folder(path);

@@ -113,7 +113,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), inputs};
 }
 
-// No state: collects the result of an If, and a number computed from the step's.
+// No state: collects the result of an If, and a number derived from the step index.
 Runs loop_collects(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(2, 7);
   GraphSpecBuilder graph(opset);

@@ -19,7 +19,7 @@ class GraphSpecBuilder {
     spec_.values[index].weight = std::move(tensor);
     return index;
   }
-  // Makes a value of the outer graph `around` available here.
+  // Lets this body read a value of the outer graph `around`.
   uint32_t outer(const GraphSpecBuilder& around, uint32_t value_there) {
     const ValueSpec& there = around.spec_.values[value_there];
     const uint32_t index = value(there.dtype, there.extents);

@@ -74,7 +74,7 @@ TEST(Judge, AcceptsFlushingOnlyIfTheDeviceReportsIt) {
   EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = false}).answer, Judgement::kWrong);
 }
 
-// A device that rounds 32-bit inputs to 16 bits: each element may be within its bound, the sum of squares is not.
+// A device that rounds 32-bit inputs to 16 bits: each error may be within its bound, the sum of their squares is not.
 TEST(Judge, FindsHalfPrecisionInADotProduct) {
   Problem problem;
   for (const OpCase& one : op_cases()) {

@@ -24,7 +24,7 @@ Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
 
 namespace {
 
-// The graph of these nodes, in order; its inputs are estimates.
+// The graph of these nodes, in order, with estimates of the network's values as its inputs.
 Network cut(const Network& network, const std::vector<Estimate>& estimates, const std::vector<const NodeSpec*>& nodes) {
   Network part;
   part.spec.opset = network.spec.opset;

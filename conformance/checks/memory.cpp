@@ -227,7 +227,7 @@ Result maps(Bench&, Table& table) {
   return seen == theirs ? passed(1) : failed("the host does not read from a mapping what the device has");
 }
 
-// Imported host memory has its contents, and is released exactly once.
+// Imported host memory keeps its contents, and is released exactly once.
 Result import_host(Bench& bench, Table& table) {
   uint32_t space_index = 0;
   bp_space_t space = {};

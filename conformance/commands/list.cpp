@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// Prints "core 1 quick 1839 SHA-256", to which a claim refers, for each profile and selection.
+// Prints "core 1 quick 1839 <SHA-256>", to which a claim refers, for each profile and selection.
 void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {

@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// In host memory with canaries on both sides; if the device's first space is not host memory, there, without canaries.
+// In host memory with canaries on both sides; in the device's first space, without them, if that is not host memory.
 class Memory {
  public:
   // `misalignment` moves the start off its 64 bytes. Throws Breach if the device provides no memory.

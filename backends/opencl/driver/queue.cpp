@@ -23,7 +23,7 @@ gpu::Event held(cl_event event) {
   return std::make_shared<const Event>(ClEvent(event));
 }
 
-// A gate that is a user event.
+// A gate that opens by completing a user event.
 class OpenGate final : public gpu::Gate {
  public:
   explicit OpenGate(ClEvent event) : event_(std::move(event)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of islands on one device waits for and calls back to the host no more often than a single island.
+// A chain of islands on one device makes the host wait, and calls it back, no more often than a single island.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"

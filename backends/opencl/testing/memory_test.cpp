@@ -151,7 +151,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     const uint32_t space = own_space(env);
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
-    // The device's context, as one of its buffers has it.
+    // Gets the device's context from one of its buffers.
     const Buffer any = device_buffer(env, 16);
     const bp_external_t exported = env.export_memory(any, BP_EXTERNAL_CL_MEM);
     EXPECT_EQ(exported.bytes, 16u);

@@ -46,7 +46,7 @@ bp_host_t test_host() {
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
-  uint64_t run = 0;  // the run that failed, as the error names it
+  uint64_t run = 0;  // the run that failed: bp_error_t.run
   static void ended(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);

@@ -11,8 +11,8 @@ void require_indices(const Array& indices) {
   require(!is_float(indices.dtype), "the indices are not integers");
 }
 
-// Reduces elements with updates. A sum is judged as the sum of an element and all its updates, in any
-// order.
+// Applies updates to elements, with a reduction or without. A sum is judged as the sum of an element and all
+// its updates, in any order.
 class Target {
  public:
   Target(const Array& data, std::string_view reduction)

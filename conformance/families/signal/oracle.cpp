@@ -15,7 +15,7 @@ struct Bin {
 };
 class Spectrum {
  public:
-  // A sum of `count` terms is bounded by its length, even if a fast transform adds in log2(count) stages.
+  // A sum's bound grows with its `count` terms, even if a fast transform adds in log2(count) stages.
   Spectrum(bp_dtype_t dtype, int64_t count) : dtype_(dtype), count_(count) {}
 
   // `sign`: -1 forward, 1 inverse.
