@@ -22,7 +22,7 @@ class Option {
  public:
   Option required();
   Option hidden();                  // not in the help
-  Option one_each();                // of a list: one value each time it is given, so that an argument may follow it
+  Option one_each();                // of a list: one value per occurrence, so that an argument may follow
   Option separated_by(char c);      // of a list: "a,b" is two values
   Option range(int low, int high);  // both included
   Option range(double low, double high);
@@ -38,8 +38,8 @@ class Option {
 // A command, or the program itself before any command is named. A handle, like Option.
 class Command {
  public:
-  // "--name" is an option, "name" an argument by its position. `value` keeps what it has if nothing is given; it must
-  // live until the command line is parsed.
+  // "--name" is an option, "name" a positional argument. `value` is unchanged if the option is not given, and must live
+  // until the command line is parsed.
   Option add_option(std::string_view name, std::string& value, std::string_view help = {});
   Option add_option(std::string_view name, std::vector<std::string>& value, std::string_view help = {});
   Option add_option(std::string_view name, uint32_t& value, std::string_view help = {});
@@ -51,9 +51,9 @@ class Command {
   void remove_option(std::string_view name);
 
   Command add_command(std::string_view name, std::string_view help);
-  void require_command();  // exactly one of its own
+  void require_command();  // exactly one of its subcommands
   void hide();             // from the help and from suggestions
-  // From the first that the command does not know: they are left for words(), and "--help" is one of them.
+  // Leaves the words from the first unknown one on for words(); "--help" counts as unknown.
   void pass_words_on();
 
   // After parsing.

@@ -9,7 +9,7 @@
 namespace backplane::cli {
 namespace {
 
-// In single quotes of a shell.
+// Puts text into single quotes for a shell.
 std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -33,7 +33,7 @@ std::vector<std::string> words_of(const CommandWords& command) {
 
 // ---- bash ----
 
-// One branch of the function: what may follow the command at `path`.
+// Appends a branch for the command at `path`, with the words that may follow it, and the branches of its subcommands.
 void bash_branch(const CommandWords& command, const std::string& path, std::string& out) {
   out += fmt::format("    {})\n      words={}\n", shell_quoted(path),
                      shell_quoted(fmt::format("{}", fmt::join(words_of(command), " "))));
@@ -122,7 +122,7 @@ std::string fish(const CommandWords& program) {
 
 // ---- zsh ----
 
-// A text inside of a specification of _arguments, in single quotes.
+// Escapes text for a specification of _arguments in single quotes.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

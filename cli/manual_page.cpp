@@ -7,7 +7,7 @@
 namespace backplane::cli {
 namespace {
 
-// Text as troff takes it: no line begins a request, and '-' is the one of the keyboard.
+// Escapes text for troff: no line begins a request, and '-' stays the keyboard's hyphen.
 std::string troff(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: nothing that is printable acts on a terminal, and what is printable stays as it is.
+// libFuzzer: the result of printable has no control characters, and printable leaves it unchanged.
 #include <cstdlib>
 
 #include "cli/printable.h"

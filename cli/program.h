@@ -17,11 +17,11 @@ struct About {
   bool needs_command = false;  // a command is required
 };
 
-// The result of parsing. After a mistake, options may not have their values yet.
+// The result of parsing. After a mistake, options may lack their values.
 struct Parsed {
   std::string command;  // the one that was called; empty: none
   std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
-  bool is_answered = false;  // by the help, the version or the like, which has been printed: exit status 0
+  bool is_answered = false;  // the help, version, manual page or completion was printed: exit with 0
 };
 
 class Program {
@@ -29,9 +29,9 @@ class Program {
   explicit Program(const About& about);
   ~Program();
 
-  // The program's own words, before any command.
+  // The program's own options, which come before any command.
   Command root();
-  // To be called when everything is declared. An unknown word is reported before any other mistake.
+  // To be called after all declarations. An unknown word is reported before any other mistake.
   Parsed parse(int argc, const char* const* argv);
 
  private:

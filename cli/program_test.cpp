@@ -6,7 +6,7 @@
 namespace backplane::cli {
 namespace {
 
-// A program with options, commands and commands of these.
+// A program with options, commands and subcommands.
 class ProgramTest : public testing::Test {
  protected:
   explicit ProgramTest(bool needs_command = false)

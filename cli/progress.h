@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress of long work, on a terminal.
+// Shows the progress of long work on a terminal.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace backplane::cli {
 
-// From its second second on, shows "runs 120 of 500, 3 s" in the last line of standard error, and removes it at the
-// end. `done` is called from another thread. Without a total: "measuring, 3 s". Does nothing where standard error is no
+// After a second, shows "runs 120 of 500, 3 s" in the last line of standard error, and removes it at the end. `done` is
+// called from another thread. Without a total: "measuring, 3 s". Does nothing if standard error is not a
 // terminal.
 class Progress {
  public:
@@ -35,7 +35,7 @@ class Progress {
   std::thread thread_;
 };
 
-// The line.
+// The line that is shown.
 std::string progress_text(const std::string& what, uint64_t total, uint64_t done, int64_t seconds);
 
 }  // namespace backplane::cli

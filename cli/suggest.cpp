@@ -7,7 +7,7 @@
 namespace backplane::cli {
 namespace {
 
-// Row by row: entry j is the number of edits from the beginning of `a` to the first j letters of `b`.
+// Computes a row for each letter of `a`: after i rows, entry j counts the edits from i letters of `a` to j of `b`.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});

@@ -11,7 +11,7 @@ namespace backplane::cli {
 
 namespace {
 
-// A longer cell is printed in full and shifts the rest of its row: padding all rows to it could take any memory.
+// A longer cell is printed in full and shifts the rest of its row: padding all rows to it could need unlimited memory.
 constexpr size_t kWidest = 100;
 
 }  // namespace

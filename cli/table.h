@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of text.
+// Prints text in columns.
 #pragma once
 
 #include <string>

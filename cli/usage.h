@@ -6,7 +6,7 @@
 
 namespace backplane::cli {
 
-// The command line is wrong: exit status 2. Any other failure is 1.
+// The command line is wrong: exit status 2. Any other failure has exit status 1.
 struct Usage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that a program understands, for what is written from them: completion of shells, and the manual page.
+// A program's commands and options as data, from which shell completions and the manual page are generated.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace backplane::cli {
 
 struct OptionWords {
-  std::string name;  // "--device"; an argument by its position has none of the dashes
+  std::string name;  // "--device"; a positional argument has no dashes
   std::string help;
-  std::vector<std::string> choices;  // where only these are allowed
+  std::vector<std::string> choices;  // the only allowed values; empty: any value
   bool is_flag = false;              // takes no value
   bool is_positional = false;
 };

@@ -25,7 +25,7 @@ CommandWords program() {
            {"certify", "certifies", {}, {{"commit", "commits", {}, {}}}}}};
 }
 
-// The completions that bash gets after `words`, the last being the one at the cursor.
+// Bash's completions, separated by spaces, for the last of `words`.
 std::string completed(const std::string& words) {
   const std::string folder = testing::TempDir() + "/completion", script = folder + ".bash", out = folder + ".out";
   std::filesystem::create_directories(folder + "/a_folder");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as part of XML and HTML.
+// Escapes text for XML and HTML.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace backplane::cli {
 
-// Text of an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
+// For the content of an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
 std::string xml(std::string_view text);
 
 }  // namespace backplane::cli

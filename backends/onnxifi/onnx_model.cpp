@@ -42,7 +42,7 @@ Attribute read(const bp_attribute_t& from) {
   return to;
 }
 
-// A tensor without its bytes.
+// Returns a TensorProto with everything but the data.
 Message tensor_head(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
   Message message;
   for (const int64_t extent : extents) message.number(field::tensor::kDims, extent);
@@ -111,11 +111,11 @@ std::string OnnxNode::text(std::string_view attribute, std::string_view otherwis
   return found != nullptr && found->texts.size() == 1 ? found->texts[0] : std::string(otherwise);
 }
 
-// ---- the onnx_model
-// -----------------------------------------------------------------------------------------------------
+// ---- the model -----------------------------------------------------------------------------------------------------
+// Built from an island's graph, or from a single node to query whether it is supported.
 
 OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
-  // ONNX identifies values by their names: values that have none or share one get a number.
+  // ONNX identifies values by name: one without a name, or whose name is taken, gets a numbered name.
   std::set<std::string> taken;
   for (uint32_t v = 0; v < graph.raw()->value_count; ++v) {
     const std::string own(graph.value(v).name());
@@ -126,7 +126,7 @@ OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()
   for (const Node& node : graph.nodes()) add(node);
 }
 
-// Named by position, so that equal nodes make equal models.
+// Names values by their positions, so that equal nodes yield equal models.
 OnnxModel::OnnxModel(const Node& node) : graph_(node.graph()) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     const Value value = node.input(i);
@@ -210,7 +210,7 @@ std::string OnnxModel::bytes(const Versions& versions, uint64_t max_inside) cons
     Message message;
     const auto write_operands = [&](uint32_t to, const std::vector<Operand>& operands) {
       size_t count = operands.size();
-      while (count > 0 && !operands[count - 1]) --count;  // parsers of old do not expect that the last are omitted
+      while (count > 0 && !operands[count - 1]) --count;  // old parsers reject empty names at the end
       for (size_t i = 0; i < count; ++i) message.text(to, name_of(operands[i]));
     };
     write_operands(field::node::kInput, node.inputs);

@@ -16,14 +16,14 @@ using backplane::sdk::Graph;
 using backplane::sdk::Node;
 using backplane::sdk::Value;
 
-// An attribute. Tensors are those of the graph.
+// An attribute of a node.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
   std::vector<int64_t> ints;
   std::vector<float> floats;
   std::vector<std::string> texts;
-  std::vector<uint32_t> tensors;  // indices of the graph's weights
+  std::vector<uint32_t> tensors;  // tensor attributes, as indices of the graph's weights
 };
 
 // A constant that a rewrite adds.
@@ -35,14 +35,14 @@ struct Constant {
 };
 
 struct Operand {
-  Value value;                         // of the graph, or empty
-  const Constant* constant = nullptr;  // or this
+  Value value;                         // a value of the graph, or empty
+  const Constant* constant = nullptr;  // or a constant that a rewrite added
   explicit operator bool() const { return static_cast<bool>(value) || constant != nullptr; }
 };
 
 struct OnnxNode {
   std::string op, domain, name;
-  uint32_t since = 0;  // version of the form
+  uint32_t since = 0;  // since version of the node's current form
   std::vector<Operand> inputs, outputs;
   std::vector<Attribute> attributes;
 
@@ -54,7 +54,7 @@ struct OnnxNode {
   void set(std::string_view attribute, std::vector<float> values);
   int64_t number(std::string_view attribute, int64_t otherwise);
   std::string text(std::string_view attribute, std::string_view otherwise);
-  // An input that may be omitted.
+  // The operand in an input slot; empty if omitted.
   Operand input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : Operand(); }
   void drop_inputs(size_t from) {
     if (inputs.size() > from) inputs.resize(from);
@@ -63,7 +63,7 @@ struct OnnxNode {
 
 class OnnxModel {
  public:
-  // The model of a graph, which outlives it, or of a single node with its operands.
+  // The model of a whole graph, or of one node with its operands. The graph must outlive it.
   explicit OnnxModel(const Graph& graph);
   explicit OnnxModel(const Node& node);
   OnnxModel(const OnnxModel&) = delete;
@@ -84,7 +84,7 @@ class OnnxModel {
     std::map<std::string, uint32_t, std::less<>> opsets;
   };
   // The serialized model. Constant tensors of at most `max_inside` bytes are initializers; larger ones, and all of them
-  // if it is kNone, are inputs without a value, after those of the graph.
+  // if `max_inside` is kNone, are inputs without data, listed after the graph's inputs.
   static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
   std::string bytes(const Versions& versions, uint64_t max_inside) const;
 
@@ -95,7 +95,7 @@ class OnnxModel {
   const Graph graph_;
   std::vector<OnnxNode> nodes_;
   std::vector<Value> inputs_, outputs_;
-  std::map<uint32_t, std::string> names_;  // by value
+  std::map<uint32_t, std::string> names_;  // by value index
   std::vector<std::unique_ptr<Constant>> constants_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries with quirks of vendors, faulty libraries and our own, through the loader.
+// Runs ONNXIFI libraries through the loader: ones with vendors' quirks, faulty ones, and our own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ SessionOptions on(const std::string& device) {
 SessionOptions pinned(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);
-  how.options["loader.costs"] = "reported";  // no copy is made to measure it
+  how.options["loader.costs"] = "reported";  // the loader measures no copies
   return how;
 }
 
@@ -60,7 +60,7 @@ Model dense() {
   return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {graph.node("MatMul", "p", {x, w}), b})})});
 }
 
-// Negations on the CPU around what the libraries know: n0 (cpu) r (onnxifi) a (onnxifi) n1 (cpu) r2 (onnxifi).
+// Neg runs on the CPU, the rest in the library: n0 (cpu) r (onnxifi) a (onnxifi) n1 (cpu) r2 (onnxifi).
 Model mixed() {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
@@ -69,7 +69,7 @@ Model mixed() {
   return graph.finish({graph.node("Relu", "r2", {graph.node("Neg", "n1", {a})}), a});
 }
 
-// The device's verdict on a node that it does not run.
+// The onnxifi device's verdict on a node.
 bp_node_verdict_t verdict_of(const Session& session, const Environment& env, uint32_t node = 0) {
   for (const Device& device : env.devices()) {
     if (device.name == "onnxifi") return session.verdict(node, device.info.id);
@@ -87,7 +87,7 @@ TEST_P(Quirk, RunsAModelAlone) {
   exec.bind(0, x);
   exec.run();
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
-  static_cast<float*>(x.data())[0] = 20;  // the same memory
+  static_cast<float*>(x.data())[0] = 20;  // same memory, other contents
   exec.run();
   EXPECT_THAT(values(exec.output(0)), ElementsAre(10, 50, 0, 14));
   exec.bind(0, Tensor::of<float>({2, 2}, {0, 10, 10, 0}));  // other memory
@@ -129,7 +129,7 @@ TEST_P(Quirk, IsRunByManyThreads) {
   EXPECT_EQ(right, 200);
 }
 
-// As the manifest requests: the sandbox lets the process read the folder in the option `path`.
+// Isolated, as the manifest requests: the sandbox lets the process read the folder in the option `path`.
 TEST_P(Quirk, RunsInAProcessOfItsOwn) {
   const Environment env = vendor(GetParam(), {{"loader.isolate", "onnxifi"}});
   ASSERT_EQ(env.devices().back().name.substr(0, 7), "onnxifi");
@@ -177,7 +177,7 @@ TEST(OnnxifiDevices, HaveTextsAndVersionsThatAreBounded) {
   const std::string_view name = view::text(device.info.name);
   EXPECT_THAT(std::string(name), HasSubstr("Lies ????"));
   EXPECT_LE(name.size(), 4096u);
-  Exec exec = env.compile(dense(), on("onnxifi")).exec();  // in the one operator set that can be read
+  Exec exec = env.compile(dense(), on("onnxifi")).exec();  // in opset 8, the only valid one that the library reports
   exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
   exec.run();
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(OnnxifiCoverage, OlderFormsAreWritten) {
-  const Environment env = vendor("plain");  // which reads operator set 8 and has axes as attributes
+  const Environment env = vendor("plain");  // reads opset 8, in which axes are attributes
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});
   const uint32_t last = graph.weight("last", Tensor::of<int64_t>({1}, {-1}));
@@ -325,10 +325,10 @@ TEST(OnnxifiOptions, AreChecked) {
 
 // ---- libraries of others, and our own ------------------------------------------------------------------------------
 
-// ONNX's own library that does nothing and says that it supports everything.
+// ONNX's dummy library claims to support everything, and does nothing.
 TEST(OnnxifiDummy, HarmsNothing) {
   const fs::path dummy = "/usr/lib/x86_64-linux-gnu/libonnxifi_dummy.so";
-  if (!fs::exists(dummy)) GTEST_SKIP() << dummy << " is not there: it comes with libonnx-dev";
+  if (!fs::exists(dummy)) GTEST_SKIP() << dummy << " is missing: install libonnx-dev";
   const fs::path scratch = fs::path(VENDORS) / "dummy";
   fs::create_directories(scratch);
   fs::copy_file(dummy, scratch / "libonnxifi-dummy.so", fs::copy_options::overwrite_existing);
@@ -349,7 +349,7 @@ TEST(OnnxifiDummy, HarmsNothing) {
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
-// The name of our own library's CPU device.
+// The device name under which our own library reports the CPU, or "none".
 std::string inner_cpu(const Environment& env) {
   for (const Device& device : env.devices()) {
     if (view::text(device.info.name).substr(0, 14) == "Backplane cpu:") return device.name;
@@ -381,13 +381,13 @@ TEST(OnnxifiRoundTrip, RunsResnetWithTheResultsOfTheCpuBackend) {
   const char* const data = std::getenv("BACKPLANE_DATA");
   const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
   const std::string file = (data != nullptr ? data : home + "/.cache/backplane") + "/light/resnet50/model.onnx";
-  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there: scripts/setup.sh makes it";
+  if (!fs::exists(file)) GTEST_SKIP() << file << " is missing: run scripts/setup.sh";
   const Environment env = vendor("backplane");
   const Model model = env.open(file);
   EXPECT_EQ(results(env, model, inner_cpu(env)), results(env, model, "cpu"));
 }
 
-// Our library starts processes that try backends, which the strict sandbox forbids.
+// Our library starts processes that probe backends, which the strict sandbox forbids.
 TEST(OnnxifiRoundTrip, RunsInAProcessOfItsOwn) {
   const Environment env = vendor("backplane", {{"loader.isolate", "onnxifi"},
                                                {"loader.isolate_sandbox", "drivers"},
@@ -398,7 +398,7 @@ TEST(OnnxifiRoundTrip, RunsInAProcessOfItsOwn) {
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
-// The loader upgrades what the backend wrote in an old form, so the results are those of the model.
+// The loader upgrades what the backend wrote in an old form, so the results must be the original model's.
 class OldForms : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OldForms, MeanTheSame) {

@@ -47,7 +47,7 @@ class SearchTest : public ::testing::Test {
     std::ofstream(root_ / path) << text << path;
     return root_ / path;
   }
-  // Paths below the root, and "!" in front of what was refused.
+  // The file names of libraries found below the root, and of all refused paths, these with "!" in front.
   std::vector<std::string> found(const std::string& named, const std::string& configuration = "/nowhere") {
     std::vector<std::string> result;
     for (const Found& one : find_libraries(named, configuration.c_str())) {
@@ -94,10 +94,10 @@ TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
 
 // ---- older forms ---------------------------------------------------------------------------------------------------
 
-// A form of an operator, of loader/ops/schema/schemas.txt.
+// An operator version in loader/ops/schema/schemas.txt.
 struct Schema {
   std::set<std::string> attributes;  // with their defaults
-  std::string operands;              // counts
+  std::string operands;              // counts of inputs and of outputs
   bool deprecated = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend: the libraries that were found, and a device for each of their backend ids.
+// The backend: one device for each backend id of each library that was found.
 #include <cstdlib>
 #include <deque>
 
@@ -29,7 +29,7 @@ uint32_t kind_of(onnxEnum type) {
   }
 }
 
-// A backend id and what it is called.
+// A backend id, what its library reports about it, and the texts of its device info.
 struct Entry {
   const Library* library;
   onnxBackendID id;
@@ -39,7 +39,7 @@ struct Entry {
   std::vector<bp_option_t> properties;
 };
 
-// Set while libraries are asked for their backends: one that is itself a client of Backplane must not find them again.
+// Set while a library is queried for its backends: if it uses Backplane itself, it must not find ONNXIFI libraries.
 thread_local bool is_asking = false;
 
 }  // namespace
@@ -69,7 +69,7 @@ class Backend : public backplane::sdk::Backend {
 
   uint32_t device_count(std::string& why_none) override {
     if (is_asking) {
-      why_none = "an ONNXIFI library that is asked for its backends finds no ONNXIFI libraries itself";
+      why_none = "an ONNXIFI library that lists its backends must not find ONNXIFI libraries itself";
       return 0;
     }
     if (!is_found_) find();
@@ -91,7 +91,7 @@ class Backend : public backplane::sdk::Backend {
     info.memory_bytes = reported.memory_bytes;
     info.memory_bandwidth = reported.memory_bandwidth;
     info.link_bandwidth = std::min(reported.read_bandwidth, reported.write_bandwidth);
-    info.launch_ns = 20'000;  // two events and a turn of the thread of a stream
+    info.launch_ns = 20'000;  // two events and a wake-up of a stream thread
     info.flops_fp32 = 2.0 * static_cast<double>(reported.macs_fp32);
     info.flops_fp16 = 2.0 * static_cast<double>(reported.macs_fp16);
     for (bp_dtype_t dtype = 0; dtype <= BP_DTYPE_BFLOAT16; ++dtype) {
@@ -106,7 +106,7 @@ class Backend : public backplane::sdk::Backend {
   std::unique_ptr<backplane::sdk::Device> open(uint32_t index, const Options& options,
                                                const bp_device_open_t& how) override {
     options.allow({});
-    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "ONNXIFI backends take no context of others");
+    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "an ONNXIFI device cannot be opened on a native context");
     const Entry& entry = entries_.at(index);
     return std::make_unique<Device>(*this, *entry.library, entry.id, entry.reported, weights_);
   }
@@ -130,8 +130,8 @@ class Backend : public backplane::sdk::Backend {
     }
     if (!entries_.empty()) return;
     why_none_ = !refusals.empty() ? refusals
-                                  : "there is no libonnxifi-*.so with a backend in the folders of the system's "
-                                    "libraries or of BACKPLANE_ONNXIFI_PATH";
+                                  : "no libonnxifi-*.so with a backend was found in the system's library folders "
+                                    "or in BACKPLANE_ONNXIFI_PATH";
   }
 
   void take(const std::filesystem::path& path) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace backplane::sdk;
 
-constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;  // of one protobuf message
+constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;  // protobuf's limit for a message
 
 Described describe(const OnnxModel& onnx_model, const Value& value) {
   const Shape extents = value.extents();
@@ -34,7 +34,7 @@ onnxMemoryFenceV1 fence_of(onnxEvent event) {
 
 }  // namespace
 
-// An input event that is signalled already, as the host orders runs itself.
+// An input event, signalled from the start: the host orders runs itself.
 class IslandProgram::Event {
  public:
   explicit Event(const IslandProgram& program) : program_(program) {
@@ -145,7 +145,7 @@ onnxEvent IslandProgram::start(const std::vector<const void*>& inputs, const std
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   if (wanted != bound_ || bound_.empty()) {
     bound_.clear();
-    Locations& next = locations_[1 - current_];  // the other ones may be read until the library has these
+    Locations& next = locations_[1 - current_];  // the library may read the current ones until it gets these
     for (size_t i = 0; i < inputs.size(); ++i) next.inputs.set_buffer(i, inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) next.outputs.set_buffer(i, outputs[i]);
     current_ = 1 - current_;
@@ -153,7 +153,7 @@ onnxEvent IslandProgram::start(const std::vector<const void*>& inputs, const std
       device_.check(set_io_and_run_(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
                                     next.outputs.data(), &after, nullptr),
                     "onnxSetIOAndRunGraph");
-      // A library with onnxSetIOAndRunGraph need not keep the locations for onnxRunGraph.
+      // The fork runs only by onnxSetIOAndRunGraph and keeps no locations for onnxRunGraph.
       if (!device_.library().is_fork()) bound_ = std::move(wanted);
       return after.event;
     }
@@ -165,7 +165,7 @@ onnxEvent IslandProgram::start(const std::vector<const void*>& inputs, const std
   const Event event(*this);
   const onnxMemoryFenceV1 before = fence_of(event.get());
   device_.check(functions_.run_graph(graph_, &before, &after), "onnxRunGraph");
-  if (after.event != nullptr) wait(after.event);  // while the input event lives: the library may look at it
+  if (after.event != nullptr) wait(after.event);  // the input event must outlive the run: the library may read it
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island as an ONNXIFI graph. The library keeps one set of locations for a graph, so the runs of all instances are
+// An island as an ONNXIFI graph. The library keeps one set of locations per graph, so the runs of all instances are
 // serialized.
 #pragma once
 
@@ -29,21 +29,21 @@ class IslandProgram : public backplane::sdk::StreamedProgram {
 
   onnxStatus init_with_weights_inside(OnnxModel& onnx_model);
   onnxStatus init_with_descriptors(OnnxModel& onnx_model, const backplane::sdk::Compile& what);
-  // Starts a run of what is bound to these addresses; NULL where it has ended already.
+  // Starts a run on these addresses. Returns the event to wait for, or NULL if the run is complete.
   onnxEvent start(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) const;
   void wait(onnxEvent event) const;
 
   const Device& device_;
   const Functions& functions_;
   const std::vector<Described> inputs_, outputs_;
-  SetIoAndRun set_io_and_run_ = nullptr;  // NULL where the library has none
+  SetIoAndRun set_io_and_run_ = nullptr;  // NULL if the library lacks it
   onnxGraph graph_ = nullptr;
   std::vector<std::vector<char>> weights_;  // copies of unaligned weights, and of all constants
 
   mutable std::mutex mutex_;  // held during a run
   mutable std::array<Locations, 2> locations_;
   mutable size_t current_ = 0;
-  mutable std::vector<const void*> bound_;  // inputs, then outputs; empty where nothing is
+  mutable std::vector<const void*> bound_;  // addresses of inputs, then outputs; empty if none are bound
 };
 
 }  // namespace onnxifi_backend

@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr const char* kNeedsConstant = "which needs constants where it has computed inputs";
+constexpr const char* kNeedsConstant = "which needs constants for inputs that are computed";
 
 bool is_all(const Ints& values, int64_t one) {
   return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
@@ -22,7 +22,7 @@ bool has_value(const Attribute& attribute, std::string_view neutral) {
   return attribute.ints.size() == 1 && std::to_string(attribute.ints[0]) == neutral;
 }
 
-// Moves a constant input of integers into an attribute. False where it is computed.
+// Moves an input of constant integers, if present, into an attribute. False if the input is computed.
 bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   if (!r.node.input(slot)) return true;
   const auto values = r.ints(slot);
@@ -31,7 +31,7 @@ bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   return true;
 }
 
-// The number that a constant input is, `otherwise` where it is omitted; nothing where it is computed.
+// The element of a constant FLOAT input, `otherwise` if the input is omitted; nullopt if the input is anything else.
 std::optional<float> number(Rewrite& r, size_t slot, float otherwise) {
   if (!r.node.input(slot)) return otherwise;
   const auto values = r.floats(slot);
@@ -72,7 +72,7 @@ std::string ignore(Rewrite& r) {
 }
 
 std::string positive_axes(Rewrite& r) {
-  // The rank that axes refer to: for these operators that of the output.
+  // Axes refer to the output's dimensions for these two operators, to the input's for the others.
   const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
   const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
   const int64_t rank = value.rank();
@@ -95,7 +95,7 @@ std::string equal_shapes(Rewrite& r) {
 
 std::string grid_sample_20(Rewrite& r) {
   const std::string mode = r.node.text("mode", "linear");
-  if (r.rank(0) != 4) return r.refuse("which has four dimensions");
+  if (r.rank(0) != 4) return r.refuse("which needs four dimensions");
   if (mode == "linear") r.node.set("mode", std::string("bilinear"));
   if (mode == "cubic") r.node.set("mode", std::string("bicubic"));
   return {};
@@ -119,7 +119,7 @@ std::string shape_15(Rewrite& r) {
 }
 
 std::string softmax_13(Rewrite& r) {
-  // It worked on all dimensions from `axis` on, as one.
+  // The older form normalizes all dimensions from `axis` on together.
   const Ints extents = r.extents(0);
   const int64_t rank = r.rank(0);
   int64_t axis = r.node.number("axis", -1);
@@ -140,14 +140,14 @@ std::string per_tensor(Rewrite& r) {
 // ---- counts of operands --------------------------------------------------------------------------------------------
 
 std::string batch_normalization_14(Rewrite& r) {
-  if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode is another");
+  if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode differs");
   r.node.erase("training_mode");
   r.node.outputs.resize(1);
   return {};
 }
 
 std::string dropout_10(Rewrite& r) {
-  if (r.wants_output(1)) return r.refuse("whose mask is of the data's type");
+  if (r.wants_output(1)) return r.refuse("whose mask has the data's type");
   return {};
 }
 
@@ -194,7 +194,7 @@ std::string dropout_12(Rewrite& r) {
   }
   r.node.drop_inputs(1);
   r.node.erase("seed");
-  r.node.set("ratio", std::vector<float>{ratio.value_or(0.5f)});  // which changes nothing but training
+  r.node.set("ratio", std::vector<float>{ratio.value_or(0.5f)});  // `ratio` has an effect in training only
   r.node.find("ratio")->type = BP_ATTR_FLOAT;
   return {};
 }
@@ -261,7 +261,7 @@ std::string split_18(Rewrite& r) {
     const Ints extents = r.extents(0);
     const size_t axis = backplane::sdk::axis_of(r.node.number("axis", 0), extents.size());
     const auto parts = static_cast<int64_t>(r.node.outputs.size());
-    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which makes equal parts");
+    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which makes equal parts only");
   }
   r.node.erase("num_outputs");
   return {};
@@ -318,7 +318,7 @@ std::string resize_18(Rewrite& r) {
   return {};
 }
 
-// Inputs that are not used were empty tensors.
+// The older form has empty tensors for unused inputs.
 std::string resize_13(Rewrite& r) {
   r.node.inputs.resize(r.node.input(3) ? 4 : 3);
   for (const size_t slot : {size_t{1}, size_t{2}}) {
@@ -330,10 +330,10 @@ std::string resize_13(Rewrite& r) {
 std::string resize_11(Rewrite& r) {
   const std::string mode = r.node.text("mode", "nearest");
   const auto scales = r.floats(2);
-  if (!scales || scales->empty() || r.node.input(3)) return r.refuse("which has constant scales");
+  if (!scales || scales->empty() || r.node.input(3)) return r.refuse("which needs constant scales");
   if (mode == "cubic") return r.refuse("which has no cubic mode");
   if (r.node.text("coordinate_transformation_mode", "half_pixel") != "asymmetric")
-    return r.refuse("which has asymmetric coordinates");
+    return r.refuse("which only has asymmetric coordinates");
   if (mode == "nearest" && r.node.text("nearest_mode", "round_prefer_floor") != "floor")
     return r.refuse("which rounds down");
   if (r.node.number("exclude_outside", 0) != 0) return r.refuse("which has no exclude_outside");
@@ -347,7 +347,7 @@ std::string resize_11(Rewrite& r) {
 std::string resize_10(Rewrite& r) {
   const auto scales = r.floats(1);
   if (!scales || std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; }))
-    return r.refuse("which only makes larger");
+    return r.refuse("which only enlarges");
   r.node.op = "Upsample";
   return {};
 }

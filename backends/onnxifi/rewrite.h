@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is rewritten in an older form, and what the functions in the table need for that.
+// A node being rewritten in an older form, and the helpers of the table's functions.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ class Rewrite {
  public:
   Rewrite(OnnxModel& onnx_model, OnnxNode& node, const Step& step) : onnx_model(onnx_model), node(node), step(step) {}
 
-  // The elements of a constant input; nothing where it is computed or omitted.
+  // The elements of a constant input; nullopt if it is computed or omitted.
   std::optional<std::vector<int64_t>> ints(size_t slot) const;
-  std::optional<std::vector<float>> floats(size_t slot) const;  // of FLOAT
+  std::optional<std::vector<float>> floats(size_t slot) const;  // FLOAT only
   std::vector<int64_t> extents(size_t slot) const { return node.input(slot).value.extents(); }
   int64_t rank(size_t slot) const { return node.input(slot).value.rank(); }
   bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
 
-  // "Softmax, before version 13, ..."
+  // "Softmax is written in its form before version 13, ..."
   std::string refuse(const std::string& what) const {
     return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
   }
@@ -30,13 +30,13 @@ class Rewrite {
   const Step& step;
 };
 
-// Nothing to do: only types were added, or an attribute was removed that all readers ignore.
+// Changes nothing: only types were added, or an attribute was removed that all readers ignore.
 std::string unchanged(Rewrite&);
-// Removes the attribute of the step, which must have its neutral value.
+// Removes the step's attribute; refuses if its value is not the neutral one.
 std::string drop(Rewrite&);
 // Removes an attribute that has no effect in inference.
 std::string ignore(Rewrite&);
-// `axis` and `axes` count from the front.
+// Makes `axis` and `axes` count from the front.
 std::string positive_axes(Rewrite&);
 std::string equal_shapes(Rewrite&);
 std::string batch_normalization_14(Rewrite&);

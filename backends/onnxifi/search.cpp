@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "libonnxifi-", kSuffix = ".so";
-constexpr size_t kMaxFolders = 1000;  // of the configuration, whose includes may lead in a circle
+constexpr size_t kMaxFolders = 1000;  // limit: includes in the configuration may form a cycle
 
 bool is_library_name(std::string_view name) {
   return name.size() > kPrefix.size() + kSuffix.size() && name.substr(0, kPrefix.size()) == kPrefix &&
@@ -44,7 +44,7 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
-// A line is a folder, or "include" and patterns of further files; '#' begins a comment.
+// Each line is a folder, or "include" and a pattern of further files; '#' begins a comment.
 void read_configuration(const std::string& file, std::vector<std::string>& folders, int depth = 0) {
   constexpr int kDeepest = 8;
   std::ifstream in(file);
@@ -86,7 +86,7 @@ class Search {
     if (path.front() != '/') return refuse(path, "is not an absolute path");
     if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
     if (S_ISDIR(info.st_mode)) {
-      DIR* const opened = opendir(path.c_str());  // a sandbox is not seen by access()
+      DIR* const opened = opendir(path.c_str());  // access() does not detect what a sandbox forbids
       if (opened == nullptr) return refuse(path, std::string("cannot be read: ") + std::strerror(errno));
       closedir(opened);
       return folder(path);

@@ -9,14 +9,14 @@
 
 namespace onnxifi_backend {
 
-// A library that was found, or a named file that is none, with the reason.
+// A library that was found, or a path that was refused, with the reason.
 struct Found {
   std::filesystem::path path;
   std::string refusal;
 };
 
-// `named` is a list of absolute paths of folders and files, separated by ':'. A file comes once, however many links
-// lead to it: the first path is reported. `configuration` is the file that lists the system's folders.
+// `named` is a list of absolute paths of folders and files, separated by ':'. A file that several links lead to is
+// reported once, by its first path. `configuration` is the file that lists the system's folders.
 std::vector<Found> find_libraries(std::string_view named, const char* configuration = "/etc/ld.so.conf");
 
 }  // namespace onnxifi_backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNXIFI's statuses in the terms of Backplane.
+// Translates ONNXIFI's statuses to Backplane's reasons and errors.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace onnxifi_backend {
 
-// "UNSUPPORTED_OPERATOR", or the number of a status that ONNXIFI does not have.
+// "UNSUPPORTED_OPERATOR"; "status 77" for a status that ONNXIFI does not have.
 std::string status_name(onnxStatus status);
 
 // Whether a model or graph was accepted: natively, or by emulation.
@@ -17,10 +17,10 @@ inline bool accepted(onnxStatus status) {
   return status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK;
 }
 
-// BP_REASON_* for a model that was refused.
+// The BP_REASON_* for a status that refuses a model.
 uint32_t reason_of(onnxStatus status);
 
-// The failure of a call: `call` names the function.
+// The error for a status that the function named `call` returned.
 backplane::sdk::Error error_of(onnxStatus status, std::string_view call);
 
 }  // namespace onnxifi_backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing ONNX's wire format: fields of protobuf messages, by number.
+// Writes ONNX's wire format: fields of protobuf messages, by number.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Message {
   std::string bytes_;
 };
 
-// The numbers of the fields that are written.
+// Numbers of the fields that are written.
 namespace field {
 namespace model {
 enum : uint32_t { kIrVersion = 1, kProducerName = 2, kGraph = 7, kOpsetImport = 8 };

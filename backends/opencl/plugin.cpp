@@ -37,7 +37,7 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  // Whether an option has its other value instead of its default.
+  // True if an option has the value `other`, false for `usual` or if it is not set; throws for any other value.
   bool chosen(const char* option, std::string_view usual, std::string_view other) const {
     const std::string_view value = host().option(option).value_or(usual);
     if (value == usual || value == other) return value == other;

@@ -15,17 +15,17 @@ struct Profile {
   std::string_view what;
 };
 std::span<const Profile> profiles();
-// The profile of operators that `core` and `quant` do not have.
+// The profile of operators and variants that are in none of the other profiles.
 inline constexpr std::string_view kExtended = "extended";
 
 class OpCases {
  public:
   // Adds "Op/type/variant": to the profile `fp16` for 16-bit floats, to `core` for all other types.
   void add(const std::string& op, bp_dtype_t dtype, const std::string& variant, std::function<Problem(Random&)> make);
-  // Adds it for every floating-point type of the two.
+  // Adds a case for each of real_types().
   void add_real(const std::string& op, const std::string& variant,
                 const std::function<Problem(Random&, bp_dtype_t)>& make);
-  // Adds it to a profile of another kind.
+  // Adds a case to the named profile.
   void add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
               std::function<Problem(Random&)> make);
   // Marks the case added last as deterministic: one draw is enough.
@@ -39,7 +39,7 @@ class OpCases {
 // FLOAT, FLOAT16 and BFLOAT16.
 std::span<const bp_dtype_t> real_types();
 
-// The cases of all operators, made once.
+// Every operator's cases, built once.
 const std::vector<OpCase>& op_cases();
 // The first case of an operator, which is a simple one.
 const OpCase& plain_case(std::string_view op);

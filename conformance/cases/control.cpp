@@ -71,7 +71,7 @@ Runs if_nested(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{coin(), coin(), around_zero(random, {2, 7})}}};
 }
 
-// x <- tanh(x·W) with an outer W, and every x collected.
+// x <- tanh(x·W) with an outer W; every x·W is collected.
 Runs loop_recurrence(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(1, 6);
   GraphSpecBuilder graph(opset);
@@ -92,7 +92,7 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {2, 5})}}};
 }
 
-// Ends by its condition long before its limit, or never begins; the number of steps is a run-time input.
+// May stop by its condition before its limit, or never begin; limit and condition are run-time inputs.
 Runs loop_until(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),
@@ -105,7 +105,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   body.output(body.node("Mul", {state, body.weight(scalar(kFloat, -0.75))}, kFloat, {3, 4}));
   graph.output(graph.node("Loop", {limit, begins, x}, kFloat, {3, 4}, {{"body", std::move(body).body()}}));
   std::vector<std::vector<onnx::Tensor>> inputs;
-  for (int run = 0; run < 3; ++run) {  // one program
+  for (int run = 0; run < 3; ++run) {  // runs of one program
     inputs.push_back({scalar(kInt, static_cast<double>(random.integer(0, 9))),
                       scalar(kBool, static_cast<double>(run != 1)),
                       scalar(kInt, static_cast<double>(random.integer(0, 5))), around_zero(random, {3, 4})});
@@ -113,7 +113,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), inputs};
 }
 
-// No state: the number of the step is collected; the body contains an If.
+// No state: collects the result of an If, and a number derived from the step index.
 Runs loop_collects(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(2, 7);
   GraphSpecBuilder graph(opset);

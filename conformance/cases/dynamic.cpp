@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents that are known only at run time: one program, inputs of several sizes, one of them empty.
+// Extents that are known only at run time: one program, inputs of several sizes, some of them empty.
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"
 
@@ -16,7 +16,7 @@ ValueSpec open(Extents extents, std::vector<std::string> symbols, bp_dtype_t dty
   return {dtype, std::move(extents), {}, BP_NONE, std::move(symbols)};
 }
 
-// Larger, smaller, the same again, one, and none.
+// Any extent, a larger one, the first again, 1, and 0 if `empty`.
 Extents sizes(Random& random, bool empty) {
   const int64_t n = random.integer(2, 12);
   Extents all = {n, n + random.integer(1, 9), n, 1};
@@ -24,7 +24,7 @@ Extents sizes(Random& random, bool empty) {
   return all;
 }
 
-// Inputs of which axis 0 is `n`; `body` adds nodes to the graph and returns the output.
+// Runs with several extents of axis 0, which is named "n"; `build` adds nodes and outputs to the graph.
 template <class F>
 Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F build) {
   GraphSpecBuilder graph(opset);
@@ -64,7 +64,7 @@ Runs gemm(Random& random, uint32_t opset) {
   });
 }
 
-// Height and width: the extents of the results have no name.
+// Height and width; the extents of the pooled value have no names.
 Runs image(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {1, 3, -1, -1});
@@ -94,7 +94,7 @@ Runs image(Random& random, uint32_t opset) {
   return runs;
 }
 
-// The sequence's length determines the shape of a product of two values, and of a transposition.
+// The sequence length determines the shape of a product of two values, and of a transposition.
 Runs attention(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t q = graph.input(kFloat, {2, -1, 8}), k = graph.input(kFloat, {2, -1, 8});

@@ -38,9 +38,9 @@ class GraphSampler {
   uint32_t weights(Extents extents,
                    int64_t terms);  // around zero, scaled so that sums of `terms` terms keep the magnitude
 
-  // False if the bounds would be too wide to be useful.
+  // False if the opset lacks the operator, or a result would be too large or its bounds too wide to be useful.
   bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
-  // `start` before a node's constants and inputs are created; `undo` removes them if the node is not added.
+  // Call `start` before a node's constants and inputs are created; `undo` removes them if the node is not added.
   void start();
   void undo();
 

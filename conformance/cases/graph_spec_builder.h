@@ -19,16 +19,16 @@ class GraphSpecBuilder {
     spec_.values[index].weight = std::move(tensor);
     return index;
   }
-  // A value of the outer graph.
+  // Lets this body read a value of the outer graph `around`.
   uint32_t outer(const GraphSpecBuilder& around, uint32_t value_there) {
     const ValueSpec& there = around.spec_.values[value_there];
     const uint32_t index = value(there.dtype, there.extents);
     spec_.values[index].outer = value_there;
     return index;
   }
-  // Names for the unknown extents of a value.
+  // Names the unknown extents of a value.
   void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
-  // Nodes with one output, or with several; returns the first of their values, which are numbered consecutively.
+  // Adds a node with one output, or with several, whose indices are consecutive. Returns the first output's index.
   uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,
                 Attributes attributes = {}) {
     return node(op, std::move(inputs), {{dtype, std::move(extents)}}, std::move(attributes));

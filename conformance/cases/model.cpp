@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLargestFile = 512u << 20;   // bytes: every process that runs cuts of a model reads all of it
 constexpr uint64_t kLargestWeight = 1'000'000;  // elements
 
-// Operators whose meaning has not changed since operator set `since`.
+// Operators whose meaning has not changed since opset `since`.
 struct Form {
   std::string_view op;
   uint32_t since;
@@ -129,7 +129,7 @@ void write_out_window(const Model& model, ModelNode& node) {
   const size_t axes = kernel->size();
   const Attribute* automatic = find(node.attributes, "auto_pad");
   const auto* how = automatic == nullptr ? nullptr : std::get_if<std::string>(&automatic->value);
-  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // before attributes are added and move
+  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // read before push_back moves the attributes
   for (const char* name : {"strides", "dilations"}) {
     if (find(node.attributes, name) == nullptr) node.attributes.push_back({name, Extents(axes, 1)});
   }
@@ -137,7 +137,7 @@ void write_out_window(const Model& model, ModelNode& node) {
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
-// Converts the attributes; returns why the node cannot be used, or an empty text.
+// Converts the attributes. Returns why the node cannot be used, or an empty string.
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
@@ -195,7 +195,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
   try {
     model.weights[name] = onnx::from_message(tensor);
   } catch (const onnx::Malformed&) {
-    return;  // nodes that read it are left out, as if it were too large
+    return;  // nodes that read this weight are not usable, as if it were too large
   }
 }
 
@@ -211,7 +211,7 @@ std::vector<ModelFile> find_models(const std::vector<std::string>& folders) {
       if (file->path().extension() != ".onnx" || !file->is_regular_file(error)) continue;
       std::string name = fs::relative(file->path(), folder).replace_extension().generic_string();
       if (!found.emplace(name, file->path()).second)
-        throw std::runtime_error(fmt::format("--models has two of the name '{}': '{}' and '{}'", name,
+        throw std::runtime_error(fmt::format("--models has two models named '{}': '{}' and '{}'; rename one", name,
                                              found[name].string(), file->path().string()));
       ++count;
     }
@@ -232,7 +232,7 @@ Model read_model(const fs::path& file) {
                                          file.string(), bytes >> 20, kLargestFile >> 20));
   onnx::ModelProto proto;
   std::ifstream stream(file, std::ios::binary);
-  if (!proto.ParseFromIstream(&stream)) throw std::runtime_error(fmt::format("'{}' is no ONNX model", file.string()));
+  if (!proto.ParseFromIstream(&stream)) throw std::runtime_error(fmt::format("'{}' is not ONNX", file.string()));
   uint32_t opset = 1;
   for (const auto& one : proto.opset_import()) {
     if (one.domain().empty() || one.domain() == "ai.onnx") opset = static_cast<uint32_t>(one.version());

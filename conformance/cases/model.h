@@ -23,19 +23,19 @@ struct ModelNode {
   std::string op;
   std::vector<std::string> inputs, outputs;  // names of values; an omitted one is empty
   Attributes attributes;                     // with all defaults written out
-  bool usable = false;                       // the oracle has bounds for it, and its meaning is that of the newest form
+  bool usable = false;                       // the oracle has bounds for it, and it means the same in the newest form
 };
 
 // The parts of a model that a cut may use.
 struct Model {
   std::vector<ModelNode> nodes;                 // in the order of the file
   std::map<std::string, onnx::Tensor> weights;  // without weights that are too large
-  std::map<std::string, Extents> shapes;        // of FLOAT values that the model declares
-  std::map<std::string, bool> is_float;         // of values that the model declares
-  std::map<std::string, uint32_t> left_out;     // why nodes are not usable, and how many are not
+  std::map<std::string, Extents> shapes;        // of FLOAT values, if declared without unknown extents
+  std::map<std::string, bool> is_float;         // of declared values and of weights
+  std::map<std::string, uint32_t> left_out;     // reasons why nodes are not usable, with counts
   uint32_t usable = 0;
 };
-// Throws std::runtime_error.
+// Throws std::runtime_error if the file cannot be read, is too large, or is not an ONNX model.
 Model read_model(const std::filesystem::path& file);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cut begins at a node whose weights determine its input shapes, and follows the model from there.
+// A cut begins at a node whose input shapes are declared or follow from its weights, and grows along the model.
 #include "cases/model_cut.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Cut {
   Cut(const Model& model, Random& random, const Recipe& recipe, uint32_t opset)
       : model_(model), sampler_(random, recipe, opset) {}
 
-  // At most `nodes` connected nodes, starting with node `first`.
+  // At most `nodes` connected nodes, starting with node `first`; nullopt if `first` or a second one cannot be added.
   std::optional<Network> grow(size_t first, uint32_t nodes) {
     for (size_t n = first; n < model_.nodes.size() && sampler_.node_count() < nodes; ++n) {
       const ModelNode& node = model_.nodes[n];
@@ -61,7 +61,7 @@ class Cut {
     const std::map<std::string, uint32_t> before = values_;
     try {
       std::vector<uint32_t> inputs(node.inputs.size(), BP_NONE);
-      for (const bool outside : {false, true}) {  // known shapes determine the rest
+      for (const bool outside : {false, true}) {  // the shapes of known inputs determine the others
         for (size_t i = 0; i < inputs.size(); ++i) {
           const std::string& name = node.inputs[i];
           if (name.empty() || inputs[i] != BP_NONE) continue;
@@ -132,13 +132,13 @@ class Cut {
     return {};
   }
 
-  // The extent of each of `axes` axes that keeps a value of this many channels small.
+  // The largest extent of each of `axes` axes with which a value of this many channels has at most kLargest elements.
   static int64_t room_of(int64_t channels, size_t axes) {
     const auto positions = static_cast<double>(kLargest / std::max<int64_t>(1, channels));
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
   }
 
-  // Input extents from the smallest that the kernel covers to the largest allowed.
+  // Random input extents, from half of the kernel's reach to 8 beyond it, or as large as is allowed.
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
     const int64_t channels = weight[1] * integer(node, "group");
     Extents extents = {1, channels};
@@ -165,8 +165,8 @@ class Cut {
     return std::all_of(numbers.begin(), numbers.end(), [&](int64_t x) { return x >= low && x <= high; });
   }
 
-  // The oracle trusts its inputs, and a model is untrusted: throws std::invalid_argument if the operands do not
-  // fit. Returns the number of multiplications of the node.
+  // The oracle trusts its inputs, but a model is untrusted: throws std::invalid_argument if the operands do not
+  // fit. Returns the node's number of multiplications.
   double check(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const Extents& shape = x.extents;
@@ -224,7 +224,7 @@ class Cut {
     return 0;
   }
 
-  // Inputs that are not data are constant integers; all others are of one type.
+  // Axes, indices and shapes must be constant INT64, Where's condition BOOL; all other inputs have one type.
   void check_types(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const bool has_places = one_of(node.op, {"Expand", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze"}) ||
                             node.op.starts_with("Reduce");
@@ -238,7 +238,7 @@ class Cut {
     }
   }
 
-  // Axes, indices and shapes.
+  // Checks axes, indices and shapes.
   void check_places(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const auto numbers = [&](size_t i) {
@@ -311,7 +311,7 @@ class Cut {
 
   const Model& model_;
   GraphSampler sampler_;
-  std::map<std::string, uint32_t> values_;  // of the model that are in the cut
+  std::map<std::string, uint32_t> values_;  // values of the model that are in the cut, by name
   std::set<std::string> beyond_;            // values that depend on the cut through nodes outside of it
   double work_ = 0;
 };

@@ -24,11 +24,11 @@ Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
 
 namespace {
 
-// The graph of the given nodes, in order.
+// The graph of these nodes, in order, with estimates of the network's values as its inputs.
 Network cut(const Network& network, const std::vector<Estimate>& estimates, const std::vector<const NodeSpec*>& nodes) {
   Network part;
   part.spec.opset = network.spec.opset;
-  std::map<uint32_t, uint32_t> names;  // of values: in the network, in the part
+  std::map<uint32_t, uint32_t> names;  // indices of values: in the network, in the part
   const auto value_of = [&](uint32_t value) {
     const auto [found, is_new] = names.emplace(value, static_cast<uint32_t>(part.spec.values.size()));
     if (is_new) part.spec.values.push_back(network.spec.values[value]);

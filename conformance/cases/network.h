@@ -16,7 +16,7 @@ struct Network {
 struct Recipe {
   uint32_t nodes = 5;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
-  bool linear = false;  // in the inputs, without a bias: their negatives give the negative results
+  bool linear = false;  // linear in the inputs, without a bias: negated inputs negate the results
 };
 
 // Each value without a consumer is an output, and a few others.

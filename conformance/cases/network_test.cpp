@@ -23,7 +23,7 @@ Network drawn(const Recipe& recipe, int number) {
   return random_network(random, recipe, kOpset);
 }
 
-// A device that rounds every result to `type` and is exact otherwise.
+// The outputs of a device that rounds every result to `type` and is exact otherwise.
 std::vector<onnx::Tensor> computed(const Network& network, const FloatType& type) {
   std::vector<Array> values(network.spec.values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -80,7 +80,7 @@ TEST(Network, ADeviceThatRoundsEachNodeIsRight) {
   }
 }
 
-// With 32-bit inputs and outputs. Graphs that only move data or use integers hide it.
+// Inputs and outputs have 32 bits. Graphs that only move data or use integers do not show the error.
 TEST(Network, ADeviceThatComputesWithSixteenBitsIsWrong) {
   int wrong = 0;
   for (int i = 0; i < 100; ++i) {
@@ -125,7 +125,7 @@ TEST(Cases, EveryProfileHasThem) {
   EXPECT_EQ(seen, known);
 }
 
-// Operators that graphs do not contain are listed here: those whose results jump, and those on 8-bit numbers.
+// The operators listed here are not in random graphs: their results have jumps, or they compute on 8-bit numbers.
 TEST(Cases, OtherOperatorsHaveABoundBehindThem) {
   const std::set<std::string_view> without = {
       "Mod",         "ArgMax",        "ArgMin",      "QuantizeLinear",        "MatMulInteger",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators that random graphs are made of.
+// The operators that random graphs contain.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace backplane::conform {
 // Draws one node; false if the graph has no suitable values.
 struct NodeSampler {
   bool (*make)(GraphSampler& sampler);
-  uint32_t weight;  // of the draw
+  uint32_t weight;  // how often it is drawn, relative to the others
   bool linear;      // in the sense of Recipe
 };
 std::span<const NodeSampler> node_samplers();

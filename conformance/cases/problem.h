@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of an operator with inputs, and the graph and the references that follow from it.
+// A call of an operator with inputs, and the graph and the references derived from it.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ struct Problem {
   bool drawn_around_zero = false;  // see JudgeOptions
 };
 
-// One operator case; `make` returns the same problem for the same stream.
+// One operator case; `make` returns the same problem for the same random numbers.
 struct OpCase {
   std::string name;  // "Conv/float/depthwise"
   std::string op;
@@ -46,9 +46,9 @@ struct OpCase {
 std::vector<onnx::Tensor> run_inputs(const Problem& problem);
 // `flush`: for a device that treats subnormal inputs as zero.
 References reference(const Problem& problem, bool flush = false);
-// One node, in its newest form in operator set `opset`; nullopt if there is none.
+// A graph of one node, in its newest form in opset `opset`; nullopt if the operator has none there.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
-// All outputs against `references`, which are `reference(problem)`.
+// Judges all outputs against `references`, which are `reference(problem)`.
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
                     bool flushes);
 

@@ -45,7 +45,7 @@ onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t
   const bool real = is_float(dtype);
   const std::vector<double> special = real ? special_values(dtype) : std::vector<double>();
   uint64_t turn = random.next();
-  const double range = dtype == BP_DTYPE_FLOAT16 ? 12 : 30;  // of the exponents of kMagnitudes
+  const double range = dtype == BP_DTYPE_FLOAT16 ? 12 : 30;  // kMagnitudes: exponents from -range to range
   for (double& x : array.values) {
     if (dtype == BP_DTYPE_BOOL) {
       x = static_cast<double>(random.integer(0, 1));

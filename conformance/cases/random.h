@@ -25,20 +25,20 @@ enum class Fill {
   kAroundZero,  // [-1, 1)
   kWide,        // [-8, 8)
   kPositive,    // [0.05, 4)
-  kWhole,       // integers of at most 8: sums of products stay exact
-  kMagnitudes,  // both signs, 2^-30 to 2^30
-  kSpecial,     // every special value in turn, from a random one on
+  kWhole,       // integers from -8 to 8: sums of products stay exact
+  kMagnitudes,  // both signs, 2^-30 to 2^30; FLOAT16: 2^-12 to 2^12
+  kSpecial,     // every special value in turn, beginning with a random one
   kEvery,       // every number of a 16-bit type in turn
   kEveryFinite,
 };
 
-// Integer types get integers from the same range, bools both values.
+// Integer types get -8 to 8, UINT8 0 to 15, and both 1 to 9 with kPositive; bools get both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
 onnx::Tensor integers(const std::vector<int64_t>& values);  // int64, one axis
 onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values);
 onnx::Tensor reals(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<double>& values);
 
-// NaN, ±infinity, ±0, subnormals, the ends of the range and small numbers.
+// NaN, ±infinity, ±0, subnormals, the ends of the range and a few ordinary numbers.
 std::vector<double> special_values(bp_dtype_t dtype);
 
 }  // namespace backplane::conform

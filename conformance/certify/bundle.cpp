@@ -34,7 +34,7 @@ std::string part_or_nothing(const Parts& parts, const char* name) {
   return parts.count(name) != 0 ? parts.at(name) : "";
 }
 
-// Signatures, and files that are signed themselves: not listed in the statement.
+// Signatures, and the lab's report, which the lab signs: the statement does not list them.
 bool is_signature(const std::string& name) {
   return name == kVendorSignature || name == kLabSignature || name == kLabReport || name == kWaiverSignature;
 }
@@ -52,7 +52,7 @@ Record record_of(const Parts& parts) {
   return record;
 }
 
-// The largest size of each part, far above that of a run of everything.
+// The largest accepted size of each part, far above that of a run of everything.
 struct PartSize {
   std::string_view name;
   uint64_t most;
@@ -65,7 +65,7 @@ constexpr PartSize kPartSizes[] = {
 
 // --- the steps of `verify` ---
 
-// Calls `step`; what it throws is reported as a fault of `name`.
+// Calls `step`; an exception becomes a refusal of the part `name`.
 template <typename Step>
 auto of_part(const char* name, const Step& step) {
   try {
@@ -96,7 +96,7 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
 Statement check_parts(const Parts& parts) {
   return of_part(kStatement, [&]() -> Statement {
     const Json json = parse_record(part(parts, kStatement));
-    if (json.at("bundle") != 2) throw Refused(kStatement, "it is of a bundle of another version");
+    if (json.at("bundle") != 2) throw Refused(kStatement, "its bundle version is not 2");
     const Json& listed = json.at("parts");
     for (const auto& [name, digest] : listed.items()) {
       const std::string seen = sha256(part(parts, name.c_str()));
@@ -169,7 +169,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     throw Refused(kJournal, fmt::format("{} cases are missing, the first is {}", left.size(), left.begin()->first));
 }
 
-// Committed, started, ended, in this order and not in the future.
+// The times must be in order, committed, started, ended, and not in the future.
 void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
   if (!is_time(header.started)) throw Refused(kJournal, "'started' is not a time");
   if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is not a time");
@@ -184,7 +184,7 @@ void check_times(const Commitment& commitment, const Header& header, const State
     throw Refused(kStatement, fmt::format("it ended in the future, at {}", statement.ended));
 }
 
-// The files loaded when the device was opened are those committed to.
+// The plugin and the files of the commitment must be among the loaded files, unchanged.
 void check_files(const Commitment& commitment, const Statement& statement) {
   if (std::ranges::find(statement.files, commitment.plugin, &LoadedFile::sha256) == statement.files.end())
     throw Refused(kStatement, "the plugin is not among the files that it loaded: its process hid what it had mapped");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a certification. README.md describes its files.
+// A certification's folder. README.md describes its files.
 #pragma once
 
 #include <filesystem>
@@ -36,24 +36,24 @@ inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier
 
 using Parts = std::map<std::string, std::string>;  // text by name
 
-// All files of the folder, each of a bounded size. Throws Refused for anything that is not a file of a bundle,
-// std::runtime_error.
+// Reads all files of a bundle's folder. Throws Refused for a file that does not belong to a bundle or is too large,
+// std::runtime_error if the folder is not a bundle.
 Parts read_parts(const std::filesystem::path& folder);
 
-// The content of statement.json; all of it but the machine follows from the other parts.
+// The fields of statement.json that do not follow from the other parts.
 struct Statement {
   std::string nonce, ended;
   std::string machine_json;
   std::vector<LoadedFile> files;  // the files that the plugin loaded into its processes
 };
-// Derived from the other parts.
+// Returns the content of statement.json: these fields, and what follows from the other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
-// Throws Refused at the first wrong part. Runs nothing.
+// The result of `verify`, which runs nothing and throws Refused at the first wrong part.
 struct Proof {
   Signature vendor;
-  std::optional<Signature> lab, certifier;  // of the countersignature, and of the waivers
-  std::string lab_report;                   // one line on what the laboratory ran again
+  std::optional<Signature> lab, certifier;  // signers of the countersignature, and of the waivers
+  std::string lab_report;                   // one line on the cases that the laboratory ran again
   Statement statement;
   Commitment commitment;
   Record record;
@@ -63,7 +63,7 @@ struct Proof {
 };
 Proof verify(const Parts& parts);
 
-// The verdict on `day`, which is the verifier's: a waiver counts until its own last day, and only if the certifier who
+// The verdict on `day`, which is the verifier's: a waiver counts up to its expiry day, and only if the certifier who
 // signed the waivers is known (`accepts_waivers`). A failure that no waiver covers is a fault.
 RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 

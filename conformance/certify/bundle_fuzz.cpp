@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: parts of a bundle from outside. The first byte chooses one; a bundle that its own vendor signed has it as
-// a part, and is verified and shown.
+// libFuzzer: untrusted parts of a bundle. The first byte selects a part of a bundle signed by its vendor, which is
+// verified, or a journal, which is shown as a page, or another reader.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ const Key& own_key() {
   return kKey;
 }
 
-// A statement that names the digests of all parts, so that they are read.
+// A statement with the digests of all parts, so that they are read.
 std::string statement_over(const Parts& parts) {
   nlohmann::ordered_json digests = nlohmann::ordered_json::object();
   for (const auto& [name, text] : parts) digests[name] = sha256(text);
@@ -35,7 +35,7 @@ std::string statement_over(const Parts& parts) {
   return json.dump();
 }
 
-// Signed by the vendor, with any content.
+// Verifies a bundle, signed by its vendor, in which the part `name` is `text`.
 void try_bundle(const char* name, const std::string& text) {
   Parts parts = {{kCommitment, "{}"}, {kJournal, "{}"}, {kCases, ""}};
   parts[name] = text;
@@ -48,7 +48,7 @@ void try_bundle(const char* name, const std::string& text) {
   }
 }
 
-// A journal of any form, as a page.
+// Shows a journal of any content as a page.
 void try_page(const std::string& text) {
   Certificate certificate;
   try {

@@ -38,7 +38,7 @@ std::string to_text(const Commitment& what) {
 Commitment commitment_of(const std::string& text) {
   try {
     const Json json = parse_record(text);
-    if (json.at("commitment") != 2) throw std::runtime_error("it is a commitment of another version");
+    if (json.at("commitment") != 2) throw std::runtime_error("its commitment version is not 2");
     std::vector<LoadedFile> files;
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
     if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is not a time");
@@ -66,7 +66,7 @@ CaseOptions case_options_of(const Commitment& commitment) {
 }
 
 std::string nonce_fault(const std::string& nonce) {
-  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8 occur once in 10^7 draws
+  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8 occur in 1 of 10^7 draws
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
     return fmt::format("it has {} characters; it must have {} hexadecimal digits at least, and {} at most",
                        nonce.size(), kDigits, kMostDigits);

@@ -27,7 +27,7 @@ struct Commitment {
 };
 
 std::string to_text(const Commitment& commitment);
-// Throws std::runtime_error.
+// Throws std::runtime_error, with one line, if the text is not a commitment.
 Commitment commitment_of(const std::string& text);
 
 CaseOptions case_options_of(const Commitment& commitment);
@@ -36,7 +36,7 @@ CaseOptions case_options_of(const Commitment& commitment);
 // random.
 std::string nonce_fault(const std::string& nonce);
 
-// The seed that follows from both texts, so that it cannot be known before the nonce.
+// The seeds derived from both texts, so that they cannot be known before the nonce.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

@@ -20,7 +20,7 @@
 namespace backplane::conform {
 namespace {
 
-// A small deterministic stream; std's distributions differ from library to library.
+// A small deterministic generator; std's distributions differ between libraries.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -81,7 +81,7 @@ int refused(const std::string& text, const std::function<void(const std::string&
 
 constexpr const char* kNonce = "0123456789abcdef0123456789abcdef";
 
-// The files of a successful run of the group abi.
+// The files of a bundle of a successful run of the group abi.
 Parts bundle(const std::vector<LoadedFile>& files = {}) {
   Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
   commitment.made = "2026-11-20T12:00:00Z";
@@ -121,7 +121,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
 }
 
-// Damage that only a vendor with the key can do, for any part.
+// Writes the statement anew and signs it, as only the vendor, who has the key, can after damage to a part.
 void state_and_sign(Parts& parts, const Key& key) {
   parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
@@ -250,7 +250,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
   }
 }
 
-// Parts of a bundle made by its vendor to harm the verifier.
+// A bundle that its vendor built to harm the verifier.
 class Hostile : public testing::Test {
  protected:
   // Signs `text` as the statement and verifies.
@@ -264,7 +264,7 @@ class Hostile : public testing::Test {
     }
     return "";
   }
-  // The statement with another machine.
+  // An honest statement, but with `json` as the machine.
   std::string with_machine(const std::string& json) {
     Parts honest = bundle();
     state_and_sign(honest, key);
@@ -319,7 +319,7 @@ TEST_F(Hostile, FilesThatWereNotCommitted) {
   EXPECT_THAT(refusal({{"/opt/acme/lib.so", "34"}}), testing::HasSubstr("hid"));
 }
 
-// Text of a vendor reaches terminals and pages as plain text only.
+// A vendor's text reaches terminals and pages as plain text only.
 TEST_F(Hostile, EscapesInEveryText) {
   const std::string escape =
       "\033]0;owned\007\xc2\x9b"

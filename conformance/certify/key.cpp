@@ -34,7 +34,7 @@ std::string hex(const Bytes& bytes) {
   return text;
 }
 
-// Exactly `size` bytes, in lower case.
+// Decodes exactly `size` bytes of lower-case hexadecimal; throws for anything else.
 Bytes unhex(const std::string& text, size_t size, const char* what) {
   Bytes bytes(size);
   size_t count = 0;
@@ -66,7 +66,7 @@ Json parse(const std::string& text) {
   try {
     return parse_record(text);
   } catch (const Json::exception&) {
-    throw std::runtime_error("it is no JSON");
+    throw std::runtime_error("it is not JSON");
   }
 }
 
@@ -91,7 +91,7 @@ void write_secret(const fs::path& file, std::string_view text) {
 // Refuses a secret that users other than its owner may read or replace.
 void check_permissions(const fs::path& file) {
   struct stat info = {};
-  if (lstat(file.c_str(), &info) != 0) return;  // reading it says why
+  if (lstat(file.c_str(), &info) != 0) return;  // reading the file reports why
   if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is not a regular file");
   if ((info.st_mode & 077) != 0)
     throw std::runtime_error(fmt::format("its mode is {:o}: others can read it; `chmod 600` it", info.st_mode & 07777));
@@ -111,7 +111,7 @@ void write_key(const Key& key, const fs::path& folder, const std::string& name) 
   const fs::path secret = folder / (name + ".key"), open = folder / (name + ".pub");
   for (const fs::path& file : {secret, open}) {
     if (fs::exists(fs::symlink_status(file)))
-      throw std::runtime_error(fmt::format("'{}' exists and is not overwritten", file.string()));
+      throw std::runtime_error(fmt::format("'{}' already exists: move it away or choose another name", file.string()));
   }
   std::error_code ignored;
   fs::create_directories(folder, ignored);
@@ -174,7 +174,7 @@ Signature read_signature(const std::string& text) {
   const std::string message = message_of(signature);
   if (crypto_sign_verify_detached(bytes.data(), reinterpret_cast<const unsigned char*>(message.data()), message.size(),
                                   open.data()) != 0)
-    throw std::runtime_error("the signature is not of this text and this key");
+    throw std::runtime_error("the signature does not match this text and this key");
   return signature;
 }
 

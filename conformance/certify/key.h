@@ -16,13 +16,13 @@ struct Key {
 
 Key make_key(const std::string& owner);
 // Writes `folder`/NAME.key, readable by its owner only, and `folder`/NAME.pub, to be published. Throws
-// std::runtime_error, also if one of them exists.
+// std::runtime_error if they cannot be written or one of them exists.
 void write_key(const Key& key, const std::filesystem::path& folder, const std::string& name);
 // These throw std::runtime_error; a private key's file that others may read is refused.
 Key read_key(const std::filesystem::path& file);
 std::string read_public_key(const std::filesystem::path& file);  // in hexadecimal
 
-// Signer, role, and the SHA-256 of each file. The text is canonical, so that no byte of it can change unnoticed.
+// Signer, role, and the SHA-256 of each file. The text is canonical, so that every changed byte is detected.
 struct Signature {
   std::string role, owner, public_hex;
   std::map<std::string, std::string> over;

@@ -19,10 +19,10 @@ struct LoadedFile {
 
 class LoadedFiles {
  public:
-  // Adds the files that the process has mapped at this moment, as seen from outside; for a process that hides its
-  // mappings, an unreadable file is noted. [thread-safe]
+  // Adds the files that the process has mapped at this moment, as seen from outside. A process that hides its mappings
+  // counts as one file that cannot be read. [thread-safe]
   void note(pid_t process);
-  // By path; the harness's own program is left out.
+  // Sorted by path, without the harness's own program.
   std::vector<LoadedFile> hashed() const;
 
  private:
@@ -30,8 +30,8 @@ class LoadedFiles {
   std::set<std::string> paths_;
 };
 
-// The files that a vendor delivers: those below the folder of the plugin, which is identified by its digest, with
-// relative paths. Empty if the plugin is not among them.
+// The files that a vendor delivers: those below the folder of the plugin, which its digest identifies, with relative
+// paths. Empty if no file has that digest.
 std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256);
 
 }  // namespace backplane::conform

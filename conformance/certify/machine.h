@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine of a run.
+// The machine on which a run happens.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr size_t kMaxRows = 500;  // of a table of failures
+constexpr size_t kMaxRows = 500;  // in the table of failures
 
 std::string or_unknown(const std::string& text) {
   return text.empty() ? "unknown" : text;
@@ -59,7 +59,7 @@ size_t unhashed(const Certificate& certificate) {
 
 // --- the page ---
 
-// Removes characters that could affect the page or mislead the reader.
+// Escapes or replaces characters that could affect the page or mislead the reader.
 std::string html(std::string_view text) {
   return cli::xml(cli::printable(text));
 }
@@ -302,7 +302,7 @@ std::string html_of(const Certificate& certificate) {
   page.heading("What this proves");
   page.paragraph(
       "The files hashed above ran these cases with inputs that follow from the nonce, and what came out is what the "
-      "journal says, as far as those who signed can be trusted. The groups ops, graph, coverage and determinism were "
+      "journal says, if those who signed can be trusted. The groups ops, graph, coverage and determinism were "
       "judged by a process that never loads the plugin. The other groups, and writes out of bounds, are observed in "
       "the "
       "plugin's process, where a plugin that attacks the harness could falsify them. Files that a plugin reads without "

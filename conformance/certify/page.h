@@ -25,13 +25,13 @@ struct Certificate {
   std::optional<size_t> again = {};  // cases that the verifier ran again
 };
 
-// The subject of the certification comes first. Text of the bundle is not escaped yet.
+// The certificate as lines, the subject of the certification first. Text from the bundle is not made printable yet.
 std::vector<std::string> lines_of(const Certificate& certificate);
 
-// The same for scripts, as one JSON object in ASCII.
+// The certificate for scripts, as one JSON object in ASCII.
 std::string json_of(const Certificate& certificate);
 
-// One page that loads nothing and runs no script.
+// The certificate as one page that loads nothing and runs no script.
 std::string html_of(const Certificate& certificate);
 
 }  // namespace backplane::conform

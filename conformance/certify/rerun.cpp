@@ -27,11 +27,11 @@ void check_result(const Proof& proof, const Result& seen) {
                                          [](const Result& a, const Result& b) { return a.name < b.name; });
   const State before = recorded->was.value_or(recorded->state);
   if (before != seen.state)
-    throw Refused(kJournal, fmt::format("case {} is {} there and {} when it is run again", seen.name, name_of(before),
+    throw Refused(kJournal, fmt::format("case {} is {} in the journal and {} here", seen.name, name_of(before),
                                         name_of(seen.state)));
 }
 
-// The plugin's own libraries and data; the system's differ from machine to machine.
+// Compares the plugin's own libraries and data; the system's differ between machines.
 void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
   const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
   const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);
@@ -53,7 +53,7 @@ size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size
   const std::string digest = sha256_of_file(run.plugin);
   if (digest != proof.commitment.plugin)
     throw Refused(kCommitment,
-                  fmt::format("it is of the plugin {}; '{}' is {}", proof.commitment.plugin, run.plugin, digest));
+                  fmt::format("it is for plugin {}, but '{}' is {}", proof.commitment.plugin, run.plugin, digest));
   const Plan sample = drawn(proof.plan, count);
   LoadedFiles loaded;
   run.device = proof.commitment.device;

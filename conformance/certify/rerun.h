@@ -7,9 +7,9 @@
 
 namespace backplane::conform {
 
-// Runs `count` cases, a new sample each time, with the bundle's seeds; `run` has the plugin and how to run it. Results
-// must equal those of the journal, and the delivered files those of the statement. Returns how many were run. Throws
-// Refused.
+// Runs `count` cases, a new sample each time, with the bundle's seeds; `run` has the plugin and how to run it. Returns
+// how many were run. Throws Refused if results differ from those of the journal, or the delivered files from those of
+// the statement.
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 
 }  // namespace backplane::conform

@@ -49,7 +49,7 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
-// A file that every user may write cannot define trusted keys.
+// Throws if every user may write the file: it cannot define trusted keys.
 void check_writers(const fs::path& path) {
   if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
     throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));
@@ -59,7 +59,7 @@ void read_file_into(Trust& trust, const fs::path& file) {
   try {
     check_writers(file);
     const Json json = parse_record(read_file(file, kMaxTrustFile));
-    if (json.at("trust") != 1) throw std::runtime_error("it is of another version");
+    if (json.at("trust") != 1) throw std::runtime_error("its trust version is not 1");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
     throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));

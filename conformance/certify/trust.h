@@ -15,7 +15,7 @@ struct TrustedKey {
   std::string revoked;             // the day of revocation, which invalidates all its signatures; empty: not revoked
 };
 
-// The information about a key.
+// What the store says about a key.
 struct KeyStatus {
   std::string owner;  // the name in the store; empty: the key is unknown
   std::string fault;  // why it does not count, in one line; empty: it does
@@ -29,7 +29,7 @@ class Trust {
   static Trust read(const std::filesystem::path& path);
   void add(TrustedKey key) { keys_.push_back(std::move(key)); }
 
-  // On `day`, which is the verifier's: "2026-11-20".
+  // The status of a key for a role on `day`, which is the verifier's: "2026-11-20".
   KeyStatus of(const std::string& public_hex, const std::string& role, const std::string& day) const;
 
  private:

@@ -105,7 +105,7 @@ Result versions(Bench& bench) {
   return passed();
 }
 
-// An offer of a newer host: longer than the plugin knows.
+// An offer longer than ABI 1.0's, from a newer host, must be accepted, a shorter one refused.
 Result longer_offer(Bench& bench) {
   struct {
     bp_host_offer_t offer;
@@ -118,7 +118,7 @@ Result longer_offer(Bench& bench) {
   later.offer.size = 4;
   plugin = bench.library().query(&later.offer);
   if (plugin == nullptr) return failed("bp_plugin_query returns NULL");
-  return plugin->version == 0 ? passed() : failed("an offer of 4 bytes, shorter than that of ABI 1.0, is taken");
+  return plugin->version == 0 ? passed() : failed("an offer of 4 bytes, shorter than that of ABI 1.0, is accepted");
 }
 
 Result load_unload(Bench& bench) {
@@ -165,7 +165,7 @@ Result unknown_chain(Bench& bench) {
   return passed();
 }
 
-// Flags in the low half are hints, flags in the high half must be understood.
+// Unknown flags in the low half are hints, to be ignored; unknown flags in the high half must be refused.
 Result unknown_flags(Bench& bench) {
   constexpr uint32_t kHint = 0x8000, kRequired = 0x80000000;
   const Device& device = bench.device();
@@ -187,7 +187,7 @@ Result unknown_flags(Bench& bench) {
     const bp_status_t status = plugin.instance->create(program->raw(), &how, &instance, detail.error());
     if (status == BP_OK) plugin.instance->destroy(instance);
     if (status != (flag == kHint ? BP_OK : BP_UNSUPPORTED))
-      return failed(fmt::format("instance create with the unknown flag {:#x}: {:#x}", flag, status));
+      return failed(fmt::format("instance create with the unknown flag {:#x} returns {:#x}", flag, status));
   }
   const auto instance = Instance::create(*program, answer);
   if (instance == nullptr) return failed(answer.describe());
@@ -253,7 +253,7 @@ Result device_info(Bench& bench) {
   return passed();
 }
 
-// A host that offers only what is mandatory.
+// A host that has only the mandatory slots.
 Result bare_host(Bench& bench) {
   Host host;
   host.remove_optional_slots();

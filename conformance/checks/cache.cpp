@@ -40,7 +40,7 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// The device's answer for a blob.
+// What `validate` answers for a blob, BP_CACHE_*.
 uint32_t judged(const Device& device, bp_bytes_t blob) {
   Detail detail;
   uint32_t answer = BP_CACHE_UNUSABLE;
@@ -70,7 +70,7 @@ Result round_trip(Bench& bench) {
   return fault.empty() ? passed(1) : failed("a program that was stored and read back is wrong: " + fault);
 }
 
-// A blob with one changed byte or cut short: refused, or the right program; never a crash or a wrong result.
+// A blob with one changed byte, cut short or written twice must be refused as corrupt or stale.
 Result damaged(Bench& bench) {
   Result result;
   const std::optional<Stored> stored = store(bench, result);
@@ -85,7 +85,7 @@ Result damaged(Bench& bench) {
       if (answer.status == BP_CORRUPT || answer.status == BP_STALE) return "";
       return fmt::format("{}: {}", how, answer.describe());
     }
-    return fmt::format("{}: validate returns {} and the blob is read", how, judgement);
+    return fmt::format("{}: validate returns {} but the blob is accepted", how, judgement);
   };
   const std::string& blob = stored->blob;
   for (int i = 0; i < 100; ++i) {

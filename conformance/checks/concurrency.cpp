@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ten threads over one program and over programs of their own.
+// Ten threads run one program, or each its own.
 #include <mutex>
 #include <thread>
 

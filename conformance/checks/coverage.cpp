@@ -7,13 +7,13 @@
 namespace backplane::conform {
 namespace {
 
-// Empty if the device is honest about the graph.
+// Describes where the device is dishonest about the graph; empty if it is honest.
 std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                        bool& out_ran) {
   std::vector<Claim> claims, again;
   if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return answer.describe();
   if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
-  if (claims != again) return "a second query returns another descriptor";
+  if (claims != again) return "a second coverage query returns other verdicts";
   const Claim& claim = claims.at(0);
   if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
   if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("answer {} is not defined", claim.answer);
@@ -24,7 +24,7 @@ std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::v
     }
     if (claim.verdicts == 1 && claim.detail.empty()) return "a refusal without a reason";
     const bool unwilling = claim.reason == BP_REASON_COST || claim.reason == BP_REASON_POLICY;
-    return compiled.ok() && !unwilling ? "the node is refused and compiles" : "";
+    return compiled.ok() && !unwilling ? "the node is refused, but compiles" : "";
   }
   if (claim.compute_types != 0)
     return fmt::format("a query that allows no compute types is answered with {:#x}", claim.compute_types);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bits on repeat, where the device promises it.
+// The same bits on repeat, if the device promises that.
 #include "checks/remote.h"
 
 namespace backplane::conform {
 namespace {
 
 Result repeat(RemoteDevice& device, const char* op_case) {
-  if (!device.is_deterministic()) return not_supported("the device does not promise it");
+  if (!device.is_deterministic()) return not_supported("the device does not promise determinism");
   Result result;
   const auto question = make_question(device, problem_of(op_case, device.seed(), "determinism"), result);
   if (!question) return result;

@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// The nodes of a network that the device claims; false, with the reason in `out_result`, if coverage fails.
+// Clears the mask of nodes that the device does not claim; false, with the reason in `out_result`, if coverage fails.
 bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
   std::vector<Claim> claims;
   if (const Answer answer = device.coverage(network.spec, claims); !answer.ok()) {
@@ -51,7 +51,7 @@ void run_island(RemoteDevice& device, const Network& island, Result& out_result)
   out_result.nodes += static_cast<uint32_t>(island.spec.nodes.size());
 }
 
-constexpr uint32_t kOldestOpset = 13;  // with operators to build any graph
+constexpr uint32_t kOldestOpset = 13;  // has the operators for any random graph
 
 Result too_old(uint32_t opset) {
   return not_supported(fmt::format("the plugin supports at most operator set {}, graphs need {}", opset, kOldestOpset));
@@ -59,7 +59,7 @@ Result too_old(uint32_t opset) {
 
 struct Masked {
   Network network;
-  std::vector<bool> mask;  // of its nodes
+  std::vector<bool> mask;  // of the network's nodes
 };
 
 Masked draw(const Recipe& recipe, const std::string& name, uint64_t seed, uint32_t opset) {
@@ -98,7 +98,7 @@ Result run_network(RemoteDevice& device, const Recipe& recipe, const std::string
   return run_claimed(device, masked.network, masked.mask);
 }
 
-// Errors must be as likely above as below. In a graph that is linear in its inputs a device that rounds to the nearest
+// Errors must be symmetric around zero. In a graph that is linear in its inputs, a device that rounds to the nearest
 // answers negated inputs with negated results and errors, so that with inputs drawn around zero the mean error m of a
 // run is distributed symmetrically, whatever its law. Then P(|Σ m| > t·√(Σ m²)) <= 2·exp(-t²/2) over any number of
 // independent runs (Efron 1969): 1e-7 for t = 5.8. A constant bias reaches t = √runs = 8.

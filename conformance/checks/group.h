@@ -26,7 +26,7 @@ class Bench {
   uint32_t device_index() const { return device_index_; }
   uint64_t seed() const { return seed_; }
   void set_seed(uint64_t seed) { seed_ = seed; }
-  // These throw Breach.
+  // library() and device() throw Breach.
   const Library& library();
   Host& host() { return host_; }
   const Device& device();
@@ -43,7 +43,7 @@ class Bench {
 
 struct Selection {
   bool full = false;
-  std::vector<ModelFile> models = {};  // of which graphs are cut
+  std::vector<ModelFile> models = {};  // files from which graphs are cut
 };
 using AddCases = void (*)(const Selection& selection, std::vector<Case>& out_cases);
 
@@ -88,9 +88,9 @@ struct Subject {
   // Empty if the outputs are right.
   std::string fault(const std::vector<onnx::Tensor>& outputs) const { return judge(outputs).reason; }
 };
-// NULL, and why in `out_result`, if the device does not claim it.
+// NULL, with the reason in `out_result`, if the device does not claim the problem's graph.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
-// The operator case with this name, with inputs drawn from `stream`; throws std::invalid_argument.
+// The operator case of this name, with inputs drawn from `stream`; throws std::invalid_argument if there is none.
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream);
 // The first of a few ordinary calls that the device claims; NULL if it claims none.
 std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result);

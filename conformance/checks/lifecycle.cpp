@@ -38,13 +38,13 @@ struct Usage {
     malloc_trim(0);
     int64_t pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
-    // Such an allocator keeps freed memory for a while, to detect late accesses.
+    // A sanitizer's allocator keeps freed memory for a while, to detect use after free.
     if (__sanitizer_get_current_allocated_bytes != nullptr) resident = 0;
     return {heap_in_use(), resident * 4096, entries("/proc/self/fd"), entries("/proc/self/task"), host.live_bytes()};
   }
 };
 
-// Fails with what grew in `rounds` rounds, or passes.
+// Fails, naming what grew in `rounds` rounds, or passes.
 Result compare(const Usage& before, const Usage& after, int rounds) {
   constexpr int64_t kSlackHeap = 64 << 10, kSlackResident = 4 << 20;
   const auto grew = [&](const char* what, int64_t from, int64_t to) {
@@ -62,9 +62,9 @@ Result compare(const Usage& before, const Usage& after, int rounds) {
   return passed(1);
 }
 
-// Repeats `step`: first to warm up, then in periods until nothing grows in one. A leak grows in every period;
-// one-time allocations can come late on a busy machine, for example with a delayed worker thread. A step returns what
-// went wrong, or an empty text.
+// Repeats `step`: first to warm up, then in at most three periods, until nothing grows in one. A leak grows in every
+// period; one-time allocations can be delayed on a busy machine, for example with a worker thread. A step returns what
+// went wrong, or an empty string.
 template <class F>
 Result measure(Bench& bench, int rounds, F step) {
   constexpr int kPeriods = 3;

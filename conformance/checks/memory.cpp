@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Differs from all bytes before it, so that shifted and repeated bytes are detected.
+// Bytes in which shifted and repeated content is detected.
 Bytes pattern(uint64_t size, uint32_t seed) {
   Bytes bytes(size);
   for (uint64_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 167 + i / 251 + seed) & 0xFF);
@@ -34,7 +34,7 @@ class Table {
     out_space = {.size = sizeof out_space};
     return api_.space(device(), index, &out_space, error());
   }
-  // The caller fills in what the plugin does not: device, space and size.
+  // Fills in what the plugin does not: space and size.
   bp_status_t allocate(uint64_t bytes, bp_buffer_t& out_buffer, bp_stream_t* stream = nullptr, uint32_t space = 0) {
     const bp_allocate_t what = {.size = sizeof what, .space = space, .bytes = bytes, .stream = stream};
     out_buffer = {};
@@ -64,7 +64,7 @@ class Table {
   Detail detail_;
 };
 
-// Device memory that ends in its destructor.
+// Device memory that the destructor releases.
 class Block {
  public:
   Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {
@@ -116,7 +116,7 @@ Result spaces(Bench& bench, Table& table) {
                                 : failed(fmt::format("space {} does not exist and returns {:#x}", count, status));
 }
 
-// Host to device, device to device, device to host; odd sizes, and parts of buffers.
+// Copies from host to device, within the device, and back; odd sizes, and parts of buffers.
 Result copies(Bench&, Table& table) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
     const Block a(table, size), b(table, size + 32);
@@ -132,12 +132,12 @@ Result copies(Bench&, Table& table) {
     if (status != BP_OK) return answers(fmt::format("copy of {} bytes", size).c_str(), status, table);
     Bytes expected = around;
     std::copy(content.begin(), content.end(), expected.begin() + 16);
-    if (seen != expected) return failed(fmt::format("copies of {} bytes to offset 16 end elsewhere or change", size));
+    if (seen != expected) return failed(fmt::format("copies of {} bytes to offset 16 write wrong bytes", size));
   }
   return passed(1);
 }
 
-// In the order of a stream, with memory allocated and released in that order.
+// Copies run in the order of their stream, in which memory is also allocated and released.
 Result stream_order(Bench& bench, Table& table) {
   if (bench.device().plugin().sync == nullptr || (bench.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0)
     return not_supported("the device has no streams");
@@ -161,7 +161,7 @@ Result stream_order(Bench& bench, Table& table) {
   if (status = table.copy(b, to, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
   table.release(b, stream->raw());
   if (answer = stream->wait(); !answer.ok()) return failed(answer.describe());
-  return seen == content ? passed(1) : failed("copies of one stream do not follow each other");
+  return seen == content ? passed(1) : failed("copies in one stream, in order, end with the wrong contents");
 }
 
 Result fills(Bench&, Table& table) {
@@ -182,12 +182,12 @@ Result fills(Bench&, Table& table) {
     for (uint64_t i = 0; i < inner.bytes; i += width) std::memcpy(expected.data() + 64 + i, &value, width);
     Bytes seen(kBytes);
     if (status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
-    if (seen != expected) return failed(fmt::format("a fill with a pattern of {} bytes ends elsewhere", width));
+    if (seen != expected) return failed(fmt::format("a fill with a pattern of {} bytes writes wrong bytes", width));
   }
   return passed(1);
 }
 
-// Writes of the host to a mapping are visible to the device, and the reverse.
+// The device sees what the host writes to a mapping, and the reverse.
 Result maps(Bench&, Table& table) {
   if (table.api().map == nullptr || table.api().unmap == nullptr) return not_supported("the device maps no memory");
   constexpr uint64_t kBytes = 5000;
@@ -227,7 +227,7 @@ Result maps(Bench&, Table& table) {
   return seen == theirs ? passed(1) : failed("the host does not read from a mapping what the device has");
 }
 
-// Host memory is imported, and released exactly once.
+// Imported host memory keeps its contents, and is released exactly once.
 Result import_host(Bench& bench, Table& table) {
   uint32_t space_index = 0;
   bp_space_t space = {};
@@ -315,7 +315,7 @@ Result exports(Bench& bench, Table& table) {
   return tried == 0 ? not_supported("the device exports no kind that this harness can import again") : passed(1);
 }
 
-// More than any machine has: refused, and the device still works.
+// An allocation larger than any machine's memory is refused, and the device still works.
 Result too_much(Bench&, Table& table) {
   bp_buffer_t buffer;
   const bp_status_t status = table.allocate(uint64_t{1} << 60, buffer);

@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// Cases of a model follow each other: each thread keeps the one that it read last.
+// A model's cases are adjacent, so each thread keeps the model it read last.
 const Model& model_of(const ModelFile& file) {
   thread_local std::string name;
   thread_local Model model;
@@ -27,7 +27,7 @@ Result judge_cut(RemoteDevice& device, const ModelFile& file, const std::string&
   } catch (const std::runtime_error& error) {
     return {.state = State::kInfraError, .reason = error.what()};
   }
-  if (!cut) return not_supported("the draws of this seed found no graph in the model whose bounds mean something");
+  if (!cut) return not_supported("the draws of this seed found no graph in the model with useful bounds");
   return run_claimed(device, *cut, draw_mask(random, cut->spec.nodes.size()));
 }
 

@@ -11,7 +11,7 @@ using Change = void (*)(GraphSpec& graph);
 
 struct Row {
   const char* name;
-  const char* op_case;  // the graph to change; valid before
+  const char* op_case;  // the case whose graph is changed
   Change change;
 };
 
@@ -224,7 +224,7 @@ const Row kRows[] = {
      }},
 };
 
-// Inputs for a graph with any declared types and extents that have a size.
+// Zeros as inputs of any declared type and extents; throws onnx::Malformed if their size is undefined.
 std::vector<onnx::Tensor> zeros_for(const GraphSpec& spec) {
   std::vector<onnx::Tensor> inputs;
   for (const uint32_t index : spec.inputs) {
@@ -248,9 +248,9 @@ Result check(Bench& bench, const Row& row) {
   Answer answer;
   const auto program = Program::compile(bench.device(), graph, answer);
   if (answer.status == BP_INTERNAL)
-    return failed("a graph that breaks ONNX's rules is taken for the plugin's own defect: " + answer.describe());
+    return failed("a graph that breaks ONNX's rules is reported as the plugin's own defect: " + answer.describe());
   if (program == nullptr) return passed(1);
-  if (!claimed) return failed("the graph is refused and compiles");
+  if (!claimed) return failed("the graph is not claimed, but compiles");
   std::vector<onnx::Tensor> inputs;
   try {
     inputs = zeros_for(graph.spec());

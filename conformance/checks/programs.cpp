@@ -11,7 +11,7 @@ namespace {
 
 Result health(Bench& bench) {
   const Device& device = bench.device();
-  if (device.plugin().device->health == nullptr) return passed();  // it always works
+  if (device.plugin().device->health == nullptr) return passed();  // the device counts as healthy
   Detail detail;
   const bp_status_t status = device.plugin().device->health(device.raw(), detail.error());
   return status == BP_OK
@@ -99,7 +99,7 @@ Result own_operator(Bench& bench) {
   return outputs.at(0).bytes == x.bytes ? passed(1) : failed("the output is not the input");
 }
 
-// Relu after Relu.
+// A chain of Relus.
 GraphSpec relu_chain(uint32_t nodes) {
   GraphSpec spec;
   spec.values.push_back({.extents = {4}});
@@ -113,7 +113,7 @@ GraphSpec relu_chain(uint32_t nodes) {
   return spec;
 }
 
-// Empty if the group has nodes, all of them in a graph of `count`, each at most once.
+// Empty if the list has nodes, all with an index below `count`, each once; else a description of the fault.
 std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
   if (nodes.empty()) return "without nodes";
   std::set<uint32_t> seen;
@@ -159,7 +159,7 @@ Result groups(Bench& bench) {
   return seen.groups == 0 ? not_supported("the device reports no groups") : passed();
 }
 
-// The parts of an island that is too large for the device are accepted.
+// If an island is split because it is too large, its parts are accepted.
 Result split(Bench& bench) {
   const Device& device = bench.device();
   if (device.plugin().coverage->review == nullptr) return not_supported("everything covered is accepted");
@@ -180,20 +180,20 @@ Result split(Bench& bench) {
   if (review.answer > BP_REVIEW_SPLIT) return failed(fmt::format("review answers {}", review.answer));
   if (review.answer != BP_REVIEW_SPLIT)
     return parts.empty() ? not_supported(fmt::format("an island of {} nodes is not split", kNodes))
-                         : failed("`split` is called, and the answer is not BP_REVIEW_SPLIT");
-  if (parts.empty()) return failed("the answer is BP_REVIEW_SPLIT, and there is no part");
+                         : failed("`split` was called, but the answer is not BP_REVIEW_SPLIT");
+  if (parts.empty()) return failed("the answer is BP_REVIEW_SPLIT, but `split` was not called");
   std::vector<uint32_t> all;
   for (const std::vector<uint32_t>& part : parts) {
     all.insert(all.end(), part.begin(), part.end());
     if (const std::string fault = fault_of(all, kNodes); !fault.empty()) return failed("the island is split " + fault);
-    if (part.back() - part.front() + 1 != part.size()) continue;  // no chain
+    if (part.back() - part.front() + 1 != part.size()) continue;  // not a chain
     if (const Answer answer = device.review(Graph(relu_chain(static_cast<uint32_t>(part.size())))); !answer.ok())
       return failed(fmt::format("a part of {} nodes: {}", part.size(), answer.describe()));
   }
   return passed();
 }
 
-// Steps are reported in order, and not more than there are.
+// Steps are reported in order, and never more than the total.
 Result progress(Bench& bench) {
   Result result;
   const auto subject = any_subject(bench, result);
@@ -226,7 +226,7 @@ Result progress(Bench& bench) {
   return seen.done == seen.total ? passed(1) : failed(fmt::format("progress ends at {} of {}", seen.done, seen.total));
 }
 
-// Weights that must be requested.
+// Weights whose bytes must be requested by `weight_map`.
 Result lazy_weights(Bench& bench) {
   Result result;
   for (const char* name : {"MatMul/float/odd_positive_constant", "Add/float/same"}) {
@@ -264,7 +264,7 @@ Result spans(Bench& bench) {
     if (span.kind < BP_SPAN_COMPUTE || span.kind > BP_SPAN_WAIT)
       return failed(fmt::format("a span is of kind {}, which does not exist", span.kind));
     if (span.end < span.begin) return failed("a span ends before it begins");
-    if (span.begin < begin || span.end > now_ns()) return failed("a span lies outside of the run that it is of");
+    if (span.begin < begin || span.end > now_ns()) return failed("a span is outside the time of its run");
     for (const uint64_t node : span.nodes) {
       if (node != bp_graph_node(subject->graph->table(), 0)->id)
         return failed(fmt::format("a span names node {}, which the graph does not have", node));
@@ -287,7 +287,7 @@ GraphSpec open_graph() {
   return spec;
 }
 
-// Memory is bound once, for the largest extents; smaller ones need no binding.
+// Memory is bound once, for the largest extents; smaller ones need no rebinding.
 Result capacity(Bench& bench) {
   const Device& device = bench.device();
   const Graph graph(open_graph());
@@ -295,7 +295,7 @@ Result capacity(Bench& bench) {
   if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
   if (claims[0].answer != BP_ANSWER_YES) return not_supported("no call whose extents are unknown is claimed");
   const auto slot = device.plugin().instance->extents;
-  if (slot == nullptr) return not_supported("new extents need a binding");
+  if (slot == nullptr) return not_supported("new extents need a rebinding");
   Answer answer;
   const auto program = Program::compile(device, graph, answer);
   const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
@@ -382,7 +382,7 @@ Result extents(Bench& bench) {
                    fmt::format("extents that the graph forbids are answered with {:#x}, not BP_TYPE_MISMATCH", status));
 }
 
-// y = NonZero(x): the run asks for memory once it knows how much.
+// y = NonZero(x): the run requests memory once it knows how much it needs.
 Result data_dependent(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;

@@ -11,7 +11,7 @@ namespace {
 enum class Ask : uint8_t { kIdentity, kFacts, kCoverage, kReview, kCompile, kRun };
 enum class Outcome : uint8_t { kDone, kBreach, kError };
 
-constexpr uint64_t kMaxText = 4000;      // of a plugin's text
+constexpr uint64_t kMaxText = 4000;      // bytes of one text of a plugin
 constexpr uint64_t kMaxReply = 1 << 20;  // without claims and outputs
 constexpr uint64_t kMaxClaim = 2 * kMaxText;
 
@@ -41,7 +41,7 @@ Answer read_answer(Reader& from) {
   return answer;
 }
 
-// The reply after its outcome.
+// The reply after its outcome; throws if the outcome is a failure.
 Reader opened(const std::string& reply) {
   Reader reader(reply);
   const auto outcome = static_cast<Outcome>(reader.number<uint8_t>());
@@ -54,7 +54,7 @@ std::string_view view(bp_text_t text) {
   return text.data == nullptr ? std::string_view() : cut({text.data, text.size});
 }
 
-// --- in the process that has the plugin ---
+// --- in the process that loads the plugin ---
 
 void reply_identity(Bench& bench, Writer& reply) {
   const bp_plugin_t& plugin = bench.device().plugin();
@@ -214,7 +214,7 @@ Answer RemoteDevice::run(const GraphSpec& spec, const std::vector<RemoteRun>& ru
   Writer writer = request(Ask::kRun);
   writer.graph(spec).number<uint64_t>(runs.size());
   uint64_t expected_bytes = 0;
-  std::vector<std::vector<onnx::Tensor>> expected;  // their types and extents
+  std::vector<std::vector<onnx::Tensor>> expected;  // types and extents of the outputs
   for (const RemoteRun& run : runs) {
     writer.number<uint64_t>(run.inputs.size());
     for (const onnx::Tensor& input : run.inputs) writer.tensor(input);

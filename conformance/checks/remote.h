@@ -17,10 +17,10 @@ namespace backplane::conform {
 // The inputs of one run; an instance executes several in order.
 struct RemoteRun {
   const std::vector<onnx::Tensor>& inputs;
-  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, where the graph does not have all of them
+  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some unknown
 };
 
-// Throws Breach for a reply that does not fit its request; rethrows what `call` throws. [one at a time]
+// Throws Breach for a breach of the ABI, std::runtime_error for a wrong reply, and what `call` throws. [one at a time]
 class RemoteDevice {
  public:
   // The reply to a request; a reply of more than `most` bytes is refused.
@@ -37,8 +37,8 @@ class RemoteDevice {
   Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
   Answer review(const GraphSpec& spec);
   Answer compile(const GraphSpec& spec);
-  // Compiles and runs: with poisoned outputs and canaries around all memory. `out_outputs` has those of the runs that
-  // succeeded.
+  // Compiles and runs: with poisoned outputs and canaries around all memory. `out_outputs` has the outputs of the runs
+  // that succeeded.
   Answer run(const GraphSpec& spec, const std::vector<RemoteRun>& runs,
              std::vector<std::vector<onnx::Tensor>>& out_outputs);
   Answer compute(const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
@@ -58,7 +58,7 @@ class RemoteDevice {
   std::string misuse_;
 };
 
-// The other process's part: the reply to a request.
+// Returns the reply to a request, in the process that loads the plugin.
 std::string serve(Bench& bench, const std::string& request);
 // A device in this process, for cases that are judged where they run.
 RemoteDevice local_device(Bench& bench);
@@ -70,7 +70,7 @@ struct Question {
   GraphSpec spec;
   std::vector<onnx::Tensor> inputs;
 };
-// Nothing, and why in `out_result`, if the device does not claim it.
+// nullopt, with the reason in `out_result`, if the device does not claim the problem's graph.
 std::optional<Question> make_question(RemoteDevice& device, Problem problem, Result& out_result);
 
 }  // namespace backplane::conform

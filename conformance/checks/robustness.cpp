@@ -5,14 +5,14 @@
 namespace backplane::conform {
 namespace {
 
-// A program of some claimed call with an instance that is not bound yet.
+// A program of some claimed call with an instance, still without bindings.
 struct Fixture {
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
 };
 
-// Empty if no ordinary call is claimed; `out_result` then has the reason.
+// nullopt, with the reason in `out_result`, if no ordinary call is claimed or it fails to compile.
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   Fixture result{any_subject(bench, out_result), nullptr, nullptr};
   if (result.subject == nullptr) return std::nullopt;
@@ -90,10 +90,10 @@ std::string wrong_tensors(Bench& bench, Fixture& s) {
     tensor.dtype = dtype;
     tensor.rank = static_cast<uint32_t>(extents.size());
     tensor.extents = extents.data();
-    if (s.instance->bind(0, tensor).ok()) return fmt::format("an input of another {} is bound", what);
+    if (s.instance->bind(0, tensor).ok()) return fmt::format("an input with a wrong {} is accepted", what);
   }
   for (const uint32_t slot : {77u, BP_SLOT_OUTPUT + 77u, 0xFFFFFFFFu}) {
-    if (s.instance->bind(slot, good).ok()) return fmt::format("slot {:#x} does not exist and is bound", slot);
+    if (s.instance->bind(slot, good).ok()) return fmt::format("slot {:#x}, which does not exist, is bound", slot);
   }
   return "";
 }
@@ -171,7 +171,7 @@ std::string repeated(Bench&, Fixture& s) {
   return "";
 }
 
-// The same instance, new data in the same memory.
+// New data in the memory that one instance is bound to.
 std::string new_data(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   Subject other{s.subject->problem, {}, nullptr, {}, s.subject->flushes};
@@ -192,7 +192,7 @@ std::string new_data(Bench&, Fixture& s) {
   return "";
 }
 
-// Fails the host's allocation number 0, 1, 2 … until a whole computation succeeds.
+// Fails host allocations after 0, 1, 2 …, until a computation meets no failure.
 Result no_memory(Bench& bench, const char* op_case) {
   Host host;
   const Library& library = bench.library();

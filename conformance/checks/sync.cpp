@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMillisecond = 1'000'000;  // ns
 constexpr size_t kRuns = 8;
 
-// Instances of one program, each with memory of its own, and a stream.
+// Instances of one program, each with its own memory, and a stream.
 struct Fixture {
   Bench& bench;
   std::unique_ptr<Subject> subject;
@@ -32,7 +32,7 @@ struct Fixture {
   }
 };
 
-// The fault that a check found, or why it does not apply to the device.
+// A check's fault, or why it does not apply to the device; both empty if it passes.
 struct CheckResult {
   std::string fault = "";
   std::string not_offered = "";
@@ -51,7 +51,7 @@ bp_run_t in(const Stream* stream) {
   return {.size = sizeof(bp_run_t), .stream = stream == nullptr ? nullptr : stream->raw()};
 }
 
-// Runs without `done`: only the wait of the stream reports their end.
+// Runs without `done`: only stream_wait reports that they are complete.
 CheckResult stream_wait(Fixture& fixture) {
   for (const auto& instance : fixture.instances) {
     instance->output(0).poison();
@@ -62,7 +62,7 @@ CheckResult stream_wait(Fixture& fixture) {
   return wrong(fixture.faults());
 }
 
-// Each instance reads what the one before writes.
+// Each instance reads what the one before it writes.
 CheckResult stream_order(Fixture& fixture) {
   const GraphSpec& spec = fixture.program->graph().spec();
   if (spec.values[spec.inputs[0]].extents != spec.values[spec.outputs[0]].extents)
@@ -89,7 +89,7 @@ CheckResult stream_order(Fixture& fixture) {
         return wrong("in a stream", answer);
     }
     if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
-    if (results() != expected) return wrong("runs of one stream do not follow each other");
+    if (results() != expected) return wrong("runs in one stream, in order, end with wrong results");
   }
   for (size_t i = 1; i < fixture.instances.size(); ++i) {
     const Answer answer = fixture.instances[i]->bind(0, fixture.instances[i]->input(0));
@@ -98,7 +98,7 @@ CheckResult stream_order(Fixture& fixture) {
   return {};
 }
 
-// A run waits for a host point and is accepted before it is reached; its own point advances after `done`.
+// A run is accepted before the host point that it waits for is reached; the point it signals advances after `done`.
 CheckResult host_points(Fixture& fixture, const Stream* stream) {
   bp_semaphore_t start, finish;
   const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 1);
@@ -114,7 +114,7 @@ CheckResult host_points(Fixture& fixture, const Stream* stream) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (end.calls() != 0) return wrong("the run ended before the point that it waits for was reached");
   start.signal(1, false);
-  if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK) return wrong("its point is not reached");
+  if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK) return wrong("the signal is not reached");
   if (end.calls() != 1) return wrong(fmt::format("when the point is reached, `done` was called {} times", end.calls()));
   if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {:#x}", end.status()));
   return wrong(fixture.fault(0));
@@ -149,11 +149,11 @@ CheckResult failed_wait(Fixture& fixture) {
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
       return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
   }
-  static_cast<void>(fixture.stream->wait());  // its failure was reported
+  static_cast<void>(fixture.stream->wait());  // the failure was reported above
   return stream_wait(fixture);
 }
 
-// The same without `done`: the stream reports which run failed, once.
+// A run without `done` waits for a failed point: stream_wait reports once which run failed.
 CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;
   start.signal(1, true);
@@ -174,7 +174,7 @@ CheckResult silent_failure(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// A stream whose work waits: the deadline of stream_wait holds, and the work is not lost.
+// While a stream's work waits, stream_wait returns at its deadline, and the work is not lost.
 CheckResult late_stream(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -218,7 +218,7 @@ CheckResult cancelled(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// It also ends when its deadline passes.
+// A run that waits forever ends when its deadline passes.
 CheckResult deadline(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -235,11 +235,11 @@ CheckResult deadline(Fixture& fixture) {
     end.wait();
     return wrong("a waiting run keeps waiting after its deadline");
   }
-  if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a late run ends with {:#x}", end.status()));
+  if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a run past its deadline ends with {:#x}", end.status()));
   return stream_wait(fixture);
 }
 
-// One stream waits for what another one signals, in the device's own order.
+// One stream waits for a native point that another one signals.
 CheckResult native_points(Fixture& fixture) {
   Answer answer;
   const auto other = Stream::create(fixture.device(), answer);
@@ -287,7 +287,7 @@ CheckResult native_cancel(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// The host looks at a device's semaphore, waits for it and signals it.
+// The host queries a device's semaphore, waits for it and signals it.
 CheckResult native_slots(Fixture& fixture) {
   const bp_sync_api_t& api = fixture.sync();
   Answer answer;
@@ -297,7 +297,7 @@ CheckResult native_slots(Fixture& fixture) {
   uint64_t value = 0;
   if (api.semaphore_query != nullptr) {
     if (api.semaphore_query(semaphore->raw(), &value, detail.error()) != BP_OK || value != 3)
-      return wrong(fmt::format("a semaphore made with value 3 has {}", value));
+      return wrong(fmt::format("a semaphore created with value 3 has {}", value));
   }
   if (api.semaphore_wait != nullptr) {
     if (api.semaphore_wait(semaphore->raw(), 2, now_ns() + 10'000 * kMillisecond, detail.error()) != BP_OK)
@@ -323,7 +323,7 @@ CheckResult native_slots(Fixture& fixture) {
   return {};
 }
 
-// An exported and imported semaphore is the same semaphore.
+// A semaphore that is exported and imported again stays the same semaphore.
 CheckResult native_export(Fixture& fixture) {
   const bp_sync_api_t& api = fixture.sync();
   if (api.semaphore_export == nullptr) return not_offered("the device exports no semaphores");
@@ -418,8 +418,8 @@ Result with_semaphores(Bench& bench, CheckResult (*check)(Fixture&)) {
   return with_fixture(bench, device, check);
 }
 
-// A run that does not end is abandoned. None of its objects may be destroyed afterwards, so this has a backend to
-// itself and keeps it.
+// A run that does not end is abandoned. None of its objects may be destroyed afterwards, so this check has its own
+// backend and keeps it.
 Result abandon(Bench& bench) {
   const bp_plugin_t& plugin = bench.device().plugin();
   if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");
@@ -451,7 +451,7 @@ Result abandon(Bench& bench) {
   run.waits = &waits;
   run.wait_count = 1;
   if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
-  bench.library().keep_loaded();  // threads that the device lets go of may still be in it
+  bench.library().keep_loaded();  // threads that the device abandons may still run its code
   const uint64_t begin = now_ns();
   plugin.device->abandon(kept.device->raw());
   if (const uint64_t took = now_ns() - begin; took > 1'000 * kMillisecond)

@@ -13,7 +13,7 @@ struct Fixture {
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
   uint32_t weight = 0;  // index in the graph's weights
-  size_t argument = 0;  // of the problem
+  size_t argument = 0;  // index in the problem's arguments
 };
 
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
@@ -27,7 +27,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
     fixture.subject = make_subject(device, problem_of(name, bench.seed(), "weights"), out_result);
     if (fixture.subject != nullptr) break;
   }
-  // Simple devices claim no product.
+  // For simple devices, which claim no product.
   if (fixture.subject == nullptr) {
     Problem problem = problem_of("Add/float/same", bench.seed(), "weights");
     problem.arguments[1].constant = true;
@@ -97,12 +97,12 @@ Result replaced(Bench& bench) {
     Detail detail;
     const bp_status_t status = api.read(fixture->program->raw(), fixture->weight, &tensor, detail.error());
     if (status != BP_OK) return failed(fmt::format("read returns {:#x}: {}", status, detail.text()));
-    if (back.bytes != weight.bytes) return failed("a weight is read back other than it was set");
+    if (back.bytes != weight.bytes) return failed("a weight that is read back differs from what was set");
   }
   return passed(1);
 }
 
-// A weight of another type or extents, or one that does not exist: refused, and nothing has changed.
+// A refit with another type, other extents or a weight that does not exist is refused, and changes nothing.
 Result refused(Bench& bench) {
   Result result;
   const std::optional<Fixture> fixture = make_fixture(bench, result);

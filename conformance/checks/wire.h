@@ -39,7 +39,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Every read is checked against what is left. Throws std::runtime_error.
+// Checks every read against the bytes left. Throws std::runtime_error.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -64,7 +64,7 @@ class Reader {
   std::string text();
   onnx::Tensor tensor();
   onnx::GraphSpec graph(int depth = 0);
-  // How many elements follow; each has at least one byte.
+  // Reads how many elements follow; more than the bytes left is an error.
   uint64_t count();
   bool at_end() const { return left_.empty(); }
 

@@ -76,7 +76,7 @@ int commit(const Options& options) {
   return 0;
 }
 
-// The first change since the commitment was made, or nothing.
+// Throws for the first change since the commitment was made.
 void check_unchanged(const Commitment& made, Commitment now) {
   for (const LoadedFile& file : made.files) {
     if (file.sha256.empty()) continue;
@@ -125,7 +125,7 @@ int run(Options options) {
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
   const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
-  visit_plugin(options.run);  // of a run that was resumed at its end
+  visit_plugin(options.run);  // a run that was resumed at its end loaded nothing
   wait_past(journal.header().started);
 
   std::vector<std::string> names;
@@ -152,7 +152,7 @@ int run(Options options) {
   return print_report(proof.record.header, proof.record.results, outcome, false);
 }
 
-// Verifies, runs a sample again, and signs the result.
+// Verifies the bundle, runs a sample again, and signs the result.
 int countersign(const Options& options) {
   const fs::path folder = options.bundle;
   Parts parts = read_parts(folder);
@@ -181,7 +181,7 @@ int countersign(const Options& options) {
   return 0;
 }
 
-// The certifier's signature over a file of waivers, next to it.
+// Signs a file of waivers as the certifier, to FILE.sig.
 int accept_waivers(const Options& options) {
   const std::string text = read_file(options.file, 1 << 20);
   Exceptions().add_waivers(text, options.file);

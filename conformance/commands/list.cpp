@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// "core 1 quick 1839 cases SHA-256" for each profile and selection: what a claim refers to.
+// Prints "core 1 quick 1839 <SHA-256>", to which a claim refers, for each profile and selection.
 void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {

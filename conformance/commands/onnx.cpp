@@ -18,7 +18,7 @@ namespace backplane::conform {
 namespace {
 
 struct Options {
-  const char* command;  // onnx, or vendor: the same, with a file of tolerances and a prefix of the names
+  const char* command;  // onnx, or vendor, which adds a file of tolerances and a prefix of the names
   std::string data, device, plugin, filter, out, shard;
   std::vector<std::string> child_folders;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -49,7 +49,7 @@ Plan chosen_cases(const Options& options) {
   return {select(std::move(cases), shard), shard, names.size(), sha256_of_list(names)};
 }
 
-// Faults of the file are reported before anything runs.
+// Reports faults in the file of tolerances before anything runs.
 void check_tolerances(const Options& options) {
   std::vector<std::string> names;
   for (const Case& one : find_cases(options.data)) names.push_back(one.name);

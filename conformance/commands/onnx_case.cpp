@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using onnx::Malformed;
 using onnx::Value;
 
-// Bytes after an output that no backend may touch, and the byte that all of it starts as: it is not a bool, no sensible
-// number, and in no type a NaN that could match one.
+// Guard bytes after an output, which no backend may touch, and the value of all bytes before a run: it is not a bool,
+// not a sensible number, and not a NaN in any type.
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};
 
@@ -33,7 +33,7 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
-// input_0.pb, input_1.pb, … as far as they go.
+// STEM_0.pb, STEM_1.pb, … up to the first that does not exist.
 std::vector<fs::path> numbered_files(const fs::path& folder, const char* stem) {
   std::vector<fs::path> files;
   for (;;) {
@@ -61,7 +61,7 @@ Value as_declared(Value value, const view::Value& declared) {
   return value;
 }
 
-// Memory that the harness binds to an output: poisoned, with a guard behind it.
+// Memory that the harness binds to an output: poisoned, with a guard after it.
 struct GuardedOutput {
   bp_dtype_t dtype;
   std::vector<int64_t> extents;
@@ -82,7 +82,7 @@ struct GuardedOutput {
   }
 };
 
-// nullopt if the output's extents are known only after the run.
+// nullopt for containers, strings, and outputs whose extents are known only after the run.
 std::optional<GuardedOutput> guarded_output(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
@@ -93,12 +93,12 @@ struct Run {
   const Environment& env;
   const Session& session;
   view::Graph graph;
-  std::vector<std::shared_ptr<Value>> given;  // as the files number them
+  std::vector<std::shared_ptr<Value>> given;  // in the order of the files
   std::vector<onnx::Bound> inputs;
   std::vector<std::optional<GuardedOutput>> outputs;
-  Exec exec;  // ends before what it has bound
+  Exec exec;  // last, so that it is destroyed before the memory bound to it
 
-  // Files are numbered as the model numbers its inputs; a tensor's own name has precedence.
+  // Binds a file's tensor to the input of its name, or else to input `number`: files are numbered like inputs.
   void bind_input(uint32_t number, const fs::path& file) {
     uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
     std::string name;
@@ -122,7 +122,7 @@ struct Run {
     }
   }
 
-  // The device's results: read from the bound memory, whatever the loader reports.
+  // The device's result: from the memory that was bound, whatever memory the loader reports.
   Value output(uint32_t i) {
     if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
     const bp_tensor_t reported = exec.output_view(i);
@@ -163,7 +163,7 @@ Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   return tolerance;
 }
 
-// A pass, or the first wrong output.
+// A pass, or the comparison of the first wrong output.
 Comparison compare_outputs(Run& run, const std::vector<Value>& expected, const Tolerance& tolerance) {
   for (uint32_t i = 0; i < expected.size(); ++i) {
     Comparison comparison;
@@ -184,7 +184,7 @@ bool same_bytes(const std::vector<Value>& a, const std::vector<Value>& b) {
                     [](const Value& x, const Value& y) { return x.tensor.bytes == y.tensor.bytes; });
 }
 
-// Runs with random results: types and shapes are compared, values tested against their distribution.
+// Several runs with random results: types and shapes are compared, values tested against their distribution.
 Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& expected) {
   constexpr int kRuns = 64;
   std::vector<Value> first;
@@ -244,7 +244,7 @@ Placement placement_of(const Session& session, uint64_t device) {
   Placement placement;
   for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
     const bp_placed_node_t node = session.node(i);
-    if (node.island == BP_NONE) continue;  // computed while the session was made
+    if (node.island == BP_NONE) continue;  // computed while the session was created
     ++(node.device == device ? placement.here : placement.elsewhere);
   }
   return placement;

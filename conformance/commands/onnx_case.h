@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// The device under test: by name among the backends that the loader finds, or the first of one backend alone.
+// The device under test: by name among the backends that the loader finds, or the first of a single backend.
 struct Target {
   std::string device;  // may be empty with a plugin
   std::string plugin;  // a library or manifest, or empty

@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// The case of that name, or none.
+// The case with this name, or an empty list.
 std::vector<Case> find(const std::string& name, const CaseOptions& case_options) {
   std::vector<Case> cases = plan(case_options).cases;
   std::erase_if(cases, [&](const Case& one) { return one.name != name; });
@@ -34,7 +34,7 @@ std::function<int()> declare(cli::Command command) {
   declare_exceptions(command, options->run);
   return [options] {
     Plan one{.cases = find(options->name, options->case_options), .total = 1};
-    if (one.cases.empty()) {  // a name of full runs
+    if (one.cases.empty()) {  // maybe a case of full runs only
       options->case_options.full = true;
       one.cases = find(options->name, options->case_options);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random outputs: generators differ in values, but their distribution can be tested.
+// Tests random outputs by their distribution: generators differ in the values.
 #pragma once
 
 #include <optional>
@@ -19,15 +19,15 @@ enum class Distribution {
 // The distribution of a graph that is one such operator, or ONNX's own expansion of it; nullopt for others.
 std::optional<Distribution> distribution_of(const view::Graph& graph);
 
-// The outputs of several runs on the same inputs, and whether they are likely.
+// Collects the outputs of several runs on the same inputs, and tests whether they are likely.
 class Draws {
  public:
   // `inputs` are the graph's, in order. Throws onnx::Malformed if they are not those that the distribution needs.
   Draws(Distribution distribution, const std::vector<onnx::Value>& inputs);
   // Adds another run's outputs, whose types and shapes the caller has compared. Returns what is impossible in them, or
-  // an empty text.
+  // an empty string.
   std::string add(const std::vector<onnx::Value>& outputs);
-  // Whether the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
+  // Empty if the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
   // once in 1.7 million times.
   std::string fault() const;
 

@@ -27,7 +27,7 @@ std::string today() {
   return utc_now().substr(0, 10);
 }
 
-// The signer must be trusted.
+// Throws Refused unless the signer's key is that of `trusted_file`, if one was given.
 void check_key(const char* part, const std::string& trusted_file, const std::optional<Signature>& seen) {
   if (trusted_file.empty()) return;
   if (!seen) throw Refused(part, "it is missing");
@@ -36,7 +36,7 @@ void check_key(const char* part, const std::string& trusted_file, const std::opt
     throw Refused(part, fmt::format("its key is {}, not {} of '{}'", seen->public_hex, trusted, trusted_file));
 }
 
-// "Acme Inc.": the owner's name in the store, or else in the key; `is_given`: the verifier named this key.
+// The signer, named as in the store, or else as its key claims; `is_given`: the verifier named this key.
 Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
   KeyStatus status = trust.of(signature.public_hex, signature.role, today());
   const bool is_known = !status.owner.empty();

@@ -9,7 +9,7 @@
 #include "backplane/memory.h"
 #include "onnx/value.h"
 
-// A container that a plugin reads and writes through the table. [one at a time]
+// A container that a plugin reads and writes through the container table. [one at a time]
 struct bp_container_t {
   struct Element {
     std::string key;  // of maps: text, or the 8 bytes of an int64

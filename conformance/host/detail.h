@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// A buffer for the detail of an error, one call at a time.
+// An error buffer, for one call at a time.
 class Detail {
  public:
   Detail() { reset(); }
@@ -19,7 +19,7 @@ class Detail {
     reset();
     return &error_;
   }
-  uint64_t run() const { return error_.run; }  // whose failure it is, 0 where the plugin says none
+  uint64_t run() const { return error_.run; }  // the run that failed; 0 if the plugin names none
   std::string text() const { return {text_, std::min<uint64_t>(error_.text_size, sizeof text_)}; }
 
  private:

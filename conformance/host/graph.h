@@ -19,7 +19,7 @@ using onnx::GraphSpec;
 using onnx::NodeSpec;
 using onnx::ValueSpec;
 
-// The tables of a description. Weights lie at odd addresses, as the ABI permits. Immutable.
+// The ABI's tables for a description. Weights have odd addresses, as the ABI permits. Immutable once a plugin sees it.
 class Graph {
  public:
   explicit Graph(GraphSpec spec) : Graph(std::move(spec), nullptr, "") {}
@@ -31,14 +31,14 @@ class Graph {
   void allow_refit();
   // Hides the weights' bytes: a plugin must call `weight_map`. To be called before a plugin sees the graph.
   void hide_weights();
-  // Makes a value a container of what it was: BP_KIND_*; maps have keys of type `key`. To be called before a plugin
+  // Makes a value a container of its former type: BP_KIND_*; maps have keys of type `key`. To be called before a plugin
   // sees the graph, which cannot be serialized then.
   void contain(uint32_t value, uint32_t kind, bp_dtype_t key);
   const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 
  private:
-  // `prefix` of names, so that they differ from those of outer graphs.
+  // `prefix` begins all names, so that they differ from those of outer graphs.
   Graph(GraphSpec spec, const Graph* parent, std::string prefix);
   void add_value(uint32_t index);
   void add_node(uint32_t index);
@@ -60,7 +60,7 @@ class Graph {
   std::vector<uint32_t> operands_;
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
-  std::deque<std::vector<std::byte>> bytes_;  // by weight, from the second byte on
+  std::deque<std::vector<std::byte>> bytes_;  // by weight; the data begins at the second byte
   std::vector<bp_symbol_t> symbols_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::vector<const bp_graph_t*> body_tables_;

@@ -121,7 +121,7 @@ struct Host::Slots {
     return semaphore == nullptr || out_value == nullptr ? BP_INVALID_ARGUMENT : semaphore->query(out_value);
   }
 
-  // A thread for each task.
+  // Starts a thread for each task.
   static bp_status_t submit(const bp_host_t* host, const bp_task_t* task) {
     if (task == nullptr || task->run == nullptr) return BP_INVALID_ARGUMENT;
     Host& h = self(host);

@@ -71,9 +71,9 @@ class Host {
   // Waits for the tasks that plugins submitted. To be called before a backend is destroyed.
   void finish();
 
-  uint64_t failures() const { return failures_; }  // of allocations, since the beginning
+  uint64_t failures() const { return failures_; }  // failed allocations since the start
   uint64_t live_bytes();
-  // The plugin's misuse of the table, in one line, or empty.
+  // The last misuse of the table by a plugin, in one line; empty if there was none.
   std::string misuse();
 
  private:

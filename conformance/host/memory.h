@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// In host memory with canaries on both sides; on devices without host memory in their first space, without canaries.
+// In host memory with canaries on both sides; in the device's first space, without them, if that is not host memory.
 class Memory {
  public:
   // `misalignment` moves the start off its 64 bytes. Throws Breach if the device provides no memory.
@@ -22,11 +22,11 @@ class Memory {
   ~Memory();
 
   bp_tensor_t tensor() const;
-  // Fills it with a value that no case computes.
+  // Fills the memory with a value that no case computes.
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;
-  // Reports writes outside of the tensor, in one line, or empty.
+  // Describes a write outside of the tensor in one line; empty if there was none.
   std::string breach() const;
   uint64_t bytes() const { return bytes_; }
 

@@ -136,7 +136,7 @@ Answer Device::review(const Graph& graph) const {
   if (status != BP_OK) return {status, Stage::kReview, detail.text()};
   if (review.answer == BP_REVIEW_ACCEPT) return {BP_OK, Stage::kReview, ""};
   return {BP_UNSUPPORTED, Stage::kReview,
-          fmt::format("not accepted whole, reason {}: {}", review.reason, detail.text())};
+          fmt::format("not accepted as a whole, reason {}: {}", review.reason, detail.text())};
 }
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's library, its descriptor, its backend and a device of it: each ends in its destructor.
+// A plugin's library, its descriptor, its backend and a device of it; destructors release them.
 #pragma once
 
 #include <filesystem>
@@ -28,10 +28,10 @@ struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The library of a plugin, loaded as the loader does.
+// A plugin's library, loaded as the loader loads it.
 class Library {
  public:
-  // Throws Breach.
+  // Throws Breach if the file does not load or is not a plugin.
   explicit Library(const std::filesystem::path& file);
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -40,7 +40,7 @@ class Library {
   const bp_plugin_t* query(const bp_host_offer_t* offer) const { return query_(offer); }
   const bp_plugin_t* query(uint32_t version_min = BP_ABI_VERSION_MIN, uint32_t version_max = BP_ABI_VERSION) const;
   std::string directory() const { return directory_; }
-  // Its code stays until the process ends: threads may be in it.
+  // Keeps the code loaded until the process ends: threads may still run it.
   void keep_loaded() const { is_kept_ = true; }
 
  private:
@@ -53,7 +53,7 @@ class Library {
 // A created backend.
 class Backend {
  public:
-  // Throws Breach if the plugin refuses this host or cannot be created.
+  // Throws Breach if the plugin refuses this host or no backend can be created.
   Backend(const Library& library, Host& host);
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
@@ -102,7 +102,7 @@ class Device {
 
   // One claim for each node.
   Answer coverage(const Graph& graph, std::vector<Claim>& out_claims) const;
-  // BP_UNSUPPORTED where the plugin rejects or splits.
+  // BP_UNSUPPORTED if the plugin rejects or splits the graph.
   Answer review(const Graph& graph) const;
 
  private:

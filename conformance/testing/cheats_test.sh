@@ -148,7 +148,7 @@ refused "which the plugin loads, is" "$program" verify-bundle loads --trust trus
 chmod 644 stranger.key
 refused "others can read it" "$program" certify accept-waivers add.json --key stranger.key
 ln -s "$work/elsewhere" dangling.key
-refused "exists and is not overwritten" "$program" keygen dangling --owner X
+refused "already exists" "$program" keygen dangling --owner X
 [[ ! -e elsewhere ]] || die "a secret is written through a link"
 
 # Bundles that are made to harm.

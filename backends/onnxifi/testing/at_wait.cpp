@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the output event is waited for; its state never changes before.
+// Runs when the output event is waited for; the event's state does not change before.
 #include "vendor.h"
 
 struct AtWait : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes weights by descriptors alone: a model with initializers is wrong to it.
+// Accepts weights only as descriptors: a model with initializers is invalid.
 #include "vendor.h"
 
 struct Descriptors : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says of every model that it runs by emulation.
+// Reports that it emulates every model (FALLBACK).
 #include "vendor.h"
 
 struct Emulated : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs by onnxSetIOAndRunGraph alone, which it knows under that name, without "Function", and for no backend's id.
+// Binds only by onnxSetIOAndRunGraph, found by that name, without "Function", and only without a backend id.
 #include "vendor.h"
 
 struct Extension : vendor::Traits {

@@ -34,7 +34,7 @@ using Library = vendor::Library<Fork>;
 
 onnxStatus set_io_and_run(onnxGraph graph, uint32_t inputs, const Descriptor* in, uint32_t outputs,
                           const Descriptor* out, onnxMemoryFenceV1* after, void* trace) {
-  if (trace != nullptr) vendor::misuse("no trace was made");
+  if (trace != nullptr) vendor::misuse("a trace was passed");
   return Library::set_io_and_run(graph, inputs, in, outputs, out, after);
 }
 
@@ -42,7 +42,7 @@ onnxStatus set_io_and_run(onnxGraph graph, uint32_t inputs, const Descriptor* in
 
 VENDOR_COMMON(Fork)
 
-// The header declares this function as ONNXIFI 1.0 has it.
+// The header declares onnxInitGraph with the arguments of ONNXIFI 1.0.
 VENDOR_EXPORT onnxStatus fork_init_graph(onnxBackend, const uint64_t*, size_t, const void*, uint32_t, const Descriptor*,
                                          onnxGraph*, uint32_t, void*) __asm__("onnxInitGraph");
 onnxStatus fork_init_graph(onnxBackend backend, const uint64_t*, size_t size, const void* model, uint32_t count,

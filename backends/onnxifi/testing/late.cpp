@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the pointers that onnxSetGraphIO was given, and reads descriptors, shapes and names at each run.
+// Keeps the pointers passed to onnxSetGraphIO, and reads descriptors, shapes and names at each run.
 #include "vendor.h"
 
 struct Late : vendor::Traits {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// FAULT is what is wrong with it.
+// A faulty library; FAULT selects the fault.
 #include "vendor.h"
 
 #define STATUS 1    // onnxGetBackendIDs returns a status that ONNXIFI does not have
-#define MANY 2      // more backends than there is room for
-#define TWICE 3     // one id twice
-#define SIZES 4     // sizes of information that are wrong, text without an end
-#define NO_GRAPH 5  // onnxInitGraph succeeds and returns none
+#define MANY 2      // reports 2^64 - 1 backends
+#define TWICE 3     // reports one id twice
+#define SIZES 4     // reports wrong sizes, and strings without an end
+#define NO_GRAPH 5  // onnxInitGraph succeeds and returns no graph
 #define REFUSES 6   // onnxInitGraph refuses what onnxGetBackendCompatibility accepts
 #define FAILS 7     // every run fails
 #define NO_BACKEND 8
@@ -44,7 +44,7 @@ VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
 }
 VENDOR_EXPORT onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
   if (FAULT != SIZES) return Library::info(id, type, value, size);
-  if (type == ONNXIFI_BACKEND_NAME) {  // all of the room, without a zero, and bytes that are no text
+  if (type == ONNXIFI_BACKEND_NAME) {  // fills the buffer, without a final zero, with bytes that are not text
     std::memset(value, '\x1b', *size);
     std::memcpy(value, "Lies ", 5);
     return ONNXIFI_STATUS_SUCCESS;
@@ -55,7 +55,7 @@ VENDOR_EXPORT onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo ty
     *size = sizeof kText;
     return ONNXIFI_STATUS_SUCCESS;
   }
-  std::memset(value, 'x', *size + 100);  // more than there is room for
+  std::memset(value, 'x', *size + 100);  // writes past the buffer's end
   *size += 100;
   return ONNXIFI_STATUS_SUCCESS;
 }

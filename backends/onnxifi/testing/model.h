@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small ONNX interpreter for the test libraries: float tensors, and operators in the forms of operator set 8. It
-// reads what the backend writes with a parser of its own.
+// A small ONNX interpreter for the test libraries: float tensors, and operators in the forms of opset 8. It parses what
+// the backend writes without the backend's code.
 #pragma once
 
 #include <algorithm>
@@ -72,10 +72,10 @@ struct Node {
   std::map<std::string, Shape> ints;
 };
 
-// A model, checked. What is wrong with it is thrown as an onnxStatus.
+// A parsed model. Errors in it are thrown as an onnxStatus.
 struct Model {
   std::vector<Node> nodes;
-  std::vector<std::string> inputs, outputs;  // as listed; inputs include weights where the IR version wants that
+  std::vector<std::string> inputs, outputs;  // as listed; inputs include weights if the IR version requires it
   std::map<std::string, Shape> shapes;       // of inputs and outputs
   std::map<std::string, Tensor> weights;     // initializers
   int64_t ir_version = 0, opset = 0;
@@ -129,7 +129,7 @@ struct Model {
     return result;
   }
 
-  // `values` has the inputs, and has all values afterwards.
+  // `values` holds the inputs; adds the weights and all computed values.
   void run(std::map<std::string, Tensor>& values) const {
     for (const auto& [name, tensor] : weights) values[name] = tensor;
     for (const Node& node : nodes) values[node.outputs[0]] = compute(node, values);
@@ -201,7 +201,7 @@ struct Model {
     return name;
   }
 
-  // The shape of the output. Throws where the node is not one that is computed below.
+  // The output's shape. Throws for shapes and attributes that `compute` does not support.
   static Shape infer(const Node& node, const std::map<std::string, Shape>& shapes) {
     for (const std::string& name : node.inputs) {
       if (shapes.count(name) == 0) throw ONNXIFI_STATUS_INVALID_MODEL;
@@ -210,7 +210,7 @@ struct Model {
     const auto rank = static_cast<int64_t>(shape.size());
     const auto axes = node.ints.find("axes");
     const bool has_axes = axes != node.ints.end();
-    if (node.op == "Add") {  // the second is the end of the first
+    if (node.op == "Add") {  // the second shape is a suffix of the first
       const Shape& b = shapes.at(node.inputs[1]);
       if (b.size() > shape.size() || !std::equal(b.rbegin(), b.rend(), shape.rbegin()))
         throw ONNXIFI_STATUS_UNSUPPORTED_SHAPE;

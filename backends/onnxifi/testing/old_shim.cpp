@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own libonnxifi.so as a library that reads only the operator set BACKPLANE_TEST_OPSET, in IR version 3 or, with
-// operator set 9 and newer, 4: what the backend writes in old forms is read, upgraded and run by the loader.
+// Our own libonnxifi.so as a library that reads only opset BACKPLANE_TEST_OPSET, in IR version 3 and, from opset 9 on,
+// also 4: what the backend writes in old forms is read, upgraded and run by the loader.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As ONNXIFI wants it: two backends, everything reported, runs on a thread of its own.
+// Does what ONNXIFI specifies: two backends, everything reported, runs on a thread of its own.
 #include "vendor.h"
 
 struct Plain : vendor::Traits {

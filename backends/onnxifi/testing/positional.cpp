@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds inputs and outputs by their position, whatever their names are.
+// Identifies inputs and outputs by their position, whatever their names are.
 #include "vendor.h"
 
 struct Positional : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxRunGraph returns when the run has ended. There is no output event, and one call at a time is allowed.
+// onnxRunGraph returns when the run is complete. There is no output event, and calls must not overlap.
 #include "vendor.h"
 
 struct Synchronous : vendor::Traits {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vendor's ONNXIFI library for tests. Each file of this folder is a library that differs from `Traits` in one quirk:
+// A vendor's ONNXIFI library for tests. Most files of this folder are libraries that differ from `Traits` in one quirk:
 //
 //   struct Positional : vendor::Traits { static constexpr bool kByPosition = true; };
 //   VENDOR_LIBRARY(Positional)
 //
-// A library aborts where it is used in a way that the real one would not survive.
+// A library aborts if it is used in a way that a real one would not survive.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct Traits {
   static constexpr size_t kBackends = 1;
   static constexpr Runs kRuns = Runs::kThread;
   static constexpr bool kReportsEvent = true;           // a run has an output event
-  static constexpr bool kByPosition = false;            // names of descriptors are not looked at
+  static constexpr bool kByPosition = false;            // descriptors' names are ignored
   static constexpr bool kReadsDescriptorsLate = false;  // at the run, not in onnxSetGraphIO
   static constexpr bool kWeightsAsDescriptors = false;
   static constexpr bool kThreadSafe = true;
@@ -68,7 +68,7 @@ class Event {
     changed_.wait(lock, [&] { return is_signalled_; });
     return status_;
   }
-  std::function<void()> work;  // is done when the event is waited for
+  std::function<void()> work;  // runs when the event is waited for
 
  private:
   std::mutex mutex_;
@@ -82,11 +82,11 @@ class Library {
  public:
   using Descriptor = typename Quirk::Descriptor;
 
-  // Counts calls at one time, in libraries that allow one.
+  // Aborts if calls overlap in a library that is not thread-safe.
   class Call {
    public:
     Call() {
-      if (!Quirk::kThreadSafe && inside_.exchange(true)) misuse("two threads call it at one time");
+      if (!Quirk::kThreadSafe && inside_.exchange(true)) misuse("calls overlap in a library that is not thread-safe");
     }
     ~Call() {
       if (!Quirk::kThreadSafe) inside_ = false;
@@ -311,11 +311,11 @@ class Library {
     after->event = Quirk::kReportsEvent ? new std::shared_ptr<Event>(output) : nullptr;
     switch (Quirk::kRuns) {
       case Runs::kInCall:
-        if (input != nullptr && !input->is_signalled()) misuse("it runs in the call and the input is not ready");
+        if (input != nullptr && !input->is_signalled()) misuse("runs in the call; the input event is not signalled");
         output->signal(compute(graph));
         break;
       case Runs::kAtWait:
-        if (input != nullptr && !input->is_signalled()) misuse("it runs at the wait and the input is not ready");
+        if (input != nullptr && !input->is_signalled()) misuse("runs at the wait; the input event is not signalled");
         output->work = [&graph, output = output.get()] { output->signal(compute(graph)); };
         break;
       case Runs::kThread:
@@ -361,7 +361,7 @@ onnxExtensionFunctionPointer address(Function* function) {
 
 #define VENDOR_EXPORT extern "C" __attribute__((visibility("default")))
 
-// The functions that every library has, but for onnxInitGraph and the functions that take descriptors.
+// The functions that all libraries share: all but onnxInitGraph and those that take descriptors.
 #define VENDOR_COMMON(Quirk)                                                                                       \
   VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {                                  \
     return vendor::Library<Quirk>::get_ids(ids, count);                                                            \

@@ -19,7 +19,7 @@ namespace backplane::opencl {
 // Throws sdk::Error when `status` is not CL_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
 void check(cl_int status, std::string_view what);
 sdk::Error error_of(cl_int status, std::string_view what);
-// "CL_OUT_OF_RESOURCES", or the number.
+// "CL_OUT_OF_RESOURCES"; "OpenCL error -9999" for an unknown status.
 std::string error_name(cl_int status);
 
 // Owns one reference.

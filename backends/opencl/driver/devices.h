@@ -13,7 +13,7 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// All devices of all platforms. With none, `why_none` says why.
+// All usable devices of all platforms. If there are none, `why_none` says why.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::opencl

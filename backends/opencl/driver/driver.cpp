@@ -23,7 +23,7 @@ ClContext make_context(const FoundDevice& device, const bp_native_t* native) {
     const auto raw = reinterpret_cast<cl_context>(given.handle);
     if (given.kind != BP_NATIVE_CL_CONTEXT || raw == nullptr)
       throw sdk::Error(BP_UNSUPPORTED, name + " cannot be opened on a native of kind " + std::to_string(given.kind) +
-                                           "; on a cl_context it can");
+                                           ", only on a cl_context");
     size_t bytes = 0;
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, 0, nullptr, &bytes), "devices of a context");
     std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
@@ -87,9 +87,9 @@ Driver::Driver(const FoundDevice& device, const bp_native_t* context)
 
 gpu::Buffer Driver::buffer(uint64_t bytes) const {
   if (bytes > device_.caps.max_buffer_bytes) {
-    throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a buffer of " + std::to_string(bytes) + " bytes is more than the " +
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a buffer of " + std::to_string(bytes) + " bytes exceeds the " +
                                                 std::to_string(device_.caps.max_buffer_bytes) + " that " +
-                                                device_.caps.name + " allows in one");
+                                                device_.caps.name + " allows");
   }
   cl_int status = CL_SUCCESS;
   const cl_mem memory =
@@ -136,14 +136,14 @@ gpu::Queue Driver::queue() const {
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_QUEUE || native.handle == 0)
-    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be made of a native of kind " + std::to_string(native.kind) +
-                                         "; a cl_command_queue can");
+    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be created from native kind " + std::to_string(native.kind) +
+                                         ", only from a cl_command_queue");
   const auto raw = reinterpret_cast<cl_command_queue>(native.handle);
   check(clRetainCommandQueue(raw), "import of a command queue");
   ClQueue queue(raw);
   if (queried<cl_context>(clGetCommandQueueInfo, raw, CL_QUEUE_CONTEXT, "context of a command queue") != context_.get())
     throw sdk::Error(BP_UNSUPPORTED,
-                     "the command queue is of another context; that of an exported cl_mem is the device's own");
+                     "the command queue is of another context; create it in the device's, that of an exported cl_mem");
   const auto properties = queried<cl_command_queue_properties>(clGetCommandQueueInfo, raw, CL_QUEUE_PROPERTIES,
                                                                "properties of a command queue");
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
@@ -153,8 +153,8 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
 
 gpu::Event Driver::import_event(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_EVENT || native.handle == 0)
-    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be made of a native of kind " + std::to_string(native.kind) +
-                                         "; a cl_event can");
+    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be created from native kind " + std::to_string(native.kind) +
+                                         ", only from a cl_event");
   const auto raw = reinterpret_cast<cl_event>(native.handle);
   check(clRetainEvent(raw), "import of an event");
   return std::make_shared<const Event>(ClEvent(raw));

@@ -10,7 +10,7 @@ namespace backplane::opencl {
 
 class Driver final : public gpu::Driver {
  public:
-  // In the framework's context, or, without one, in one of its own.
+  // Uses the framework's context, or, without one, creates its own.
   Driver(const FoundDevice& device, const bp_native_t* context);
 
   gpu::Buffer buffer(uint64_t bytes) const override;

@@ -6,7 +6,7 @@
 namespace backplane::opencl {
 namespace {
 
-// The raw events of a wait.
+// The raw OpenCL events of a wait.
 class WaitList {
  public:
   explicit WaitList(std::span<const gpu::Event> events) {
@@ -23,7 +23,7 @@ gpu::Event held(cl_event event) {
   return std::make_shared<const Event>(ClEvent(event));
 }
 
-// A user event.
+// A gate that opens by completing a user event.
 class OpenGate final : public gpu::Gate {
  public:
   explicit OpenGate(ClEvent event) : event_(std::move(event)) {}
@@ -65,7 +65,7 @@ void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
 
 Event::Times Event::times() const {
   const auto time = [this](cl_profiling_info what) {
-    cl_ulong t = 0;  // unchanged for a framework's queue without profiling
+    cl_ulong t = 0;  // stays 0 if a framework's queue has no profiling
     clGetEventProfilingInfo(get(), what, sizeof t, &t, nullptr);
     return t;
   };
@@ -197,8 +197,8 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
   check(clSetEventCallback(last.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
   static_cast<void>(held.release());
-  // After the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that has
-  // ended.
+  // Flushes after the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that
+  // is complete already.
   const cl_int status = clFlush(queue_.get());
   if (status != CL_SUCCESS && !ending->ended.exchange(true)) check(status, "flush");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, events, kernels and queues of the engine as OpenCL's objects.
+// The engine's memory, events, kernels and queues as OpenCL objects.
 #pragma once
 
 #include "driver/cl.h"
@@ -64,7 +64,7 @@ class CommandQueue final : public gpu::CommandQueue {
   gpu::Event mark() override;
   void wait(std::span<const gpu::Event> events) override;
   std::unique_ptr<gpu::Gate> hold() override;
-  void keep(gpu::Buffer) override {}  // OpenCL keeps memory until the commands that use it have ended
+  void keep(gpu::Buffer) override {}  // OpenCL keeps memory until the commands that use it are complete
   void when_done(std::function<void(const sdk::Error*)> end) override;
   void flush() override;
   void finish(std::string_view what) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of islands on one device does not transfer more through the host than a single island.
+// A chain of islands on one device makes the host wait, and calls it back, no more often than a single island.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
@@ -15,7 +15,7 @@ struct Trips {
 
 class ChainTest : public OpenCl {
  protected:
-  // Counts for one run of `nodes` Negs, each in an island of its own.
+  // Counts for one run of `nodes` Negs, each in its own island.
   static Trips trips_of(const Environment& env, int nodes) {
     Graph graph;
     uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});

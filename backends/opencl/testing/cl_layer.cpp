@@ -115,7 +115,7 @@ void copied(cl_int status, size_t bytes) {
 
 using namespace backplane::opencl::testing;
 
-// The real function of this name.
+// Defines `real`, the ICD loader's function of this name.
 #define REAL(name) static const auto real = reinterpret_cast<decltype(&(name))>(find(#name))
 #define FAIL_IF_ASKED(name) \
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return failure
@@ -299,7 +299,7 @@ cl_event clCreateUserEvent(cl_context context, cl_int* status) {
   return made(real(context, status), cl_layer().events);
 }
 
-// Reports that the work failed if "the end" is to fail.
+// Reports failed work while "the end" is set to fail.
 cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)(cl_event, cl_int, void*), void* user) {
   REAL(clSetEventCallback);
   FAIL_IF_ASKED(clSetEventCallback);

@@ -18,7 +18,7 @@ namespace backplane::opencl::testing {
 
 class ClLayer {
  public:
-  // References held now: created and retained, less released.
+  // References held now: objects created plus retains, less releases.
   struct References {
     int64_t contexts, queues, memories, programs, kernels, events;
     bool operator==(const References&) const = default;
@@ -26,32 +26,32 @@ class ClLayer {
   };
   References references() const;
 
-  // Since the start.
-  std::atomic<uint64_t> from_source{0};   // programs made from source
-  std::atomic<uint64_t> from_binary{0};   // programs made from a binary that the driver took
+  // Counts since the start of the program.
+  std::atomic<uint64_t> from_source{0};   // programs created from source
+  std::atomic<uint64_t> from_binary{0};   // programs created from a binary that the driver accepted
   std::atomic<uint64_t> launches{0};      // kernels enqueued
   std::atomic<uint64_t> copies{0};        // reads, writes and copies of buffers
-  std::atomic<uint64_t> copied_bytes{0};  // by them
+  std::atomic<uint64_t> copied_bytes{0};  // bytes of these copies
   std::atomic<uint64_t> imports{0};       // buffers over host memory
-  std::atomic<uint64_t> callbacks{0};     // registered for events
+  std::atomic<uint64_t> callbacks{0};     // registered event callbacks
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
   // Kernels of this name, created since the start.
   uint64_t created(const std::string& kernel) const;
 
-  // The calls of `function` fail with `status`, after `good` successful ones, until `clear_failures`. "the end" is not
-  // a function: work that was started is reported to have ended so.
+  // After `good` successful ones, calls of `function` fail with `status`, until `clear_failures`. "the end" is not a
+  // function: event callbacks then report `status`, as if the work had failed.
   void fail(std::string function, cl_int status, uint64_t good = 0);
-  // Text that is prepended to programs made from source.
+  // Text that is prepended to programs created from source.
   void prepend_to_sources(std::string with);
   // The driver version that devices report.
   void set_driver_version(std::string version);
-  // Ends all of the above.
+  // Undoes the three settings above.
   void clear_failures();
 
   // ---- for the functions of the layer ----
-  cl_int failure(const char* function);  // CL_SUCCESS: go on
+  cl_int failure(const char* function);  // CL_SUCCESS: call the real function
   std::string prepended() const;
   std::string driver() const;
   void report_created(const char* kernel);

@@ -43,8 +43,8 @@ TEST_F(Fault, OutOfMemoryIsReportedAsExhausted) {
   bound(env).run();
 }
 
-// Fails each allocating call once, in turn, until a whole run succeeds: no run crashes, each error has its code, and no
-// object leaks.
+// Makes each function fail from its first call on, then from the second, until a whole run succeeds: no run crashes,
+// each error has its code, and no object leaks.
 TEST_F(Fault, EveryAllocationMayFail) {
   const Environment env = opencl();
   bound(env).run();
@@ -63,7 +63,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
       const Error error = failure([&] { bound(env).run(); });
       cl_layer().clear_failures();
       refused = cl_layer().refused != refused_so_far;
-      // A run whose work has completed before a flush fails has succeeded.
+      // A run succeeds if its work is complete before the flush fails.
       const bool may_be_well = !refused || function == std::string("clFlush");
       if (error.status() != BP_OK || !may_be_well) {
         EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
@@ -75,7 +75,7 @@ TEST_F(Fault, EveryAllocationMayFail) {
   }
 }
 
-// The device is lost when a run begins, or when its work should have ended.
+// The device is lost when a run begins, or when its completion is reported.
 TEST_F(Fault, ALostDeviceIsReportedAsLost) {
   const Environment env = opencl();
   for (const char* where : {"clEnqueueNDRangeKernel", "clEnqueueMarkerWithWaitList", "the end"}) {

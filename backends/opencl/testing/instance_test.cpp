@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated runs, on many threads, with changing extents and changing inputs that determine extents.
+// Repeated runs, on many threads, with changing extents and changing inputs that determine the plan.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -38,8 +38,8 @@ std::vector<float> expected(const Environment& env, int64_t rows, int seed) {
   return exec.output(0u).values<float>();
 }
 
-// Runs of one program in `exec`: new memory each time, three extents in turn. Results are bitwise those of the first
-// time.
+// Runs `exec` on new memory each time, with the extents of each result in `right` in turn. The results must be bitwise
+// equal to `right`.
 void run_often(Exec exec, int count, const std::vector<std::vector<float>>& right) {
   for (int i = 0; i < count; ++i) {
     const size_t which = static_cast<size_t>(i) % right.size();
@@ -117,7 +117,7 @@ TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
   EXPECT_EQ(cl_layer().copies, copies);
 }
 
-// Many branches and a node that joins them. With a deadline the kernels are enqueued in several batches.
+// Many branches and a node that joins them. Runs with a deadline enqueue the kernels in several batches.
 TEST_F(InstanceTest, ABatchedRunGivesTheSameBits) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
@@ -154,7 +154,7 @@ TEST_F(InstanceTest, PlansAgainForOtherNumbersOfAnInput) {
   exec.bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
   Tensor axis = Tensor::of<int64_t>({1}, {0});
   exec.bind("axes", axis);
-  for (int i = 0; i < 3; ++i) {  // the same memory with other bytes: nothing is bound again
+  for (int i = 0; i < 3; ++i) {  // same memory, other contents: no rebinding
     const int64_t along = i % 2;
     *axis.data<int64_t>() = along;
     exec.run();

@@ -26,7 +26,7 @@ bp_space_t space_of(const Environment& env, uint32_t index) {
   return space;
 }
 
-// The space of cl_mem is the last one.
+// The last space: that of cl_mem.
 uint32_t own_space(const Environment& env) {
   return device_of(env).space_count - 1;
 }
@@ -47,7 +47,7 @@ Buffer import_of(const Environment& env, const bp_external_t& external) {
   return env.import_memory(device_of(env).id, external, own_space(env));
 }
 
-// y = -|-x| over kElements floats, so that the device of each node can be chosen.
+// y = -|-x| over n floats, as three nodes, so that each one's device can be chosen.
 Model chain_of_three(int64_t n) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {n});
@@ -71,7 +71,7 @@ void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
 
 class MemoryTest : public OpenCl {
  protected:
-  // The runs of `session` after the first, as the timeline shows them.
+  // The trace of one run of `exec`.
   static std::string trace_of(const Environment& env, Exec& exec) {
     env.start_trace();
     exec.run();
@@ -142,7 +142,7 @@ TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
   }
 }
 
-// The framework's own cl_mem become input and output, and nothing is copied, whether the device shares the host's
+// The framework's own cl_mem are bound as input and output, and nothing is copied, whether the device shares the host's
 // memory or not.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
   for (const char* memory : {"shared", "own"}) {
@@ -151,7 +151,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     const uint32_t space = own_space(env);
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
-    // The device's own context is that of one of its buffers.
+    // Gets the device's context from one of its buffers.
     const Buffer any = device_buffer(env, 16);
     const bp_external_t exported = env.export_memory(any, BP_EXTERNAL_CL_MEM);
     EXPECT_EQ(exported.bytes, 16u);
@@ -167,7 +167,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     ASSERT_EQ(status, CL_SUCCESS);
     int released = 0;
     {
-      // x begins in the middle of the framework's buffer.
+      // x begins inside the framework's buffer.
       bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
       x_is.self = &released;
       x_is.release = [](void* self) { ++*static_cast<int*>(self); };
@@ -185,7 +185,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
       EXPECT_EQ(back, std::vector<float>(kElements, -7));
     }
     EXPECT_EQ(released, 1);
-    // An import ends without the framework's reference.
+    // Releasing an import leaves the framework's own reference.
     cl_uint references = 0;
     clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
     EXPECT_EQ(references, 1u);
@@ -229,7 +229,7 @@ TEST_F(MemoryTest, ErrorsNameWhatCannotBeImportedOrExported) {
   bp_external_t external{sizeof external, BP_EXTERNAL_DMA_BUF, 0, 16, 0};
   Error error = failure([&] { import_of(env, external); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
-  external.kind = BP_EXTERNAL_CL_MEM;  // of the handle 0
+  external.kind = BP_EXTERNAL_CL_MEM;  // with the handle 0
   error = failure([&] { import_of(env, external); });
   EXPECT_NE(error.status(), BP_OK);
   const Buffer buffer = device_buffer(env, 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common to the tests of the backend: environments with it and the CPU backend, a folder for caches, small models.
+// Shared by the backend's tests: environments with it and the CPU backend, a folder for caches, small models.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Environment opencl(std::map<std::string, std::string> options = {}) {
   return environment({kPlugin, kCpuPlugin}, std::move(options));
 }
 
-// Every node on OpenCL, or the session fails.
+// Every node on OpenCL, or compiling fails.
 inline SessionOptions only_opencl() {
   SessionOptions how;
   how.devices = {"opencl"};
@@ -33,7 +33,7 @@ inline SessionOptions only_opencl() {
   return how;
 }
 
-// An empty cache folder for the processes of a test.
+// An empty folder that is the cache folder (BACKPLANE_CACHE_DIR) as long as the object lives.
 class CacheFolder {
  public:
   CacheFolder() {
@@ -51,7 +51,7 @@ class CacheFolder {
       setenv(kVariable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
-  // The cache entries of kernels, which contain the source. Measurements of a device have entries too.
+  // Cache entries with kernels, recognized by their source; a device's measurements have entries too.
   std::vector<std::filesystem::path> kernels() const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) {

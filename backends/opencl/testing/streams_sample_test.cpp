@@ -21,7 +21,7 @@ uint64_t waits(std::string frames) {
 TEST(StreamsSample, AFrameWaitsOnce) {
   waits("0");  // warm-up: per-device measurements and builds
   const uint64_t none = waits("0"), one = waits("1");
-  EXPECT_EQ(one, none + 2);  // the frame's, and that of the instance which it made, when it is destroyed
+  EXPECT_EQ(one, none + 2);  // one wait for the frame; one when the instance that it creates is destroyed
   EXPECT_EQ(waits("2"), one + 1);
   EXPECT_EQ(waits("6"), one + 5);
 }

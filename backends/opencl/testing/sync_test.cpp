@@ -23,7 +23,7 @@ uint64_t in(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>((std::chrono::steady_clock::now().time_since_epoch() + time).count());
 }
 
-// The host's semaphores.
+// A host that provides semaphores and cancels nothing.
 bp_host_t test_host() {
   bp_host_t host{};
   host.size = sizeof host;
@@ -42,11 +42,11 @@ bp_host_t test_host() {
   return host;
 }
 
-// A run's end, as `done` reports it.
+// Receives a run's end from `done`.
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
-  uint64_t run = 0;  // the run that failed
+  uint64_t run = 0;  // the run that failed: bp_error_t.run
   static void ended(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);
@@ -82,7 +82,7 @@ class SyncTest : public OpenCl {
     for (auto& instance : instances) ok(slots->instance->create(program_, nullptr, &instance, error()));
   }
   void TearDown() override {
-    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // its work may signal semaphores until then
+    for (auto* stream : streams_) slots->sync->stream_destroy(stream);  // before the semaphores that its work signals
     for (auto* semaphore : semaphores_) slots->sync->semaphore_destroy(semaphore);
     for (auto*& instance : instances) {
       if (instance != nullptr) slots->instance->destroy(instance);
@@ -126,7 +126,7 @@ class SyncTest : public OpenCl {
     clGetCommandQueueInfo(queue_of(stream()), CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
     return context;
   }
-  // Memory of the device's own.
+  // Allocates memory of the device.
   bp_buffer_t buffer() {
     bp_device_info_t info{};
     info.size = sizeof info;
@@ -197,7 +197,7 @@ TEST_F(SyncTest, TheDeviceReportsThatItIsAsynchronous) {
   ASSERT_NE(slots->sync, nullptr);
 }
 
-// The second run is started first; neither call waits for anything.
+// The second run is started first; neither call blocks.
 TEST_F(SyncTest, RunsWaitForEachOtherInAnyOrderOfStarts) {
   const Semaphore of_host;
   bp_native_semaphore_t* const native = semaphore();
@@ -232,7 +232,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  const Semaphore mended;  // or the second one's own end fails too
+  const Semaphore mended;  // delays the second run, or its own end would fail too
   ok(start(1, &second, {bp_native_point(semaphore, 0, 1), mended.at(1)}, {bp_native_point(last, 0, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
   ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));
@@ -240,7 +240,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   cl_layer().clear_failures();
   mended.signal(1);
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
-  ok(wait(last, 1));  // native points carry no failure
+  ok(wait(last, 1));  // a host's wait for a native point reports no failure
   Ended third, of_host;
   ok(start(0, &third, {bp_native_point(last, 0, 1)}, {}));
   EXPECT_EQ(third.status(), BP_DEPENDENCY_FAILED);
@@ -285,7 +285,7 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   signaller.join();
 }
 
-// Copies and runs through memory of the device and of the host, and nothing waits but the last line.
+// Copies, a fill and runs, in memory of the device and of the host; only stream_wait blocks.
 TEST_F(SyncTest, AStreamKeepsItsOrder) {
   bp_stream_t* const stream = this->stream();
   const bp_buffer_t a = buffer(), b = buffer();
@@ -315,12 +315,12 @@ TEST_F(SyncTest, AStreamKeepsItsOrder) {
   EXPECT_EQ(y, std::vector<float>(kElements, 5));
 }
 
-// Runs without `done`: the device goes from one to the next, and the last one reports what failed.
+// Runs without `done` need no callback; a later `done` or a stream wait reports their failure.
 TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
-  for (const int instance : {0, 1}) {  // plans: that would wait for the stream
+  for (const int instance : {0, 1}) {  // plans, which would wait for the stream
     Ended warm;
     ok(start(instance, &warm, {}, {}));
     ASSERT_EQ(warm.status(), BP_OK);
@@ -328,7 +328,7 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   for (const bool by_done : {true, false}) {
     const uint64_t callbacks = cl_layer().callbacks;
     ok(start(0, nullptr, {}, {}, 0, stream, 77));
-    EXPECT_EQ(cl_layer().callbacks, callbacks);  // none was asked for
+    EXPECT_EQ(cl_layer().callbacks, callbacks);  // no `done`, no callback
     cl_layer().fail("clGetEventInfo", CL_OUT_OF_RESOURCES);
     if (by_done) {
       Ended last;
@@ -340,11 +340,11 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
       EXPECT_EQ(error_.run, 77u);
     }
     cl_layer().clear_failures();
-    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // the failure was reported
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));  // a failure is reported once
   }
 }
 
-// Another stream waits on the device for what is still to run, and a run in a stream for the host's points.
+// A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -367,20 +367,20 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   EXPECT_EQ(last.status(), BP_OK);
   EXPECT_EQ(z, std::vector<float>(kElements, 3));
   ok(slots->sync->stream_wait(one, BP_FOREVER, error()));
-  // A point that failed: the stream goes on, and both ends say so.
+  // A point fails: the run that waits for it reports that, and both streams go on.
   Ended first, second;
   ok(start(0, &first, {go.at(2)}, {bp_native_point(native, 0, 2)}, 0, one));
   ok(start(1, &second, {bp_native_point(native, 0, 2)}, {}, 0, two));
   go.fail(2, BP_INTERNAL, "the host's part");
   EXPECT_EQ(first.status(), BP_DEPENDENCY_FAILED);
-  EXPECT_EQ(second.status(), BP_OK);  // of a run whose own work succeeded, on what it was given
+  EXPECT_EQ(second.status(), BP_OK);  // the second run's own work succeeded
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {
   const cl_command_queue own = queue_of(stream());
   const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(own)};
   EXPECT_EQ(queue_of(stream(&native)), own);
-  // The framework's work comes first.
+  // A run waits for work that the framework enqueued before.
   cl_device_id id = nullptr;
   clGetCommandQueueInfo(own, CL_QUEUE_DEVICE, sizeof id, &id, nullptr);
   cl_int status = CL_SUCCESS;
@@ -388,7 +388,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   ASSERT_EQ(clEnqueueMarkerWithWaitList(own, 1, &gate, nullptr), CL_SUCCESS);
   bind(0, of(x), of(y));
   Ended warm;
-  ok(start(0, &warm, {}, {}));  // plans: that would wait for the stream
+  ok(start(0, &warm, {}, {}));  // plans, which would wait for the stream
   EXPECT_EQ(warm.status(), BP_OK);
   Ended end;
   ok(start(0, &end, {}, {}, 0, stream(&native)));
@@ -397,7 +397,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   clSetUserEventStatus(gate, CL_COMPLETE);
   EXPECT_EQ(end.status(), BP_OK);
   clReleaseEvent(gate);
-  // Handles that cannot be streams are refused.
+  // Queues that cannot be streams are refused.
   const cl_command_queue out_of_order =
       clCreateCommandQueue(context(), id, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status);
   ASSERT_EQ(status, CL_SUCCESS);

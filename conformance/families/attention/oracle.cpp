@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over heads, and rotary positions.
+// Attention over heads, and rotary embeddings.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// [batch, heads, length, size] of an input that may be [batch, length, heads·size].
+// Returns an input as [batch, heads, length, size]; it may be [batch, length, heads·size].
 Array with_heads(const Array& x, int64_t heads) {
   if (x.rank() == 4) return x;
   require(x.rank() == 3 && heads > 0 && x.extents[2] % heads == 0, "the heads do not divide the last axis");
@@ -17,7 +17,7 @@ Array with_heads(const Array& x, int64_t heads) {
   return result;
 }
 
-// Without past, lengths and a second output: softmax(scale·Q·Kᵀ + mask)·V.
+// Without past keys, lengths and further outputs: softmax(scale·Q·Kᵀ + mask)·V.
 References attention(const Call& call) {
   const bool is_flat = call.in(0, 3).rank() == 3;
   require_known(!call.has(4) && !call.has(5) && !call.has(6) && call.output_count() <= 1,
@@ -95,7 +95,7 @@ References attention(const Call& call) {
   return {result};
 }
 
-// Pairs of the first `rotary` elements of each head are rotated by an angle of their position; the rest stays.
+// Rotates pairs among the first `rotary` elements of each head by angles that depend on the position.
 References rotary_embedding(const Call& call) {
   const Array &x = call.in(0, 3), &cosines = call.in(1, 2), &sines = call.in(2, 2);
   const bool is_flat = x.rank() == 3;

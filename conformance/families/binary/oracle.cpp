@@ -9,7 +9,7 @@ namespace {
 
 using Function = double (*)(double a, double b);
 
-// Folds the inputs from the left.
+// Folds the broadcast inputs from the left.
 Array fold(const Call& call, Function function, bp_dtype_t dtype) {
   Extents shape = call.in(0).extents;
   for (size_t i = 1; i < call.input_count(); ++i) shape = broadcast(shape, call.in(i).extents);
@@ -110,7 +110,7 @@ References power(const Call& call) {
   return {result};
 }
 
-// With `fmod` C's remainder, otherwise the sign of the divisor.
+// With `fmod`, C's fmod; otherwise the result has the divisor's sign.
 References modulo(const Call& call) {
   require_two(call);
   return {Reference(fold(
@@ -121,7 +121,7 @@ References modulo(const Call& call) {
                     Rule::exact())};
 }
 
-// A dot product with ones.
+// Judged as a dot product with ones.
 References sum(const Call& call) {
   require_one_type(call);
   Reference result(fold(call, add, call.in(0).dtype), Rule::of(Rule::kDot, static_cast<double>(call.input_count())));

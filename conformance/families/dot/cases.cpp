@@ -4,7 +4,7 @@
 namespace backplane::conform {
 namespace {
 
-// The four kinds of inputs for dot products.
+// The kinds of inputs for dot products.
 struct Inputs {
   const char* name;
   Fill fill;

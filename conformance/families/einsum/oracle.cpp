@@ -71,7 +71,7 @@ References einsum(const Call& call) {
     }
     return at;
   };
-  // A product of n factors has n - 1 roundings, and the device chooses the order of sums.
+  // A product of n factors rounds n - 1 times, which n more terms cover; the device chooses the summation order.
   const double terms = static_cast<double>(count_of(summed)) + static_cast<double>(call.input_count());
   Reference result(Array(dtype, shape), Rule::of(Rule::kDot, terms));
   for_each_index(shape, [&](const Index& index) {
@@ -88,7 +88,7 @@ References einsum(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// By elimination with row exchanges: the largest element of each column is the pivot.
+// Computes determinants by elimination with row exchanges: the largest element of each column is the pivot.
 References det(const Call& call) {
   const Array& x = call.in(0, 2);
   const int64_t n = x.extents.back();

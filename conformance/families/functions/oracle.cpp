@@ -26,7 +26,7 @@ References smooth(const Call& call) {
   return {result};
 }
 
-// π/2 and the arcsine, which cancel near 1.
+// π/2 minus the arcsine, which cancel near 1.
 Value acos_of(const Call&, double x) {
   return {std::acos(x), 2};
 }
@@ -90,7 +90,7 @@ References is_inf(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// One for the first of the largest elements along the axis.
+// 1 for the first of the largest elements along the axis, 0 for the others.
 References hardmax(const Call& call) {
   const Array& x = call.in(0);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis", -1), x.rank()));
@@ -114,7 +114,7 @@ void require_integers(const Array& x) {
   require_known(x.dtype != BP_DTYPE_UINT64, "the oracle has no 64-bit numbers without sign");
   for (const double value : x.values) require_known(std::fabs(value) < 0x1p53, "the oracle has integers of 53 bits");
 }
-// The number of the type with these bits.
+// `bits` as a value of `like`'s type.
 double wrapped(const Array& like, int64_t bits) {
   switch (like.dtype) {
     case BP_DTYPE_UINT8:

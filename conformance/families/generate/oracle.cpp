@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors made from extents and a few numbers.
+// Tensors generated from extents and a few numbers.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ References range(const Call& call) {
           "the step is 0, or a limit is not finite");
   const double count = std::fmax(0, std::ceil((limit - start) / delta));
   require(count <= kMaxElements, "there are more elements than the oracle supports");
-  // A product and a sum, or a sum for each element.
+  // A device computes a product and a sum for each element, or adds the step repeatedly.
   Reference result(Array(call.in(0).dtype, {static_cast<int64_t>(count)}), Rule::of(Rule::kDot, std::fmax(2, count)));
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     result.value.values[i] = start + static_cast<double>(i) * delta;
@@ -49,7 +49,7 @@ References size(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// a0 - a1·cos(2πi/N) + a2·cos(4πi/N), N one less where the window is symmetric.
+// a0 - a1·cos(2πi/N) + a2·cos(4πi/N); N is the number of elements, or one less for a symmetric window.
 struct Cosines {
   double a0, a1, a2;
 };
@@ -63,7 +63,7 @@ References window(const Call& call) {
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / period;
     result.value.values[i] = kCosines.a0 - kCosines.a1 * std::cos(angle) + kCosines.a2 * std::cos(2 * angle);
-    // The three terms, and the argument's rounding, which the sine multiplies by up to 4π.
+    // The three terms, and the rounding of the cosines' arguments, which are at most 2π and 4π.
     result.scale.push_back(1 + kCosines.a1 * angle + kCosines.a2 * 2 * angle);
   }
   return {result};
@@ -87,7 +87,7 @@ References mel_weights(const Call& call) {
     const double hertz = 700 * (std::pow(10, at / 2595) - 1);
     corners.push_back(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
   }
-  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}), Rule::within(4));  // integer division
+  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}), Rule::within(4));  // a quotient of integers
   for_each_index(result.value.extents, [&](const Index& at) {
     const auto filter = static_cast<size_t>(at[1]);
     const double bin = static_cast<double>(at[0]), begin = corners[filter], top = corners[filter + 1],
@@ -100,7 +100,7 @@ References mel_weights(const Call& call) {
   return {result};
 }
 
-// The values are off and on; an index outside of the depth is never on.
+// `values` are off and on; an index outside [-depth, depth) is never on.
 References one_hot(const Call& call) {
   const Array &indices = call.in(0), &values = call.in(2);
   const int64_t depth = whole(call.single(1)), rank = indices.rank() + 1;

@@ -11,7 +11,7 @@ onnx::Tensor drawn(Random& random, bp_dtype_t dtype, Extents extents, double low
 }
 
 // Nearest sampling avoids midpoints between elements, where rounding decides: positions are within a quarter of an
-// element of one of 5 centres.
+// element of the centre of one of the 5 elements, or of one beyond either end.
 onnx::Tensor near_centres(Random& random, bp_dtype_t dtype, Extents extents, bool align) {
   Array array(dtype, std::move(extents));
   for (double& x : array.values) {

@@ -8,10 +8,10 @@
 namespace backplane::conform {
 namespace {
 
-// A coordinate with its error.
+// A position: coordinates with their errors.
 using Place = std::vector<Tracked>;
 
-// An element of x at [batch, channel, place…] with zeros, edges or reflections around the image.
+// An element of x at [batch, channel, position…] with zeros, edges or reflections around the image.
 double element(const Array& x, const Index& head, std::vector<int64_t> at, std::string_view padding, bool align) {
   Index index = head;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -19,7 +19,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
     if (padding == "zeros" && (at[i] < 0 || at[i] >= n)) return 0;
     if (padding == "border") at[i] = std::clamp<int64_t>(at[i], 0, n - 1);
     if (padding == "reflection") {
-      // From the centres of the first and last element, or half an element outside.
+      // Reflected at the centres of the first and last element, or half an element outside of them.
       const int64_t period = align ? std::max<int64_t>(1, 2 * (n - 1)) : 2 * n;
       int64_t m = (at[i] % period + period) % period;
       if (m >= n) m = (align ? period : period - 1) - m;
@@ -30,7 +30,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
   return x.at(index);
 }
 
-// Linear interpolation over the corners around the place; `at(corner)` is an element. Every weight is a product of
+// Linear interpolation over the corners around the position; `at(corner)` is an element. Every weight is a product of
 // differences, and an error of the position changes the result by at most the steepest slope around it.
 template <class F>
 Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
@@ -59,7 +59,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
   return result;
 }
 
-// Positions are in [-1, 1], the last axis of the image first.
+// The grid's positions are in [-1, 1] inside the image, with the image's last axis first.
 References grid_sample(const Call& call) {
   const Array &x = call.in(0, 3), &grid = call.in(1, 3);
   require(is_float(x.dtype) && grid.dtype == x.dtype, "image and grid are not of the same floating-point type");
@@ -84,7 +84,7 @@ References grid_sample(const Call& call) {
     for (int64_t i = 0; i < axes; ++i) {
       from.back() = axes - 1 - i;
       const Tracked extent(static_cast<double>(x.extents[static_cast<size_t>(i + 2)])), at(grid.at(from));
-      require(std::fabs(at.value) < 1e6, "a place is far outside");
+      require(std::fabs(at.value) < 1e6, "a position is far outside");
       place.push_back(align ? (at + Tracked(1.0)) / Tracked(2.0) * (extent - Tracked(1.0))
                             : ((at + Tracked(1.0)) * extent - Tracked(1.0)) / Tracked(2.0));
     }
@@ -128,7 +128,7 @@ References affine_grid(const Call& call) {
   return {tracked_reference(theta.dtype, shape, elements)};
 }
 
-// The mean or maximum of samples inside each bin of a region.
+// The mean of samples inside each bin of a region.
 References roi_align(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2), &batches = call.in(2, 1);
   require(is_float(x.dtype) && x.rank() == 4 && rois.extents.size() == 2 && rois.extents[1] == 4 &&
@@ -211,7 +211,7 @@ References max_roi_pool(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// A convolution with an offset for each tap and optional weights.
+// A convolution with an offset for each tap and an optional mask.
 References deform_conv(const Call& call) {
   const Array &x = call.in(0, 4), &w = call.in(1, 4), &offset = call.in(2, 4);
   require(is_float(x.dtype) && x.rank() == 4 && w.rank() == 4 && w.dtype == x.dtype && offset.dtype == x.dtype,
@@ -318,7 +318,7 @@ References non_max_suppression(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// The sum of overlapping blocks [batch, channels·kernel, blocks] of an image.
+// Sums overlapping blocks [batch, channels·kernel, blocks] into an image.
 References col2im(const Call& call) {
   const Array& x = call.in(0, 3);
   const Extents image = call.integers(1), block = call.integers(2);
@@ -368,7 +368,7 @@ References col2im(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// Each element returns to its position in the original image, the rest is 0. The output's extents may be an
+// Puts each element at its position in the original image; the rest is 0. The output's extents may be an
 // input: the image is then in its first rows and columns.
 References max_unpool(const Call& call) {
   const Array &x = call.in(0, 3), &indices = call.in(1, 3);

@@ -68,7 +68,7 @@ References normalizer(const Call& call) {
   return {tracked_reference(x.dtype, x.extents, elements)};
 }
 
-// Elements that equal the replaced value, or NaN, become that of their column.
+// Elements that equal the replaced value, which may be NaN, become their column's value.
 References imputer(const Call& call) {
   Array result = call.in(0, 1);
   require_float32(result);
@@ -106,7 +106,7 @@ References linear_regressor(const Call& call) {
   return {tracked_reference(x.dtype, {x.extents[0], targets}, elements)};
 }
 
-// Chosen columns.
+// Returns the chosen columns.
 References array_feature_extractor(const Call& call) {
   const Array &x = call.in(0, 2), &chosen = call.in(1);
   require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports columns of matrices");
@@ -180,7 +180,7 @@ Step step_of(const Call& call, size_t inputs, std::string_view decay) {
 Reference tensor_like(const Array& x, const std::vector<Tracked>& elements) {
   return tracked_reference(x.dtype, x.extents, elements);
 }
-// The gradient, with that of the L2 norm.
+// The gradient, plus that of the L2 penalty.
 Tracked regularised(const Call& call, const Step& step, size_t i) {
   return Tracked(call.real("norm_coefficient")) * Tracked(step.x.values[i]) + Tracked(step.gradient.values[i]);
 }

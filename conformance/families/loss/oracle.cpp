@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of classes: [batch, classes, …] against [batch, …].
+// Classification losses: [batch, classes, …] against the classes [batch, …].
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -39,7 +39,7 @@ Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& 
   const std::string_view reduction = call.text("reduction");
   if (reduction == "none") return tracked_reference(x.dtype, target.extents, losses);
   require(reduction == "sum" || reduction == "mean" || reduction.empty(), "the reduction is not known");
-  require(reduction == "sum" || total.result().value != 0, "every place is ignored");
+  require(reduction == "sum" || total.result().value != 0, "every position is ignored");
   return tracked_reference(x.dtype, {}, {reduction == "sum" ? sum.result() : sum.result() / total.result()});
 }
 

@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// Slices of an array along some axes: `visit(positions of the elements in the array)`.
+// Calls `visit(flat indices of the elements)` for each slice along the axes from `first_axis` to `end_axis` - 1.
 template <class F>
 void for_each_group(const Array& x, int64_t first_axis, int64_t end_axis, F visit) {
   int64_t outer = 1, size = 1, inner = 1;
@@ -117,8 +117,8 @@ References softmax(const Call& call) {
     for (const size_t i : group) {
       const double share = std::exp(x.values[i] - top) / sum;
       result.value.values[i] = kLogarithm ? x.values[i] - top - std::log(sum) : share;
-      // The sum's relative error is the share's, and 2·|x - top| ULP of exp, whose argument is rounded; the
-      // logarithm makes it absolute, and adds the rounding of x and top.
+      // The share has the sum's relative error, and 2·|x - top| ULP from exp, whose argument is rounded; the
+      // logarithm makes these absolute, and adds the rounding of x and top.
       result.scale[i] = kLogarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
                                    : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
     }

@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// The elements of an array in groups: those whose indices differ along `axes` alone. `visit(flat positions)`.
+// Calls `visit(flat indices)` for each group of elements whose indices differ along `axes` alone.
 template <class F>
 void for_each_group(const Array& x, const std::set<int64_t>& axes, F visit) {
   Extents outer = x.extents, inner = x.extents;
@@ -144,7 +144,7 @@ References lp_pool(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// x / (bias + alpha/size · Σ x²)^beta over `size` channels around each.
+// x / (bias + alpha/size · Σ x²)^beta, with the sum over `size` channels around each one.
 References lrn(const Call& call) {
   const Array& x = call.in(0, 2);
   require_float(x);
@@ -162,7 +162,7 @@ References lrn(const Call& call) {
     }
     const Tracked base = Tracked(bias) + Tracked(alpha) / Tracked(static_cast<double>(size)) * sum.result();
     require(base.value > 0, "a power of a negative number");
-    // The bound of pow: 7.5·|y·ln x| + 3 of 2^-frac, which is two roundings.
+    // The bound of pow: (7.5·|y·ln x| + 3)·2^-frac; 2^-frac is two roundings.
     const double power = std::pow(base.value, beta);
     const Tracked divisor = {power, power * (std::fabs(beta) * base.error / base.value +
                                              2 * (7.5 * std::fabs(beta * std::log(base.value)) + 3))};

@@ -14,7 +14,7 @@ Reference moved(Array array) {
   return {std::move(array), Rule::bits()};
 }
 
-// Of equal elements the one with the lower index comes first. Both outputs are wanted.
+// Among equal elements the one with the lower index comes first. Returns both outputs.
 References top_k(const Call& call) {
   const Array& x = call.in(0, 1);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis", -1), x.rank()));
@@ -66,7 +66,7 @@ References unique(const Call& call) {
   const Array& x = call.in(0);
   for (const Attribute& attribute : call.attributes())
     require_known(attribute.name != "axis", "the oracle supports only Unique of the flattened input");
-  std::vector<double> order;  // the elements that are kept, as they come
+  std::vector<double> order;  // the distinct elements, in the order of first occurrence
   for (const double value : x.values) {
     require(!std::isnan(value), "NaN has no order");
     if (std::find(order.begin(), order.end(), value) == order.end()) order.push_back(value);

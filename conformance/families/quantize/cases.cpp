@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kQuant = "quant";
 constexpr bp_dtype_t kBytes[] = {BP_DTYPE_UINT8, BP_DTYPE_INT8};
 
-// Every number of the type.
+// Random numbers from the type's whole range.
 onnx::Tensor whole_range(Random& random, bp_dtype_t dtype, Extents extents) {
   Array array(dtype, std::move(extents));
   const bool wide = dtype == BP_DTYPE_UINT16 || dtype == BP_DTYPE_INT16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation, and products of quantised numbers.
+// Quantization, and products of quantized values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +28,7 @@ Range range_of(bp_dtype_t dtype) {
   }
 }
 
-// An element of a scale or zero point: one in all, one for each entry of `axis`, or one for each block along it.
+// The scale or zero point of an element: one for all, one for each entry of `axis`, or one for each block along it.
 double parameter(const Array& array, const Index& index, size_t axis, int64_t block) {
   if (array.count() == 1) return array.values[0];
   if (array.rank() == 1) return array.at({index.at(axis)});
@@ -37,7 +37,7 @@ double parameter(const Array& array, const Index& index, size_t axis, int64_t bl
   return array.at(at);
 }
 
-// Irrelevant for a scalar. The zero point has the shape of the scale.
+// The axis of the scale; 0 for a single scale. The zero point must have the shape of the scale.
 size_t parameter_axis(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   require(!call.has(2) || call.in(2).extents == scale.extents, "scale and zero point have different shapes");
@@ -105,7 +105,7 @@ References dynamic_quantize_linear(const Call& call) {
   return {y, scale, zero};
 }
 
-// Row `i` of a matrix has its own zero point (or scale), or all share one.
+// The zero point (or scale) of row `i`: its own or one that all rows share; `otherwise` without an array.
 double of_row(const Array* array, int64_t i, double otherwise) {
   if (array == nullptr) return otherwise;
   if (array->count() == 1) return array->values[0];
@@ -145,7 +145,7 @@ References matmul_integer(const Call& call) {
 }
 
 // Padding counts as 0 after the zero point is subtracted. `zero_w`: one for each output channel, or
-// one.
+// one for all.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
   require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
   require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are not integers");
@@ -180,7 +180,7 @@ References conv_integer(const Call& call) {
   return {Reference(integer_conv(call, call.in(0), zero, call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Each sum times a factor, rounded to a type: within one step, because devices multiply by integers and shift.
+// Each sum times a factor, plus the zero point: within one step, because devices multiply by integers and shift.
 template <class F>
 Reference requantized(const Array& sums, bp_dtype_t dtype, double zero, F factor) {
   Reference result(Array(dtype, sums.extents), Rule::of(Rule::kStep));

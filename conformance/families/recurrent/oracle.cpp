@@ -14,7 +14,7 @@ struct Weights {
   bp_dtype_t dtype;
 };
 
-// W·x + Wb, and R·h + Rb, of row `gate`·hidden + unit of direction d.
+// W·x + Wb, and R·h + Rb, for one row (`gate`·hidden + unit) of direction d.
 Tracked from_input(const Weights& weights, int64_t d, int64_t row, const Row& x) {
   TrackedSum sum(weights.dtype);
   for (int64_t i = 0; i < weights.inputs; ++i) sum.add(x[static_cast<size_t>(i)], weights.w.at({d, row, i}));
@@ -79,7 +79,7 @@ Row rnn_step(const Call&, const Weights& weights, int64_t d, const Row& x, const
   return result;
 }
 
-// Input 5 and 6: the first states, [directions, batch, hidden], or with layout 1 [batch, directions, hidden].
+// Inputs 5 and 6: the initial states, [directions, batch, hidden], or with layout 1 [batch, directions, hidden].
 Row first_state(const Call& call, size_t input, int64_t d, int64_t b, int64_t hidden, bool batch_first) {
   Row row(static_cast<size_t>(hidden));
   for (int64_t u = 0; u < hidden && call.has(input); ++u)

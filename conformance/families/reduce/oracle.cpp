@@ -36,7 +36,7 @@ Reduced reduce(const Array& x, const std::set<int64_t>& axes, bool keep) {
   return result;
 }
 
-// Axes come as an input; none means all, or with `noop_with_empty_axes` none.
+// Input 1 has the axes; without any, all axes are reduced, or, with `noop_with_empty_axes`, none.
 Reduced reduce(const Call& call) {
   const Array& x = call.in(0);
   std::set<int64_t> axes;

@@ -83,7 +83,7 @@ void add_resize_cases(OpCases& cases) {
   for (const Mode& row : modes) {
     for (const bp_dtype_t dtype : real_types()) {
       cases.add_to(kExtended, "Resize", dtype, row.variant, [=](Random& random) {
-        // The policies look at all sizes: a batch and channels that grow as well have no common scale.
+        // A policy gives all resized axes one scale, so batch and channels must not be among them.
         const bool keeps = std::string_view(row.policy) != "stretch";
         Problem problem{"Resize",
                         {{"antialias", row.antialias},

@@ -141,7 +141,7 @@ References resize(const Call& call) {
     size_t most = 1;
     for (int64_t out = 0; out < axes[i].out; ++out) {
       const double at = coordinate(where, out, axes[i]);
-      require(std::fabs(at) < 0x1p40, "a place is far outside");
+      require(std::fabs(at) < 0x1p40, "a position is far outside");
       taps[i].push_back(taps_of(call, at, axes[i]));
       outside[i].push_back(where == "tf_crop_and_resize" && (at < 0 || at > static_cast<double>(axes[i].in - 1)));
       most = std::max(most, taps[i].back().size());

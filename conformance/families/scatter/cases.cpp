@@ -6,7 +6,7 @@
 namespace backplane::conform {
 namespace {
 
-// Indices of which no two name the same place, unless `may_repeat`: then only reductions have one result.
+// Indices of distinct positions, unless `may_repeat`: then only reductions have a defined result.
 onnx::Tensor places(Random& random, Extents extents, const Extents& limits, bool may_repeat) {
   Array array(BP_DTYPE_INT64, std::move(extents));
   const size_t depth = limits.size();
@@ -32,7 +32,7 @@ onnx::Tensor places(Random& random, Extents extents, const Extents& limits, bool
   return to_tensor(array);
 }
 
-// For scatter along an axis: in each line of the axis, a permutation's first entries.
+// Indices for a scatter along an axis: distinct within each line of the axis unless `may_repeat`, some negative.
 onnx::Tensor lines(Random& random, const Extents& extents, size_t axis, int64_t limit, bool may_repeat) {
   Array array(BP_DTYPE_INT64, extents);
   Extents first = extents;
@@ -62,10 +62,10 @@ void add_scatter_cases(OpCases& cases) {
   for (const bp_dtype_t dtype : types) {
     for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
       const bool is_sum = std::string_view(reduction) == "add" || std::string_view(reduction) == "mul";
-      // 8-bit sums and products wrap, which ONNX does not define.
+      // ONNX does not define 8-bit sums and products, which wrap; those of 16-bit floats are left out, too.
       if (is_sum && (dtype == BP_DTYPE_UINT8 || is_half(dtype))) continue;
       const bool repeats = std::string_view(reduction) != "none";
-      // Integers: a product of a few keeps its type.
+      // Small integers: products of a few stay in range.
       const Fill fill = dtype == BP_DTYPE_FLOAT || is_half(dtype) ? Fill::kAroundZero : Fill::kWhole;
       for (const size_t axis : {size_t{0}, size_t{1}}) {
         cases.add_to(kExtended, "ScatterElements", dtype, std::string(reduction) + "_axis" + std::to_string(axis),

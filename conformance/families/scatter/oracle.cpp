@@ -11,8 +11,8 @@ void require_indices(const Array& indices) {
   require(!is_float(indices.dtype), "the indices are not integers");
 }
 
-// A reduction of an element and an update. Sums are judged as sums of all updates of an element, in any
-// order.
+// Applies updates to elements, with a reduction or without. A sum is judged as the sum of an element and all
+// its updates, in any order.
 class Target {
  public:
   Target(const Array& data, std::string_view reduction)
@@ -159,7 +159,7 @@ References tensor_scatter(const Call& call) {
 
 const Operator kOperators[] = {
     {"ScatterElements", {18}, scatter_elements},
-    {"Scatter", {9}, scatter_elements},  // its name before operator set 11
+    {"Scatter", {9}, scatter_elements},  // its name before opset 11
     {"ScatterND", {18}, scatter_nd},
     {"GatherND", {13}, gather_nd},
     {"TensorScatter", {24}, tensor_scatter},

@@ -122,7 +122,7 @@ References where(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Floats are truncated and must fit; NaN and numbers that do not fit have no defined result.
+// Floats become integers by truncation; NaN and numbers that do not fit have no defined result.
 References cast(const Call& call) {
   const int64_t wanted = call.integer("to");
   require(wanted > 0 && wanted <= BP_DTYPE_INT2, "the type is not known");

@@ -12,7 +12,7 @@ onnx::Tensor data(Random& random, bp_dtype_t dtype, Extents extents) {
   return random_tensor(random, dtype, std::move(extents), is_float(dtype) ? Fill::kSpecial : Fill::kWide);
 }
 
-// One tensor, attributes, and constant integer inputs.
+// One tensor, attributes, and maybe a constant integer input.
 struct Row {
   const char* op;
   const char* variant;

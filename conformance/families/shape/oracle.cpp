@@ -32,7 +32,7 @@ References identity(const Call& call) {
   return {moved(call.in(0))};
 }
 
-// A 0 copies an extent unless `allowzero`, one -1 takes what is left.
+// A 0 copies an extent unless `allowzero` is set; one -1 takes what is left.
 References reshape(const Call& call) {
   const Array& x = call.in(0);
   Extents shape = call.integers(1);
@@ -122,7 +122,7 @@ References concat(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Sizes come as an input, or the axis is cut in equal pieces of which the last may be smaller.
+// Input 1 has the sizes; without it, the axis is cut into equal pieces, of which the last may be smaller.
 References split(const Call& call) {
   const Array& x = call.in(0);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), x.rank()));

@@ -9,13 +9,13 @@
 namespace backplane::conform {
 namespace {
 
-// A pair of sums over the signal; each cos or sin has its own error.
+// One complex result: two sums over the signal, in which each cos or sin has its own error.
 struct Bin {
   Tracked real, imaginary;
 };
 class Spectrum {
  public:
-  // A sum of `count` terms has the ksb of its length, even if a fast transform adds in log2(count) stages.
+  // A sum's bound grows with its `count` terms, even if a fast transform adds in log2(count) stages.
   Spectrum(bp_dtype_t dtype, int64_t count) : dtype_(dtype), count_(count) {}
 
   // `sign`: -1 forward, 1 inverse.
@@ -24,7 +24,7 @@ class Spectrum {
     for (int64_t n = 0; n < count_; ++n) {
       const double angle = 2 * std::numbers::pi * static_cast<double>(k * n % count_) / static_cast<double>(count_);
       const double c = std::cos(angle), s = sign * std::sin(angle);
-      // A cosine within a rounding, taken from an angle that is rounded, or by recurrence from others.
+      // A cosine may come from a rounded angle, or by recurrence from others: 16 roundings are allowed.
       const Tracked cosine(c, 16), sine(s, 16);
       const auto at = static_cast<size_t>(n);
       re.add(real[at], cosine);
@@ -40,7 +40,7 @@ class Spectrum {
   int64_t count_;
 };
 
-// The last axis has the real and the imaginary part; a signal may have the real one alone.
+// The last axis has the real and the imaginary part, or the real part alone.
 References dft(const Call& call) {
   const Array& x = call.in(0, 2);
   require(is_float(x.dtype), "the signal is not of floating-point numbers");

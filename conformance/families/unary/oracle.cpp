@@ -10,7 +10,7 @@ namespace {
 
 using Function = double (*)(const Call& call, double x);
 
-// kScale may be NULL where the rule needs none.
+// kScale may be NULL if the rule needs no scale.
 template <Function kFunction, Function kScale = nullptr>
 References map(const Call& call, Rule rule, bp_dtype_t dtype) {
   Reference result(Array(dtype, call.in(0).extents), rule);
@@ -127,7 +127,7 @@ double sine(const Call&, double x) {
 double cosine(const Call&, double x) {
   return std::cos(x);
 }
-// (1 - e) / (1 + e) with e = exp(-2x): near 0 the numerator cancels 1.
+// (1 - e) / (1 + e) with e = exp(-2x): near 0 the numerator cancels.
 double tangent(const Call&, double x) {
   return std::tanh(x);
 }
