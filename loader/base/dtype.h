@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and families of data types.
+// Names and sizes of data types.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace backplane {
 
 // ONNX's spelling in lower case: "float", "int64", "float8e4m3fn"; "unknown" for numbers that ONNX does not define.
 std::string_view dtype_name(bp_dtype_t dtype);
-// BP_DTYPE_UNDEFINED where there is no such name.
+// BP_DTYPE_UNDEFINED if there is no such name.
 bp_dtype_t dtype_of(std::string_view name);
 // Bits of one element as raw_data stores it; 0 for strings and unknown types.
 uint32_t dtype_bits(bp_dtype_t dtype);
