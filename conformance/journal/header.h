@@ -31,7 +31,7 @@ struct Seeds {
 struct Header {
   std::string harness, plugin, plugin_sha256;
   Identity identity;
-  std::string selection;  // quick, full, or onnx
+  std::string selection;  // quick, full, onnx or vendor
   std::vector<std::string> profiles;
   std::string filter;
   Shard shard;

@@ -37,7 +37,7 @@ std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& 
 // The levels of a run, which reaches none unless every case of the list was run.
 std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers);
 
-// Whether a waiver's pattern covers more than one operator or check: no '/', or a wildcard before the second one.
+// Whether a waiver's pattern covers more than one operator or check: no '/', or a wildcard before the second '/'.
 bool is_wide(std::string_view pattern);
 
 // What qualifies the levels, one per line: cases left out, and each waiver and expected failure that applied. Reports

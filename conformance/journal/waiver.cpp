@@ -101,7 +101,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
                      .reason = text_of(entry, "reason"),
                      .link = text_of(entry, "link"),
                      .expires = text_of(entry, "expires")};
-    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not like 2027-06-30", waiver.expires));
+    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not a YYYY-MM-DD date", waiver.expires));
     waivers_.push_back(std::move(waiver));
   });
   text_ += "waivers\n" + json;

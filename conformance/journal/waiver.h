@@ -20,7 +20,7 @@ struct Waiver {
   std::string expires;  // the last day, "2027-06-30"
 };
 
-// A failure that the backend's own vendor declares, in the conformance.json next to the plugin.
+// A failure that the backend's own vendor declares, in --expect or in PLUGIN.conformance.json next to the plugin.
 struct Expectation {
   std::string cases;  // a glob
   std::string reason;

@@ -141,7 +141,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
   const FloatType& type = float_type(expected.dtype);
   Judgement result;
   std::vector<double> numbers(expected.values.size());
-  size_t missing = 0;  // zeros where the expected value is too large for that
+  size_t missing = 0;  // zeros where the expected value is clearly not 0
   for (size_t i = 0; i < numbers.size(); ++i) {
     Element e = {expected.values[i], onnx::number_at(seen, i).real(), 0};
     numbers[i] = e.seen;

@@ -14,7 +14,7 @@ struct CaseOptions {
   std::vector<std::string> profiles;  // claimed profiles; if empty, the cases of all run and nothing is claimed
   bool quick = false, full = false;
   std::string filter, shard;
-  std::vector<std::string> models;  // folders
+  std::vector<std::string> models;  // folders of models
 };
 
 void declare_case_options(cli::Command command, CaseOptions& case_options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend with one lie: it passes every call on to the CPU backend and falsifies one thing.
+// A backend with one lie: it passes every call on to an honest backend and falsifies one thing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists a folder. libstdc++'s directory_iterator allocates memory where it must not throw, and so ends the process if
-// there is none.
+// Lists a folder. libstdc++'s directory_iterator allocates memory where it must not throw, so that it ends the process
+// if memory runs out.
 #pragma once
 
 #include <filesystem>

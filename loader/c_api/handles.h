@@ -38,9 +38,9 @@ struct bp_session_t {
 
   // The whole graph in canonical form.
   const backplane::model::View& view() const;
-  // A copy of the text that lives as long as the session, even when another session takes this one's place.
+  // A copy of the text that lives as long as this handle, even if another session replaces `session`.
   std::string_view keep(std::string_view text) const;
-  // Keeps the programs of an earlier session alive as long.
+  // Keeps the programs of `earlier` as long.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;
 
  private:

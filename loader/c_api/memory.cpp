@@ -82,7 +82,7 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   return device.status(error, device.api->copy(device.handle, &own, error.get()));
 }
 
-// Neither device reads the other's memory: copies through host memory.
+// The target's device does not read the source's memory: copies through host memory.
 Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
   std::vector<char> between(what.bytes);
   bp_buffer_t host{};

@@ -215,7 +215,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
-  // Copies are so slow that nothing pays on the device, although it reports that its nodes are free.
+  // Copies are so slow that using the device does not pay, although it reports next to no time for its nodes.
   const Environment env = environment(
       {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of files, by libsodium.
+// Hashes of files and strings, by libsodium.
 #pragma once
 
 #include <optional>

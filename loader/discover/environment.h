@@ -38,7 +38,7 @@ struct Backend {
   Status ensure_loaded();
 
   std::shared_ptr<isolate::Library>
-      isolated;  // if it runs in its own process: the functions in `tables` are those of this object
+      isolated;  // set if it runs in a process of its own: the functions in `tables` are those of this object
   std::unique_ptr<PluginTables>
       tables;                 // a zero-filled copy of the descriptor and its tables, of the size that this loader knows
   const bp_plugin_t* plugin;  // in `tables`

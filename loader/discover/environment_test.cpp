@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection of backends by the framework and the user, with several backends.
+// Which backends are selected and disabled, and how devices are named and identified.
 #include "discover/environment.h"
 
 #include <gmock/gmock.h>

@@ -20,7 +20,7 @@
 namespace backplane {
 namespace {
 
-// A sanitizer's runtime ends the process unless it is loaded first: a plugin that needs one must be refused unloaded.
+// Which sanitizer's runtime a plugin needs: loading it would end the process, unless that was built with it.
 uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan")) return BP_SANITIZER_ADDRESS;

@@ -23,7 +23,7 @@ enum class ProbePolicy {
 struct ProbeSettings {
   ProbePolicy policy = ProbePolicy::kCached;
   std::chrono::milliseconds limit{20'000};  // for the whole probe
-  std::filesystem::path helper;             // empty: backplane-probe next to the loader
+  std::filesystem::path helper;             // empty: backplane-probe as installed with the loader
 };
 
 // `library` is the open file at `path`, `content` its BLAKE2b. BP_REFUSED_CRASHED if the plugin crashed, hung or ended
