@@ -89,7 +89,7 @@ Answer Instance::bind(uint32_t slot, bp_container_t& container) {
 
 bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
                                      bp_tensor_t* out_tensor) {
-  // The reference knows the extents: any others are a wrong result.
+  // The expected extents are known: any others are a wrong result.
   Instance& instance = **static_cast<Instance**>(self);
   const uint32_t index = slot >= BP_SLOT_OUTPUT ? slot - BP_SLOT_OUTPUT : slot;
   if (index >= instance.outputs_.size() || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
@@ -101,7 +101,7 @@ bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, c
 
 Answer Instance::run(const RunSettings& settings) {
   struct End {
-    Instance* instance;  // first: `output` is given the same pointer
+    Instance* instance;  // first member: `output` receives `&end` and reads it as an Instance**
     std::mutex mutex;
     std::condition_variable changed;
     uint32_t calls = 0;

@@ -11,11 +11,11 @@ namespace backplane::conform {
 
 class Program {
  public:
-  // NULL with why in `out_answer` if the plugin does not compile the graph. `graph` outlives the program.
-  // `flags`: BP_COMPILE_*.
+  // Returns NULL, with the reason in `out_answer`, if the plugin does not compile the graph. `graph` must outlive the
+  // program. `flags`: BP_COMPILE_*.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
-  // Restores a program from a blob that the device wrote, which outlives the program.
+  // Restores a program from a blob that the device wrote; `blob` must outlive the program.
   static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
                                           Answer& out_answer);
   Program(const Program&) = delete;
@@ -25,7 +25,7 @@ class Program {
   const Device& device() const { return device_; }
   const Graph& graph() const { return graph_; }
   bp_program_t* raw() const { return raw_; }
-  // Throws Breach.
+  // Throws Breach if the plugin returns an error.
   bp_program_info_t info() const;
 
  private:
@@ -41,7 +41,7 @@ class Program {
 struct RunSettings {
   uint64_t deadline = 0;
   const bp_cancel_t* cancel = nullptr;
-  std::string* out_done_fault = nullptr;  // the fault in the calls of `done`
+  std::string* out_done_fault = nullptr;  // if not NULL, receives what was wrong with the calls of `done`
 };
 
 // [one at a time]
@@ -55,20 +55,20 @@ class Instance {
   bp_instance_t* raw() const { return raw_; }
   Answer bind(uint32_t slot, const Memory& memory);
   Answer bind(uint32_t slot, bp_tensor_t tensor);
-  // `container` is used until the slot is bound anew.
+  // The instance uses `container` until the slot is rebound.
   Answer bind(uint32_t slot, bp_container_t& container);
-  // Runs and waits for the end. Outputs whose extents the program does not know are written to the memory bound for
-  // them.
+  // Runs and waits until the run has finished. An output whose extents the program finds only in the run is written to
+  // the memory that bind_all bound for it.
   Answer run(const RunSettings& settings = {});
-  // Passes `run` on unchanged and does not wait for its end.
+  // Passes `run` on unchanged and does not wait for the run to finish.
   Answer start(const bp_run_t& run);
 
-  // Binds inputs and fresh memory for every output. The memory is kept until the instance ends.
-  // `extents` of the outputs, where the graph does not have all of them.
+  // Binds the inputs and, for every output and the scratch, new memory, which is kept until the next bind_all or the
+  // destructor. `extents`: those of the outputs, needed if the graph does not have them all.
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
-  // Poisons the outputs before, checks all canaries after: BP_INTERNAL with what is wrong. [after bind_all]
+  // Runs with poisoned outputs, then checks canaries, inputs and `done`: BP_INTERNAL if any is wrong. [after bind_all]
   Answer run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings = {});
 
  private:
@@ -83,7 +83,7 @@ class Instance {
   std::unique_ptr<Memory> scratch_;
 };
 
-// From a graph to its outputs, with poisoned outputs and canaries around all memory.
+// Compiles and runs a graph, with poisoned outputs and canaries around all memory.
 Answer compute(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
                std::vector<onnx::Tensor>& out_outputs);
 

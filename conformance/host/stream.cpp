@@ -6,7 +6,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};  // for work of milliseconds
+constexpr std::chrono::seconds kPatience{10};  // the longest wait for work that takes milliseconds
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream and a semaphore of a device; each ends in its destructor. And the end of a run that does not wait.
+// A device's stream and semaphore, destroyed in their destructors, and a run's end, awaited through `done`.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,14 @@ namespace backplane::conform {
 
 class Stream {
  public:
-  // NULL with why in `out_answer` if the device has none. `native`: one to import, or NULL.
+  // Returns NULL, with the reason in `out_answer`, on failure. `native`: a stream to import, or NULL to create one.
   static std::unique_ptr<Stream> create(const Device& device, Answer& out_answer, const bp_native_t* native = nullptr);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
   bp_stream_t* raw() const { return raw_; }
-  // Until `deadline` on the monotonic clock.
+  // Waits at most until `deadline` on the monotonic clock.
   Answer wait(uint64_t deadline = BP_FOREVER) const;
 
  private:
@@ -37,7 +37,7 @@ class NativeSemaphore {
   NativeSemaphore& operator=(const NativeSemaphore&) = delete;
   ~NativeSemaphore();
 
-  // A point of the semaphore, as a run takes it.
+  // The semaphore's point of `value`, in the form that runs accept.
   bp_point_t at(uint64_t value) const { return bp_native_point(raw_, 0, value); }
   bp_native_semaphore_t* raw() const { return raw_; }
 
@@ -48,12 +48,12 @@ class NativeSemaphore {
   bp_native_semaphore_t* raw_;
 };
 
-// Receives `done` of one run. It must live until the run has ended.
+// Receives `done` of one run; must live until the run has finished.
 class End {
  public:
-  // Makes `run` report to this.
+  // Makes `run` call `done` on this object.
   void expect(bp_run_t& run);
-  // False if the run has not ended within ten seconds.
+  // Returns false if the run has not finished within ten seconds.
   bool wait();
   uint32_t calls();
   bp_status_t status();

@@ -24,18 +24,18 @@ struct Result;
 struct Case {
   std::string name;                              // "ops/Add/float/row/0", or a folder's path below the data folder
   std::function<Result(Bench& bench)> run = {};  // in the child; may throw Breach, which fails the case
-  // In its place: judged by the parent, which sees the device through requests to the child. [thread-safe]
+  // Instead of `run`: in the parent, which reaches the device through requests to the child. [thread-safe]
   std::function<Result(RemoteDevice& device)> judge = {};
-  std::string profile = {};   // the profile that it belongs to; empty: all profiles, or none
-  std::string argument = {};  // its name on the child's command line; empty: `name`
+  std::string profile = {};   // the profile that it belongs to; empty: it runs with every profile
+  std::string argument = {};  // the case's name on the child's command line; empty: `name`
 };
 
 // FNV-1a: the same on every machine.
 uint64_t hash(std::string_view text);
 
-// A case for each folder with a model.onnx, named by name_in and with the folder as its argument: `data` itself and
-// what is below it, at most three levels down, by name. Links are not followed. Throws
-// std::filesystem::filesystem_error if `data` cannot be read.
+// Returns a case for each folder with a model.onnx, named by name_in and with the folder as its argument, sorted by
+// name. Searches `data` and the folders up to three levels below it, without following links and not below a case's
+// folder. Throws std::filesystem::filesystem_error if a folder cannot be read.
 std::vector<Case> find_cases(const std::filesystem::path& data);
 // The name of the case in `folder`: its path below `data`, or the last part of `data` for `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
@@ -47,7 +47,7 @@ struct Shard {
   uint32_t index = 1;  // from 1
   uint32_t count = 1;
 };
-// From "i/n". Throws Usage.
+// Parses "i/n". Throws Usage.
 Shard parse_shard(const std::string& text);
 bool is_in(std::string_view case_name, Shard shard);
 std::vector<Case> select(std::vector<Case> cases, Shard shard);

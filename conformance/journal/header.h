@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first line of a journal: the run that it belongs to. README.md describes the keys.
+// A journal's first line, which describes the run. README.md describes the keys.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// The identity that the plugin reports.
+// What the plugin reports about itself and the device.
 struct Identity {
   std::string backend, version, vendor;
   uint32_t device_index = 0;
@@ -20,7 +20,7 @@ struct Identity {
   uint32_t flags = 0;
 };
 
-// The seeds of a run. With a nonce's seed, as in a certification, every case draws from that one.
+// The seeds of a run. `nonce`, the seed derived from a certification's nonce, replaces `seed` for every case.
 struct Seeds {
   uint64_t seed = 1;
   std::optional<uint64_t> nonce;
@@ -31,23 +31,23 @@ struct Seeds {
 struct Header {
   std::string harness, plugin, plugin_sha256;
   Identity identity;
-  std::string selection;  // quick, full, or onnx
+  std::string selection;  // quick, full, onnx or vendor
   std::vector<std::string> profiles;
   std::string filter;
   Shard shard;
   Seeds seeds;
-  uint64_t cases = 0;   // of all shards
-  std::string list;     // the SHA-256 of their names
-  std::string models;   // the SHA-256 of the models that cases are cut from; empty without
-  std::string waivers;  // the SHA-256 of the exceptions in force
+  uint64_t cases = 0;   // in all shards
+  std::string list;     // the SHA-256 of the cases' names
+  std::string models;   // the SHA-256 of the models that cases are cut from; empty if there are none
+  std::string waivers;  // the SHA-256 of waivers and expected failures; empty if there are none
   std::string started;
 
   bool claims_profile() const { return !profiles.empty(); }
 };
 
-// "2026-11-20T13:00:00Z": as text in the order of time.
+// For example "2026-11-20T13:00:00Z": times in this form sort as strings.
 std::string utc_now();
-// `seconds` after now, or before.
+// `seconds` from now; negative: in the past.
 std::string utc_in(int64_t seconds);
 bool is_time(std::string_view text);
 
@@ -55,8 +55,8 @@ std::string to_json_line(const Header& header);
 // False if the line is not a header.
 bool from_json_line(std::string_view line, Header& out_header);
 
-// The first key that shows that the headers are of different runs, in one line, or empty. Start time and the plugin's
-// path may differ; shards of one run differ only in `shard`.
+// Names the first key whose values show that the headers are of different runs; empty if they are of one run. Start
+// time and the plugin's path may differ; with `shards_of_one_run` so may the shard's number.
 std::string difference(const Header& a, const Header& b, bool shards_of_one_run);
 
 }  // namespace backplane::conform

@@ -75,7 +75,7 @@ void Journal::open(const fs::path& folder, bool resume) {
     Record before = read_journal(path_);
     if (const std::string other = difference(record_.header, before.header, false); !other.empty())
       throw std::runtime_error(fmt::format("'{}' is of another run: {}", path_.string(), other));
-    fs::resize_file(path_, before.bytes);  // drops the line that was being written when the run ended
+    fs::resize_file(path_, before.bytes);  // drops a line that an interrupted run did not finish
     record_ = std::move(before);
   }
   file_.open(path_, has_line ? std::ios::app : std::ios::trunc);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file to which results are appended as they come. README.md describes it.
+// The file to which each result is appended as soon as it is known. README.md describes it.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@ namespace backplane::conform {
 // The content of a journal.
 struct Record {
   Header header;
-  std::vector<Result> results;  // in the order in which they came
-  uint64_t bytes = 0;           // of complete lines; the rest belongs to an interrupted write
+  std::vector<Result> results;  // in the order in which they were added
+  uint64_t bytes = 0;           // the size of all complete lines; what follows is an interrupted write
 };
 
-// `path` is a journal or the folder of journal.jsonl. Throws std::runtime_error, which names file and line.
+// `path` is a journal or the folder that contains journal.jsonl. Throws std::runtime_error with the file and line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
 // Writes a new journal, in a new folder or replacing an existing one. Throws std::runtime_error.
@@ -28,12 +28,12 @@ void write_journal(const std::filesystem::path& folder, const Record& record);
 // [one at a time]
 class Journal {
  public:
-  // Writes to `folder`/journal.jsonl, unless `folder` is empty. A file that is there already is continued with
-  // `resume`, if it is of the same run; without, it is refused. Throws std::runtime_error.
+  // Writes to `folder`/journal.jsonl, or to no file if `folder` is empty. An existing journal is an error, unless
+  // `resume` is set and it is of the same run: then it is continued. Throws std::runtime_error.
   Journal(const std::filesystem::path& folder, Header header, bool resume = false);
   void add(Result result);
   const Header& header() const { return record_.header; }
-  // By case, including those of a resumed journal.
+  // All results sorted by case name, including those of a resumed journal.
   const std::vector<Result>& results();
 
  private:

@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// A group that a level requires, and whether ONNX's bounds for whole models are enough there.
+// A group that a level requires, and whether results within ONNX's bounds for whole models are accurate enough for it.
 struct Demand {
   std::string_view level, group;
   bool close_is_enough;
@@ -22,13 +22,13 @@ constexpr Demand kDemands[] = {
     {"L3", "weights", false},    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
 };
 
-// Optional capabilities of a device.
+// Whether the group tests optional capabilities of a device.
 bool is_optional(std::string_view group) {
   constexpr std::string_view kOptional[] = {"determinism", "programs", "memory", "sync", "cache", "weights"};
   return std::ranges::find(kOptional, group) != std::end(kOptional);
 }
 
-// Empty if the group meets the requirement.
+// Why the group does not meet the requirement; empty if it does.
 std::string fault(const std::vector<Result>& results, const Demand& demand, const LevelRules& rules) {
   size_t all = 0, passed = 0, unsupported = 0, bad = 0;
   const Result* first = nullptr;

@@ -20,28 +20,28 @@ struct Level {
 // The group of a case: the part of its name before the first '/'.
 std::string_view group_of(std::string_view case_name);
 
-// Whether a claimed profile promises what is not supported here.
+// Whether `result` is "not supported" although a claimed profile requires it.
 bool is_missing(const Result& result, bool claims_profile);
 
 struct LevelRules {
   bool claims_profile = false;
-  // Waived failures count as passes: the certifier signed the waivers. Those by a waiver that `is_wide` never do.
+  // Waived failures count as passes: the certifier signed the waivers. Those of a pattern that `is_wide` never do.
   bool accepts_waivers = false;
 };
 
-// L0 loadable, L1 functional, L2 accurate, L3 robust; each needs the ones below. A group counts if at least one of its
-// cases passed and none failed; a failure that is waived or expected is one. With `claims_profile` what is not
-// supported is a failure, and a group without a case in the profiles is not required. The `onnx` group is
-// run by a separate command: L2 and L3 do not require it here.
+// L0 loadable, L1 functional, L2 accurate, L3 robust; each requires those below. Of each required group a case must
+// have passed (of an optional one, at least reported "not supported") and none failed; waived failures count as failed
+// unless `rules` accept them, expected ones always. With `claims_profile`, "not supported" fails in groups that are not
+// optional, and groups without cases are not required. The `onnx` group has a command of its own and no level here.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
-// The same of a run, which reaches no level unless every case of the list was run.
+// The levels of a run, which reaches none unless every case of the list was run.
 std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers);
 
-// Whether a waiver's pattern names no operator or check: it has a wildcard in the first two parts of a case's name.
+// Whether a waiver's pattern covers more than one operator or check: no '/', or a wildcard before the second '/'.
 bool is_wide(std::string_view pattern);
 
-// Conditions of the levels, a line each: a filter, cases left out, each waiver, each expected failure. They are
-// printed with every level.
+// What qualifies the levels, one per line: cases left out, and each waiver and expected failure that applied. Reports
+// print these lines with the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);
 
 }  // namespace backplane::conform

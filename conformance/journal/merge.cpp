@@ -41,7 +41,7 @@ Record merge(const std::vector<Part>& parts) {
   Record merged{.header = parts.front().second.header, .results = {}};
   const uint32_t shards = merged.header.shard.count;
   merged.header.shard = {};
-  std::map<std::string, std::string> seen;  // the part of each case
+  std::map<std::string, std::string> seen;  // for each case, the part that contains it
   for (const auto& [name, part] : parts) {
     merged.header.started = std::min(merged.header.started, part.header.started);
     for (const Result& result : part.results) {
@@ -54,13 +54,13 @@ Record merge(const std::vector<Part>& parts) {
     }
   }
   if (seen.size() < merged.header.cases) {
-    refuse("{} of {} cases are missing: --resume a shard that did not end", merged.header.cases - seen.size(),
+    refuse("{} of {} cases are missing: --resume the unfinished shards", merged.header.cases - seen.size(),
            merged.header.cases);
   }
   std::vector<std::string> names;
   for (const auto& [name, part] : seen) names.push_back(name);
   if (const std::string list = sha256_of_list(names); list != merged.header.list)
-    refuse("the cases are not those of the list {}: theirs is {}", merged.header.list, list);
+    refuse("the cases are not those of the list {}: their SHA-256 is {}", merged.header.list, list);
   std::sort(merged.results.begin(), merged.results.end(),
             [](const Result& a, const Result& b) { return a.name < b.name; });
   return merged;

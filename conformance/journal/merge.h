@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One journal made of the journals of all shards.
+// Merges the journals of all shards into one.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace backplane::conform {
 
-// The journal of the whole run, results by case. Throws std::runtime_error where the parts are not of one run, or a
-// case is missing or there twice. `parts` come with the names under which errors call them.
+// Returns the journal of the whole run, sorted by case name. Throws std::runtime_error if the parts are of different
+// runs, or a case is missing or duplicated. Each part comes with the name that errors use for it.
 Record merge(const std::vector<std::pair<std::string, Record>>& parts);
 
 }  // namespace backplane::conform

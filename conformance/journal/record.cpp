@@ -12,7 +12,7 @@ nlohmann::ordered_json parse_record(std::string_view text) {
   using Json = nlohmann::ordered_json;
   const auto refuse = [](const std::string& why) { throw Json::other_error::create(501, why, nullptr); };
   std::string key;
-  std::vector<std::unordered_set<std::string>> keys;  // of the objects that are open
+  std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects
   return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxRecordDepth) refuse("it is nested too deep");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();

@@ -39,11 +39,11 @@ struct Result {
   std::string reason;  // one line; empty for a pass
   double seconds = 0;
   uint32_t nodes = 0;           // nodes that ran on the device under test
-  bool is_statistical = false;  // a pass of random draws, by their distribution
-  double worst = 0;             // the largest error as a fraction of its bound, where there is one
-  bool close = false;           // failed, and yet within the bounds for whole models
-  uint32_t opset = 0;           // the version of the operator whose form ran; 0 where there is none
-  Histogram errors = {};        // of the outputs' elements; all 0 where nothing was measured against a bound
+  bool is_statistical = false;  // passed because the distribution of the random draws is right
+  double worst = 0;             // the largest error as a fraction of its bound; 0 if nothing was measured
+  bool close = false;           // failed, but within ONNX's bounds for whole models
+  uint32_t opset = 0;           // the since version of the operator under test; 0 if there is none
+  Histogram errors = {};        // of the outputs' elements; all 0 if nothing was measured against a bound
 
   // Added by the parent process.
   std::string profile;
@@ -59,12 +59,12 @@ struct Label {
 };
 Label label_of(std::string_view case_name);
 
-// The report of a child's end is a result without a case.
+// Whether the result is of a case; the report of a child process's end is not.
 inline bool is_of_list(const Result& result) {
   return !result.name.starts_with('(');
 }
 
-// One line of JSON, without its end. Invalid UTF-8 is replaced.
+// One line of JSON, without the line feed. Invalid UTF-8 is replaced.
 std::string to_json_line(const Result& result);
 // False if the line is not a result.
 bool from_json_line(std::string_view line, Result& out_result);

@@ -41,22 +41,22 @@ std::vector<uint64_t> numbers_of(const std::string& version) {
   return numbers;
 }
 
-// Text `key` of an entry, which must be present and not empty.
+// Returns the entry's string `key`, which must be present and not empty.
 std::string text_of(const Json& entry, const char* key) {
   if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
-    throw Usage(fmt::format("'{}' is missing or no text", key));
+    throw Usage(fmt::format("'{}' is missing, empty or not a string", key));
   return entry[key];
 }
 
-// Calls `add` with each entry of the list `key`, the only key of the file; its Usage is rethrown with the place in the
-// file.
+// Calls `add` with each entry of the list `key`, the file's only key; rethrows its Usage with the file's name and the
+// entry's number.
 void read(const std::string& text, const std::string& whose, const char* key,
           const std::function<void(const Json& entry)>& add) {
   Json json;
   try {
     json = parse_record(text);
   } catch (const Json::exception& error) {
-    throw Usage(fmt::format("'{}' is no JSON: {}", whose, error.what()));
+    throw Usage(fmt::format("'{}' is not valid JSON: {}", whose, error.what()));
   }
   if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
     throw Usage(fmt::format("'{}' must be an object with only the list '{}'", whose, key));
@@ -93,7 +93,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
   read(json, whose, "waivers", [this](const Json& entry) {
     if (!entry.contains("versions") || !entry["versions"].is_array() || entry["versions"].size() != 2 ||
         !entry["versions"][0].is_string() || !entry["versions"][1].is_string())
-      throw Usage("'versions' must be two texts, the first and the last; an empty one is open");
+      throw Usage("'versions' must be two strings, the first and the last version; an empty one means no limit");
     Waiver waiver = {.device = text_of(entry, "device"),
                      .from = entry["versions"][0],
                      .to = entry["versions"][1],
@@ -101,7 +101,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
                      .reason = text_of(entry, "reason"),
                      .link = text_of(entry, "link"),
                      .expires = text_of(entry, "expires")};
-    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not a day as 2027-06-30", waiver.expires));
+    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not a YYYY-MM-DD date", waiver.expires));
     waivers_.push_back(std::move(waiver));
   });
   text_ += "waivers\n" + json;

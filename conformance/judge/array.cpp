@@ -19,7 +19,7 @@ void store(onnx::Tensor& tensor, uint64_t i, T value) {
   std::memcpy(tensor.bytes.data() + i * sizeof value, &value, sizeof value);
 }
 
-// NaN becomes 0.
+// Truncates to an integer within T's range; NaN becomes 0.
 template <class T>
 T whole(double value) {
   constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();

@@ -14,19 +14,19 @@ namespace backplane::conform {
 using Extents = std::vector<int64_t>;
 using Index = std::vector<int64_t>;
 
-// The oracle's limits for elements and for steps of one call: it is for tests only.
+// The oracle's limits for an array's elements and a call's steps: the cases need no more.
 constexpr int64_t kMaxElements = 1 << 24;
 constexpr double kMaxSteps = 0x1p28;
 
-// Throws std::invalid_argument with `what` unless it holds.
+// Throws std::invalid_argument with `what` unless `holds`.
 void require(bool holds, const char* what);
-// A call that seems valid, but that the oracle does not compute.
+// Thrown for a call that seems valid, but that the oracle does not compute.
 struct NotKnown : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
-// Throws NotKnown with `what` unless it holds.
+// Throws NotKnown with `what` unless `holds`.
 void require_known(bool holds, const char* what);
-// Throws std::invalid_argument for a call that would take more than kMaxSteps.
+// Throws std::invalid_argument if `steps` is more than kMaxSteps.
 void require_steps(double steps);
 
 // Integers are exact up to 2^53: the cases stay below.
@@ -36,26 +36,26 @@ struct Array {
   std::vector<double> values;
 
   Array() = default;
-  Array(bp_dtype_t type, Extents shape);  // of zeros; throws std::invalid_argument, as all below
+  Array(bp_dtype_t type, Extents shape);  // of zeros; throws std::invalid_argument if too large
 
   int64_t rank() const { return static_cast<int64_t>(extents.size()); }
   int64_t count() const { return static_cast<int64_t>(values.size()); }
-  double& at(const Index& index);  // inside of `extents`
+  double& at(const Index& index);  // throws std::invalid_argument outside `extents`
   double at(const Index& index) const { return const_cast<Array*>(this)->at(index); }
-  // At an index of a shape that this array broadcasts to.
+  // The element at `index` of a shape that this array broadcasts to.
   double broadcast_at(const Index& index) const;
 };
 
 Array to_array(const onnx::Tensor& tensor);
-// Each element rounded to the nearest of its type, ties to even; integers that do not fit become the nearest that does.
+// Rounds floats to the nearest, ties to even; truncates integers and clamps them to the range of their type.
 onnx::Tensor to_tensor(const Array& array);
 
 bool is_float(bp_dtype_t dtype);
 
-// Throws std::invalid_argument for extents that are negative and for more than kMaxElements.
+// Throws std::invalid_argument for negative extents, and for an extent or a product of all above kMaxElements.
 int64_t count_of(const Extents& extents);
-// An element that is taken as an index or an extent: no further from 0 than doubles are exact, so that casting is
-// defined.
+// Converts an element that is used as an index or an extent; clamps it to ±2^53, up to which doubles are exact, so that
+// the cast is defined.
 inline int64_t whole(double x) {
   constexpr int64_t kMost = int64_t{1} << 53;
   return x >= 0x1p53 ? kMost : x > -0x1p53 ? static_cast<int64_t>(x) : -kMost;
@@ -74,11 +74,11 @@ void for_each_index(const Extents& extents, F visit) {
   }
 }
 
-// The shape that both broadcast to. Throws std::invalid_argument where there is none.
+// The shape that both broadcast to. Throws std::invalid_argument if there is none.
 Extents broadcast(const Extents& a, const Extents& b);
-// An axis counted from the front. Throws std::invalid_argument.
+// Returns the axis counted from the front. Throws std::invalid_argument if it is out of range.
 int64_t normal_axis(int64_t axis, int64_t rank);
-// The offset of the matrix for `index` in a stack of matrices. The last two entries of `index` are within the matrix;
+// The offset of the matrix that `index` selects in a stack of matrices. The last two entries of `index` are ignored;
 // the stack's leading axes broadcast to the others.
 size_t matrix_start(const Array& stack, const Index& index);
 

@@ -24,7 +24,7 @@ double dot_unit(const FloatType& type, double scale) {
 
 double bound(const Rule& rule, const FloatType& type, double value, double scale) {
   const double ulp = type.ulp(value), relative = type.epsilon() * std::fabs(value);
-  // Subnormal numbers lie further apart than 2^-frac·|value|: there a result is rounded once more.
+  // Subnormal numbers are further apart than 2^-frac·|value|: their rounding is allowed on top.
   const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
   const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
   switch (rule.kind) {
@@ -34,9 +34,9 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // Rounding to nearest costs half an ULP; where IEEE 754 states nothing, the ULPs of GPU standards are allowed.
     case Rule::kUlps:
       return rule.ulps * ulp;
-    // The result is put together from intermediate results t whose |t| add up to `scale`. Each t carries a rounding of
-    // its own and up to three from what it was made of, 2^-(frac+1)·|t| each, and where it contains a sum, ksb more in
-    // place of one; where the t cancel, this is much more than an ULP of the result.
+    // The result is computed from intermediate results t whose |t| add up to `scale`. Each t inherits up to three
+    // roundings from its inputs and adds ksb of its own, which is 1 unless t is a sum; each rounding is
+    // 2^-(frac+1)·|t|. If the t cancel, this is much more than an ULP of the result.
     case Rule::kSmooth:
       return 16 * ulp + (3 + ksb) * type.epsilon() / 2 * scale;
     // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan grants
@@ -52,7 +52,7 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // Every factor multiplies by (1 + d) with |d| <= 2^-(frac+1).
     case Rule::kProduct:
       return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2)) + subnormal;
-    // Each of ksb roundings is at most u, in the worst case all on one side; products round too, hence 2.
+    // Each of ksb roundings is at most u, in the worst case all in one direction; products round too, hence 2.
     case Rule::kDot:
       return 2 * ksb * dot_unit(type, scale);
     case Rule::kSum:

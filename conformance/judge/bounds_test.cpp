@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule's bound in numbers, from its formula.
+// Checks each rule's bound against its formula, and the judgements that follow from bounds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST(Bounds, AreThoseOfThePage) {
   EXPECT_DOUBLE_EQ(bound32(Rule::of(Rule::kResize), 1, 0), 20 * kE);
 }
 
-// Sums of half-precision products are held to an accumulator in single precision: ceil(1000 / 2^6.5) roundings.
+// Dot products of fp16 must accumulate in fp32: ceil(1000 / 2^6.5) = 12 roundings.
 TEST(Bounds, ShorterTypesPileUpFewerRoundings) {
   EXPECT_DOUBLE_EQ(bound16(Rule::of(Rule::kDot, 1000), 5, 8), 2 * 12 * 8 * 0x1p-11);
   EXPECT_EQ(piled_up(1000, float_type(BP_DTYPE_FLOAT), 23), 1000);
@@ -101,7 +101,7 @@ TEST(Judge, RoundedNumbersWithinHalfAStep) {
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {2, -7, 5})), Judgement::kWrong);
 }
 
-// Each element is within its bound, but their sum of squares is too large.
+// Each element is within its bound, but in the second result the squared errors add up to too much.
 TEST(Judge, TheSquaresOfADotProductAddUp) {
   const std::vector<double> ones(100, 1.0), scale(100, 1.0);
   const Reference dot = expected(BP_DTYPE_FLOAT, ones, Rule::of(Rule::kDot, 4), scale);

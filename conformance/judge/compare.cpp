@@ -21,7 +21,7 @@ Comparison different(std::string reason) {
   return {Comparison::kDifferent, std::move(reason)};
 }
 
-// [1,0,2] of element 14 in shape [4,3,4].
+// For example "[1,0,2]" for element 14 of shape [4,3,4].
 std::string position(const Tensor& tensor, uint64_t i) {
   std::string text;
   for (size_t axis = tensor.extents.size(); axis-- > 0;) {
@@ -70,7 +70,7 @@ Comparison compare_tensors(const Tensor& expected, const Tensor& seen, const Tol
   }
   if (count >= 4 && zeros * 2 > count && expected_zeros * 10 < count) {
     return {Comparison::kMistrusted,
-            fmt::format("{} of {} elements are zero, but only {} of the reference", zeros, count, expected_zeros)};
+            fmt::format("{} of {} elements are zero, but only {} in the reference", zeros, count, expected_zeros)};
   }
   return {};
 }
@@ -85,7 +85,7 @@ Comparison compare(const Value& expected, const Value& seen, const Tolerance& to
   if (expected.elements.size() != seen.elements.size()) {
     return different(fmt::format("has {} elements, expected {}", seen.elements.size(), expected.elements.size()));
   }
-  std::vector<size_t> places(expected.elements.size());  // of each expected element, in `seen`
+  std::vector<size_t> places(expected.elements.size());  // the index in `seen` of each expected element
   std::iota(places.begin(), places.end(), size_t{0});
   if (expected.kind == BP_KIND_MAP) {  // maps have no order
     std::unordered_map<std::string_view, size_t> by_key;

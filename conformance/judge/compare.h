@@ -19,9 +19,9 @@ struct Comparison {
   std::string reason;  // one line; empty when equal
 };
 
-// Kinds, types, shapes, integers, bools and strings exactly; floats and complex numbers of all sizes within
-// `tolerance`, NaN matching NaN and infinities exact. Zeros that cover much of an output whose reference has few of
-// them are mistrusted even where they are close enough: memory that was never written looks like that.
+// Kinds, types, shapes, integers, bools and strings must match exactly; floats and complex numbers of all sizes within
+// `tolerance`, NaN matching NaN and infinities exactly. An output with many zeros whose reference has few is mistrusted
+// even if they are within `tolerance`: memory that was never written looks like that.
 Comparison compare(const onnx::Value& expected, const onnx::Value& seen, const Tolerance& tolerance);
 
 }  // namespace backplane::conform

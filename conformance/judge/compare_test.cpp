@@ -137,7 +137,7 @@ TEST(Compare, MapsHaveNoOrder) {
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
   two.keys = {"a", "a"};
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
-  one.keys = {"a", "a"};  // no map
+  one.keys = {"a", "a"};  // two equal keys: not a map
   one.elements[1] = one.elements[0];
   EXPECT_EQ(compare(one, one, {}).answer, Comparison::kDifferent);
 }

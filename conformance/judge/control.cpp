@@ -51,7 +51,7 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   return outputs;
 }
 
-// NULL where it is omitted.
+// NULL if the input is omitted.
 const Estimate* input_of(const std::vector<const Estimate*>& inputs, size_t i) {
   return i < inputs.size() ? inputs[i] : nullptr;
 }
@@ -60,7 +60,7 @@ const Estimate& needed(const Estimate* input) {
   return *input;
 }
 
-// The only element, which must be certain.
+// Returns the only element, which must have no error.
 double single(const Estimate& value) {
   require(value.value.count() == 1 && value.error.size() == 1, "a condition or a count is not one element");
   require(value.error[0] == 0, "a condition may fall either way");
@@ -81,9 +81,9 @@ Estimate truth(bool value) {
   return exact_estimate(to_tensor(array));
 }
 
-// Takes element `i` along axis 0; and the reverse: stacks elements along a new axis 0.
+// Returns element `i` along axis 0; `stacked`, its inverse, stacks elements along a new axis 0.
 Estimate entry(const Estimate& whole, int64_t i) {
-  require(whole.value.rank() > 0 && i < whole.value.extents[0], "what is scanned differs in length");
+  require(whole.value.rank() > 0 && i < whole.value.extents[0], "scanned inputs differ in length");
   const Extents inner(whole.value.extents.begin() + 1, whole.value.extents.end());
   const auto size = static_cast<size_t>(count_of(inner));
   Estimate part{Array(whole.value.dtype, inner), std::vector<double>(size), std::vector<double>(size)};
@@ -99,7 +99,7 @@ Estimate stacked(const std::vector<Estimate>& parts, const ValueSpec& like) {
   Estimate whole{Array(like.dtype, extents), {}, {}};
   whole.value.values.clear();
   for (const Estimate& part : parts) {
-    require(part.value.extents == parts[0].value.extents, "what is collected differs in shape from step to step");
+    require(part.value.extents == parts[0].value.extents, "a collected value differs in shape between steps");
     whole.value.values.insert(whole.value.values.end(), part.value.values.begin(), part.value.values.end());
     whole.error.insert(whole.error.end(), part.error.begin(), part.error.end());
     whole.typical.insert(whole.typical.end(), part.typical.begin(), part.typical.end());
@@ -156,7 +156,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
   const Extents in_ways = attribute_of(node, "scan_input_directions", Extents(scanned, 0)),
                 out_ways = attribute_of(node, "scan_output_directions", Extents(collects, 0));
   require(in_ways.size() == scanned && out_ways.size() == collects,
-          "there is not one direction for each value scanned");
+          "the number of directions differs from that of scanned values");
   require(attribute_of(node, "scan_input_axes", Extents(scanned, 0)) == Extents(scanned, 0) &&
               attribute_of(node, "scan_output_axes", Extents(collects, 0)) == Extents(collects, 0),
           "the oracle scans along axis 0");

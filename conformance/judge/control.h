@@ -11,8 +11,8 @@
 
 namespace backplane::conform {
 
-// A node with bodies, from its inputs and all values of its graph. Throws std::invalid_argument, also for a loop of
-// more than kMaxLoopSteps.
+// Computes a node with bodies from its inputs and `around`, all values of the node's graph. Throws
+// std::invalid_argument, also for a loop of more than kMaxLoopSteps steps.
 constexpr int64_t kMaxLoopSteps = 1 << 10;
 using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                           const std::vector<Estimate>& around, bool flushes);
@@ -22,7 +22,7 @@ struct ControlOperator {
   Control compute;
 };
 std::span<const ControlOperator> control_operators();
-// NULL if `op` is no control operator.
+// NULL if `op` is not a control operator.
 Control find_control(std::string_view op);
 
 }  // namespace backplane::conform

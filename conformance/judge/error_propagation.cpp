@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the result of each operator changes with its inputs: the s of estimate.cpp. Each bound holds for every point
-// of the box, not only near its middle.
+// Bounds how much each operator's result changes with its inputs: the s of estimate.cpp. Each bound holds in the whole
+// box of inputs x ± e(x), not only near x.
 #include "judge/error_propagation.h"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ Errors none(std::string_view, const Call&, const Errors&, const References& resu
   return spreads;
 }
 
-// Errors move like the data: `op` of them is linear with weights that are not negative. Inputs that are not
-// data (indices, shapes) stay; with kPad the constant, which has no error, becomes 0.
+// Applies `op` to the errors: a bound if `op` moves data, is linear with weights that are not negative, or is a norm or
+// a maximum. Other inputs (indices, shapes) stay; with kPad the constant is replaced by its error, 0 if it is exact.
 template <size_t kDataInputs = 1, bool kPad = false>
 Errors moved(std::string_view op, const Call& call, const Errors& errors, const References&) {
   Inputs inputs(call);
@@ -60,16 +60,16 @@ Errors moved(std::string_view op, const Call& call, const Errors& errors, const 
   return inputs.compute(op, call);
 }
 
-// Weights of nearest and linear interpolation are not negative; cubic ones are, and a region of interest has values of
-// its own.
+// The weights of nearest and linear interpolation are not negative. Those of cubic may be, and tf_crop_and_resize can
+// fill in a constant: these two are not bounded.
 Errors resized(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   if (call.text("mode") != "cubic" && call.text("coordinate_transformation_mode") != "tf_crop_and_resize")
     return moved<>(op, call, errors, result);
   return {std::vector<double>(result[0].value.values.size(), HUGE_VAL)};
 }
 
-// Monotonic functions: the largest change is at the ends. An interval that contains 0 has no bound if the function has
-// a pole at 0.
+// Monotonic functions: the largest change is at the ends of x ± e(x). An interval that contains 0 has no bound if the
+// function has a pole at 0.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
@@ -96,7 +96,7 @@ Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const
   return {spread};
 }
 
-// Element by element: `spread(values, their errors)` of the broadcast inputs.
+// Applies `spread(values, their errors)` to each element of the broadcast inputs.
 template <class F>
 Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
   std::vector<Array> moved;
@@ -178,8 +178,8 @@ Errors chosen(std::string_view, const Call& call, const Errors& errors, const Re
   });
 }
 
-// Products and sums of them, linear in either factor: |f(a', b', c') - f(a, b, c)| <= f(e(a), |b|, e(c)) +
-// f(|a| + e(a), e(b), 0), with |alpha| and |beta| in Gemm.
+// Sums of products, linear in each factor: |f(a', b', c') - f(a, b, c)| <= f(e(a), |b|, e(c)) + f(|a| + e(a), e(b), 0),
+// with |alpha| and |beta| in Gemm.
 Errors bilinear(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Attributes attributes = call.attributes();
   for (Attribute& attribute : attributes) {
@@ -214,7 +214,7 @@ Errors bilinear(std::string_view op, const Call& call, const Errors& errors, con
   return total;
 }
 
-// `op` of the errors of input 0 in place of the operator's own: norms and maxima move by no more.
+// Applies `op`, in place of the node's operator, to error_of(x, e) of input 0.
 template <class F>
 Errors instead(std::string_view op, const Call& call, const Errors& errors, F error_of) {
   Inputs inputs(call);
@@ -258,7 +258,7 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   }
 }
 
-// x - log Σ exp x changes by at most the error of x and the largest error in the slice; softmax is its exp.
+// x - log Σ exp x changes by at most the error of x plus the largest error in the slice; softmax is its exp.
 template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
   std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());
@@ -325,7 +325,7 @@ struct Row {
   std::string_view op;
   ErrorPropagation spread;
 };
-// Operators that are not listed appear in no graph: Mod, ArgMax and ArgMin jump,
+// Operators that are not listed appear in no graph case: Mod, ArgMax and ArgMin, for example, jump.
 const Row kRows[] = {
     {"Abs", lipschitz<100>},
     {"Neg", lipschitz<100>},

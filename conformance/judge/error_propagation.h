@@ -9,8 +9,8 @@
 
 namespace backplane::conform {
 
-// The largest change of each output of a call when element i of input k changes by at most errors[k][i]; an empty entry
-// is an exact input. Infinite where there is no bound. `result` is the result for exact inputs.
+// Bounds the change of each output of a call if element i of input k changes by at most errors[k][i]; an empty entry is
+// an exact input. Infinite if no bound is known. `result` is the result for exact inputs.
 using Errors = std::vector<std::vector<double>>;
 using ErrorPropagation = Errors (*)(std::string_view op, const Call& call, const Errors& errors,
                                     const References& result);

@@ -6,18 +6,18 @@
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// where s, the largest change of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: the
-// same movement of e for data that is moved, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and sums of them, the two
-// ends for functions that only grow or fall, a Lipschitz constant for the others. No first-order approximation enters
-// s. b is the rule's bound at |y| + s with a scale that is s larger, and a 64th more: bounds grow with the argument of
-// the rule, which moves by a small part of itself in graphs whose bounds mean something.
+// where s, the largest change of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: e
+// moved like the data for operators that move data, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and their sums, the
+// change at the interval's ends for monotonic functions, a Lipschitz constant for the others. s contains no first-order
+// approximation. b is the rule's bound at |y| + s, with a scale that is s larger and a margin of 1/64, because bounds
+// also grow with the rule's argument; it changes by a small fraction in graphs whose bounds are of use.
 //
-// The mean square follows the same way. By Minkowski's inequality the root mean square of a sum of errors is at most
-// the sum of theirs, whether they are independent or not; so the same s of typical errors bounds it, with the rule's
-// typical error √(1.6·ksb)·u of a dot product in place of its worst case 2·ksb·u, and for the other rules, which
-// promise nothing about the mean, b itself. A result is right if Σ(err / typical)² <= T over T elements.
+// The mean square is bounded likewise. By Minkowski's inequality the root mean square of a sum of errors is at most the
+// sum of their root mean squares, independent or not; so the same s of typical errors bounds it, with the typical error
+// √(1.6·ksb)·u of a dot product in place of its worst case 2·ksb·u, and with b itself for the other rules, which
+// promise nothing about the mean. A result is right if Σ(err / typical)² <= T over T elements.
 //
-// A mean error says something only about graphs whose errors are as likely above as below: see checks/graph.cpp.
+// The mean error is meaningful only for graphs whose errors are symmetric around zero: see checks/graph.cpp.
 #include "judge/estimate.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
   for (size_t o = 0; o < results.size(); ++o) {
     const Reference& result = results[o];
     Estimate output{result.value, far[o], near[o]};
-    if (result.rule.kind == Rule::kStep) {  // certain, or no bound is given
+    if (result.rule.kind == Rule::kStep) {  // either the rounded value is certain or its error is infinite
       for (size_t i = 0; i < output.error.size(); ++i) {
         double& value = output.value.values[i];
         const double rounded = std::nearbyint(value), away = std::fabs(value - rounded) + result.scale[i];
@@ -103,7 +103,7 @@ Estimate exact_estimate(const onnx::Tensor& tensor) {
 }
 
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes) {
-  require(values.size() == graph.values.size(), "there is not one value for each of the graph");
+  require(values.size() == graph.values.size(), "the number of values differs from the graph's");
   for (size_t i = 0; i < graph.values.size(); ++i) {
     if (graph.values[i].weight) values[i] = exact_estimate(*graph.values[i].weight);
   }
@@ -128,7 +128,7 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
 
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes) {
   std::vector<Estimate> values(graph.values.size());
-  require(inputs.size() == graph.inputs.size(), "there is not one tensor for each input of the graph");
+  require(inputs.size() == graph.inputs.size(), "the number of tensors differs from that of graph inputs");
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(graph.inputs[i] < values.size(), "an input is a value that the graph does not have");
     values[graph.inputs[i]] = exact_estimate(inputs[i]);

@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// A value of a graph. Everything is in double precision: nothing is rounded to the value's type on the way.
+// A value of a graph, in double precision: floats are not rounded to the value's type in between.
 struct Estimate {
   Array value;
   // |seen - value| of each element stays below `error` in the worst case, and its root mean square below `typical`.
@@ -19,19 +19,19 @@ struct Estimate {
 
   // False for a value that was not computed: even a scalar has an element.
   bool is_computed() const { return !value.values.empty() || !value.extents.empty(); }
-  // For the judge.
+  // The reference for the judge.
   Reference reference() const;
 };
 
-// A node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know the
-// operator or its error propagation, or the inputs do not fit.
+// Computes a node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know
+// the operator or its error propagation, or if the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
-// An exact tensor. Throws std::invalid_argument if it has no numbers.
+// The estimate of an exact tensor. Throws std::invalid_argument if its elements are not real numbers.
 Estimate exact_estimate(const onnx::Tensor& tensor);
-// Computes what the nodes of a graph compute; `values`, one for each of the graph, has its inputs and what it takes
-// from the graph around it. Throws std::invalid_argument.
+// Computes the outputs of a graph's nodes into `values`, which has an entry for each of the graph's values and contains
+// the graph's inputs and what it reads from the outer graph. Throws std::invalid_argument.
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
-// Every value of an outermost graph; values that are not computed are empty. Throws std::invalid_argument.
+// Returns all values of an outermost graph; those that are not computed are empty. Throws std::invalid_argument.
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
 
 }  // namespace backplane::conform

@@ -14,7 +14,7 @@ struct FloatType {
   double max;         // the largest finite number
 
   double min_normal() const;
-  // The distance of adjacent numbers at |x|; for subnormals as at the smallest normal number.
+  // The distance between adjacent numbers at |x|; for subnormal x, as at the smallest normal number.
   double ulp(double x) const;
   // 2^-fraction_bits
   double epsilon() const;

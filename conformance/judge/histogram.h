@@ -9,8 +9,8 @@
 
 namespace backplane::conform {
 
-// [0] no error; [i] for 1 <= i <= 9 above 2^(i-9), the first from 0 on, and up to 2^(i-8): [8] ends at the bound
-// itself; [10] more than twice the bound, or NaN where there should be a number.
+// [0] no error; [1] up to 2^-7 of the bound; [i] for 2 <= i <= 9 above 2^(i-9) and up to 2^(i-8), so that [8] includes
+// the bound itself; [10] more than twice the bound, or NaN instead of a number.
 using Histogram = std::array<uint32_t, 11>;
 
 inline size_t bucket_of(double fraction) {

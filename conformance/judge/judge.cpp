@@ -12,13 +12,13 @@
 namespace backplane::conform {
 namespace {
 
-constexpr double kReferenceError = 0x1p-44;  // the oracle's own, relative: it sums few terms in double precision
+constexpr double kReferenceError = 0x1p-44;  // the oracle's own relative error: it sums few terms in double precision
 
 struct Element {
   double expected, seen, bound;
 };
 
-// The error as a fraction of the bound: 0 for the same number, infinite where no bound helps.
+// The error as a fraction of the bound: 0 for equal values, infinite if no finite bound could accept it.
 double fraction(const Element& e, const FloatType& type) {
   if (std::isnan(e.expected) || std::isnan(e.seen)) return std::isnan(e.expected) && std::isnan(e.seen) ? 0 : HUGE_VAL;
   if (e.expected == e.seen) return 0;
@@ -38,9 +38,9 @@ bool close(double expected, double seen) {
   return expected == seen || std::fabs(seen - expected) <= 1e-7 + 1e-3 * std::fabs(expected);
 }
 
-// A bound for the whole output of a dot product, in addition to that of each element: Σ(err/u)² <= 1.6·ksb·T,
-// which no error of fp16's size does, and for inputs around zero |Σ err/u| <= 4·√(ksb·T): four standard deviations of T
-// sums of ksb roundings, more is a rounding to one side.
+// Bounds all errors of a dot product's output, in addition to each element's: Σ(err/u)² <= 1.6·ksb·T for T elements,
+// which errors of fp16's size exceed, and for inputs around zero |Σ err/u| <= 4·√(ksb·T), four standard deviations of T
+// sums of ksb roundings: a larger sum means that roundings are biased. Empty if both hold.
 std::string whole_dot_fault(const Reference& reference, const std::vector<double>& seen, const FloatType& type,
                             bool unbiased) {
   double squares = 0, sum = 0, elements = 0;
@@ -62,7 +62,7 @@ std::string whole_dot_fault(const Reference& reference, const std::vector<double
   return "";
 }
 
-// The same of a graph: the mean square of the errors stays below that of their typical size.
+// Bounds all errors of a graph's output: the mean square of err / typical must not exceed 1.
 std::string mean_square_fault(const Reference& reference, const std::vector<double>& seen) {
   double squares = 0, elements = 0;
   for (size_t i = 0; i < seen.size(); ++i) {
@@ -108,7 +108,7 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
   return {};
 }
 
-// Integers that come from real numbers.
+// Judges integers that are rounded real numbers.
 Judgement judge_steps(const Reference& reference, const onnx::Tensor& seen) {
   Judgement result;
   for (uint64_t i = 0; i < reference.value.values.size(); ++i) {
@@ -141,13 +141,13 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
   const FloatType& type = float_type(expected.dtype);
   Judgement result;
   std::vector<double> numbers(expected.values.size());
-  size_t missing = 0;  // zeros where there should be something
+  size_t missing = 0;  // zeros where the expected value is clearly not 0
   for (size_t i = 0; i < numbers.size(); ++i) {
     Element e = {expected.values[i], onnx::number_at(seen, i).real(), 0};
     numbers[i] = e.seen;
     e.bound = bound(reference.rule, type, e.expected, reference.scale.empty() ? 0 : reference.scale[i]);
     if (options.flushes) e.bound += type.min_normal();
-    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // that may cancel to 0
+    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // less may be noise
     missing += e.seen == 0 && std::fabs(e.expected) >= std::max(noise, type.min_normal());
     result.close = result.close && close(e.expected, e.seen);
     const double part = fraction(e, type);
@@ -168,7 +168,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
     result.reason = mean_square_fault(reference, numbers);
     if (!result.reason.empty()) result.answer = Judgement::kWrong;
   }
-  // Zeros inside the bounds: memory that was never written looks like that.
+  // Many zeros, all within the bounds: memory that was never written looks like that.
   if (result.answer == Judgement::kRight && missing > std::max<size_t>(1, numbers.size() / 4)) {
     result.answer = Judgement::kMistrusted;
     result.reason = fmt::format("{} of {} elements are zero and should not be", missing, numbers.size());

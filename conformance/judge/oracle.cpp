@@ -74,7 +74,7 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
 }
 
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
-  // Operators with a form in operator set 22 support BFLOAT16 from there on; the others in their first form listed.
+  // Operators with version 22 support BFLOAT16 from that version on; the others in every version listed.
   const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
   const auto first = brain && since_22 != versions.end() ? since_22 : versions.begin();
   const auto newer = std::upper_bound(first, versions.end(), opset);

@@ -29,18 +29,18 @@ class Call {
   uint32_t output_count() const { return output_count_; }
   const Attributes& attributes() const { return attributes_; }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
-  // An input. These throw std::invalid_argument if it is omitted, or is not as it must be.
+  // Inputs: these throw std::invalid_argument if the input is omitted or not as required.
   const Array& in(size_t i) const;
   const Array& in(size_t i, int64_t least_rank) const;
-  // The elements of a vector of integers, or of one; beyond 2^53 the nearest.
+  // The elements of an integer vector or scalar, clamped to ±2^53.
   std::vector<int64_t> integers(size_t i) const;
-  // The only element.
+  // The only element of an input.
   double single(size_t i) const;
-  // The elements of a vector of `count`.
+  // The elements of a vector, which must have `count` of them.
   const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes; throw std::invalid_argument for one of another type. All defaults are written out by the case, except
-  // those that ONNX leaves to the operator.
+  // Attributes: these throw std::invalid_argument if the attribute has another type. Cases write out all defaults,
+  // except those that ONNX leaves to the operator.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;
@@ -56,8 +56,8 @@ class Call {
 struct Reference {
   Array value;
   Rule rule;
-  std::vector<double> scale = {};    // the rule's scale for each element; empty if it has none
-  std::vector<double> typical = {};  // of Rule::kGraph: what the root mean square of the errors must stay below
+  std::vector<double> scale = {};    // the rule's scale for each element; empty if the rule has none
+  std::vector<double> typical = {};  // Rule::kGraph only: the mean square of error / typical must not exceed 1
 
   Reference(Array array, Rule how) : value(std::move(array)), rule(how) {
     if (!is_float(value.dtype) && how.kind != Rule::kStep) rule = Rule::exact();
@@ -65,24 +65,24 @@ struct Reference {
 };
 
 using References = std::vector<Reference>;
-// Throws std::invalid_argument for calls that the operator does not define or the oracle does not know; so a call may
-// come from anywhere.
+// Accepts arbitrary calls: throws std::invalid_argument for those that the operator does not define or that the oracle
+// does not compute.
 using Oracle = References (*)(const Call& call);
 
 struct Operator {
   std::string_view name;
-  // The operator-set versions whose forms mean what the oracle computes and take what the cases give, oldest first.
+  // The versions whose forms compute what the oracle computes and accept what the cases pass, oldest first.
   std::vector<uint32_t> versions;
   Oracle compute;
   std::string_view domain = "";  // empty: ai.onnx
 };
 
-// The newest of an operator's versions in operator set `opset`, if there is one; with `brain` one that takes BFLOAT16.
+// Returns the newest version in operator set `opset`, with `brain` of those that support BFLOAT16; nullopt if none.
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
-// Throws std::invalid_argument.
+// Throws std::invalid_argument if the oracle does not have the operator.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();
-// The operator's outputs: at least as many as the call has. Throws std::invalid_argument.
+// Computes at least as many outputs as the call has. Throws std::invalid_argument.
 References compute(std::string_view op, const Call& call);
 
 }  // namespace backplane::conform

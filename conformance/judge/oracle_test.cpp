@@ -24,7 +24,7 @@ std::string content(const fs::path& file) {
   return text.str();
 }
 
-// Cases write every default out, models do not.
+// Cases write out every default; models do not.
 Attributes with_defaults(const onnx::NodeProto& node) {
   static const std::map<std::string, Attributes> kDefaults = {
       {"LeakyRelu", {{"alpha", 0.01f}}},
@@ -72,7 +72,7 @@ Attributes with_defaults(const onnx::NodeProto& node) {
   return attributes;
 }
 
-// Uses of operators that the profiles do not require.
+// Whether the node uses its operator in a way that the profiles do not require.
 bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
   const auto text = [&](const char* name) {
     for (const Attribute& one : attributes) {
@@ -86,7 +86,7 @@ bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
     }
     return int64_t{0};
   };
-  // Calls have no tensors, texts and graphs as attributes.
+  // Calls have no attributes of other types, such as tensors and graphs.
   if (static_cast<int>(attributes.size()) < node.attribute_size()) return true;
   const std::string& op = node.op_type();
   if (op == "Pad") return node.input_size() > 3;
@@ -139,14 +139,14 @@ bool check(const fs::path& folder, std::string& failures) {
     if (!info.type().has_tensor_type()) return false;
     const onnx::Tensor tensor =
         onnx::parse_value(content(data / ("input_" + std::to_string(i) + ".pb")), BP_KIND_TENSOR).tensor;
-    // Some older data are of another type than their model says.
+    // Some older data have another type than their model declares.
     if (!is_known(tensor.dtype) || tensor.dtype != declared(info)) return false;
     values[info.name()] = to_array(tensor);
   }
   std::vector<const Array*> inputs;
   for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : &values.at(name));
 
-  std::map<size_t, onnx::Tensor> outputs;  // an omitted one has no name, and no file
+  std::map<size_t, onnx::Tensor> outputs;  // by position in the node; omitted outputs have no name and no file
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     const auto number = static_cast<int>(outputs.size());
@@ -194,7 +194,7 @@ TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
   const fs::path base = given != nullptr   ? fs::path(given)
                         : cache != nullptr ? fs::path(cache) / "backplane"
                                            : fs::path(home == nullptr ? "" : home) / ".cache/backplane";
-  // The results expected are written down with four digits.
+  // The expected results of RoiAlign have only four digits.
   run_suite(base / "onnx/node",
             {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_roialign_aligned_false",
              "test_roialign_aligned_true"},
@@ -202,7 +202,7 @@ TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
 }
 
 TEST(Oracle, AgreesWithTheOlderNodeData) {
-  // Four digits, and windows computed with 3.1415 for π.
+  // The expected results of RoiAlign have only four digits, and those of windows are computed with 3.1415 for π.
   run_suite(
       "/usr/share/libonnx-testdata/data/node",
       {"test_roialign_aligned_false", "test_roialign_aligned_true", "test_hannwindow", "test_hannwindow_symmetric",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds for results, as classes of operators; bounds.cpp has the derivation of each.
+// The bounds for results, by class of operator; bounds.cpp has the derivation of each.
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ struct Rule {
     kExp,      // scale: |x|
     kSigmoid,  // scale: |x|
     kPower,    // scale: |y·ln|x||
-    kProduct,  // of `terms` factors
-    kDot,      // of length `terms`; scale: Σ|a·b|
+    kProduct,  // a product of `terms` factors
+    kDot,      // a dot product of length `terms`; scale: Σ|a·b|
     kSum,      // a sum of `terms` inside a smooth function; scale: Σ|summand| in units of the result
-    kResize,   // linear; scale: max|input|
-    kStep,     // the number is rounded to an integer; scale: what is granted beyond that half step
+    kResize,   // linear interpolation; scale: max|input|
+    kStep,     // a number rounded to an integer; scale: the error allowed beyond half a step
     kGraph,    // the result of several operators; scale: the bound itself (see estimate.cpp)
   } kind;
   double terms = 1;
@@ -46,7 +46,7 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
 // TOSA's number of roundings that a sum of `terms` may accumulate, with an accumulator of `accumulator_bits` fraction
 // bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
-// u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the rounding error that an element of a dot product is measured in.
+// u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the unit in which a dot product's errors are measured.
 double dot_unit(const FloatType& type, double scale);
 
 struct Judgement {
@@ -59,7 +59,7 @@ struct Judgement {
 
 struct JudgeOptions {
   bool flushes = false;            // the device declares that it flushes subnormals
-  bool drawn_around_zero = false;  // the inputs of a dot product are, and it has no bias: its error must be unbiased
+  bool drawn_around_zero = false;  // the dot product's inputs are, and no bias is added: its errors must be unbiased
 };
 
 Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options);

@@ -12,7 +12,7 @@ namespace backplane::conform {
 
 // `error` is in roundings, that is in units of u = 2^-(frac+1) of the type computed in. Each step adds what the
 // conformance page allows for it: 0.5 ULP for sums and products, 2 for quotients, 1 for roots, 16 and an absolute term
-// for smooth functions; an ULP is at most 2u of its number.
+// for smooth functions; an ULP of x is at most 2u·|x|.
 struct Tracked {
   double value = 0, error = 0;
 
@@ -35,7 +35,7 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   const double quotient = a.value / b.value;
   return {quotient, (a.error + std::fabs(quotient) * b.error) / std::fabs(b.value) + 4 * std::fabs(quotient)};
 }
-// A smooth function: its value, and its derivative, which moves the error of x.
+// A smooth function, from its value and its derivative, by which the error of x is multiplied.
 inline Tracked smooth_step(const Tracked& x, double value, double derivative) {
   return {value, std::fabs(derivative) * x.error + 32 * std::fabs(value) + 4};
 }

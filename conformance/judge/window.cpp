@@ -7,7 +7,7 @@ namespace backplane::conform {
 
 namespace {
 
-// `count` numbers, none of them less than `least` or so large that sums of their products overflow.
+// Returns `given`, which must be `count` numbers, none less than `least` or too large to multiply without overflow.
 Extents numbers(Extents given, size_t count, int64_t least, const char* fault) {
   const auto fits = [&](int64_t x) { return x >= least && x <= kMaxElements; };
   require(given.size() == count && std::all_of(given.begin(), given.end(), fits), fault);

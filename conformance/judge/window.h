@@ -10,12 +10,12 @@ namespace backplane::conform {
 struct Window {
   Extents kernel, strides, dilations, begin, end, in, out;  // `begin` and `end`: padding
 
-  // From the attributes, for an input of [batch, channels, spatial…]; `kernel` where the attribute is absent. Throws
-  // std::invalid_argument where they make no window.
+  // Reads the attributes, for an input of [batch, channels, spatial…]; `kernel_extents` apply if there is no attribute
+  // kernel_shape. Throws std::invalid_argument if the attributes are invalid.
   Window(const Call& call, const Extents& input, Extents kernel_extents);
-  // The input position of element `tap` of the window at `position`, -1 in the padding.
+  // The input position of element `tap` of the window at `position`; -1 if it is outside of the input.
   int64_t source(size_t axis, int64_t position, int64_t tap) const;
-  // Whether it lies in the input or its padding; with ceil_mode a window may reach beyond.
+  // Whether this element is in the input or its padding; with ceil_mode a window may reach beyond.
   bool in_padded(size_t axis, int64_t position, int64_t tap) const;
 };
 

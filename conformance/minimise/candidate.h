@@ -12,13 +12,13 @@ namespace backplane::conform {
 // The measure that every step of the minimiser reduces, most important first, so that it terminates.
 struct Size {
   uint64_t nodes = 0, values = 0, elements = 0,
-           irregularities = 0;  // irregularities: attributes and elements other than 0 and 1
+           irregularities = 0;  // irregularities: attribute values and floats other than 0 and 1
   auto operator<=>(const Size&) const = default;
 };
 Size size_of(const Network& candidate);
 
-// Drops nodes, values and inputs that no output needs, and derives types and shapes of what is computed. False if the
-// candidate is not a graph that the oracle can compute.
+// Drops nodes, values and inputs that no output needs, and derives types and shapes of computed values. False if the
+// oracle cannot compute the candidate.
 bool recompute(Network& candidate);
 
 // The oracle's estimate of each value, rounded to its type; values that are not computed are empty.

@@ -21,18 +21,18 @@ struct TrialSettings {
 struct MinimisedCase {
   Minimised minimised;
   Network start;
-  Result result;  // of the smallest
+  Result result;  // of the smallest graph
 };
 
-// Cases of the groups `ops` and `graph` that compare values. Throws Usage for others, and std::runtime_error if the
-// failure does not show when the case's graph runs alone.
+// Minimises a case of the group `ops` or `graph` that compares values. Throws Usage for others, and std::runtime_error
+// if the device cannot be opened or none of the case's graphs fails when it runs alone.
 MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits = {});
 
-// model.onnx and test_data_set_0/ with the inputs and the outputs that the oracle expects: ONNX's own form, which
-// `backplane-conform onnx` and every runtime's tests read.
+// Writes model.onnx and test_data_set_0/ with the inputs and the oracle's outputs: ONNX's own layout, which
+// `backplane-conform onnx` and the tests of other runtimes read.
 void write_network(const Network& network, const std::filesystem::path& folder);
 
-// Does both and prints the outcome. Returns exit status 1, because the case fails.
+// Minimises the case, writes the graph and prints the outcome. Returns exit status 1, because the case fails.
 int minimise_and_report(const std::string& case_name, const TrialSettings& settings,
                         const std::filesystem::path& folder);
 

@@ -8,7 +8,7 @@ namespace backplane::conform {
 Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
   const auto end = std::chrono::steady_clock::now() + limits.time;
   Minimised best{std::move(start)};
-  bool met = false;  // a limit
+  bool met = false;  // whether a limit was reached
   const Attempt attempt = [&](Network smaller) {
     met = met || best.attempts >= limits.attempts || std::chrono::steady_clock::now() >= end;
     if (met || !ask.is_sound(smaller) || !recompute(smaller) || !(size_of(smaller) < size_of(best.network)))
@@ -18,7 +18,7 @@ Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
     best.network = std::move(smaller);
     return true;
   };
-  // A step that succeeded often succeeds again; after a success the larger steps are tried first.
+  // After a success the first steps, which remove the most, are tried again.
   const std::span<const Step> all = steps();
   for (size_t i = 0; i < all.size() && !met;) {
     const Network now = best.network;

@@ -19,13 +19,13 @@ struct Limits {
 struct Minimised {
   Network network;
   uint32_t attempts = 0;
-  bool finished = false;  // no step makes it smaller; otherwise a limit was met
+  bool finished = false;  // no step makes the graph smaller; otherwise a limit was reached
 };
 
 // The tests of a candidate, in this order.
 struct Questions {
-  std::function<bool(const Network&)> is_sound;  // a valid graph, before its values are recomputed
-  std::function<bool(const Network&)> fails;     // it has the failure, as `start` has
+  std::function<bool(const Network&)> is_sound;  // whether it is a valid graph; called before its values are recomputed
+  std::function<bool(const Network&)> fails;     // whether it fails as `start` does
 };
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits = {});

@@ -20,7 +20,7 @@ bool has(const Network& network, std::string_view op) {
   return std::ranges::any_of(network.spec.nodes, [&](const NodeSpec& node) { return node.op_type == op; });
 }
 
-// Generated graphs of 40 nodes that contain the operator.
+// Returns a generated graph of 40 nodes that contains the operator.
 Network network_with(std::string_view op) {
   for (uint64_t seed = 1;; ++seed) {
     Random random(seed, "minimise");
@@ -45,7 +45,7 @@ TEST(Minimise, KeepsOnlyTheFailingOperator) {
 }
 
 TEST(Minimise, KeepsWhatTheFailureNeeds) {
-  // Needs two operators in a row and an extent of three or more.
+  // Needs a computed value that has an extent of three or more and is read by Relu.
   const auto fails = [](const Network& network) {
     for (const NodeSpec& node : network.spec.nodes) {
       if (node.op_type != "Relu") continue;

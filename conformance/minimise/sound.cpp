@@ -10,7 +10,7 @@ namespace {
 Result check(Network network) {
   if (!recompute(network)) return {.state = State::kFail};
   EnvironmentOptions options;
-  options.only_given = true;  // no backend: the model alone is looked at
+  options.only_given = true;  // no backend: only the model is checked
   options.threads = 1;
   const Environment env(options);
   const Model model = env.parse(serialize(network.spec));

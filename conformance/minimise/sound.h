@@ -6,8 +6,8 @@
 
 namespace backplane::conform {
 
-// The loader accepts it, and infers the same shapes as the oracle. In a process of its own: the oracle trusts its
-// inputs.
+// True if the loader accepts the graph and infers the same types and shapes as the oracle. Runs in a child process,
+// because an invalid graph may crash the oracle.
 bool is_sound(const Network& network);
 
 }  // namespace backplane::conform

@@ -24,7 +24,7 @@ bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Ends the graph after a node; takes the earliest end that still fails.
+// Makes one node's output the only output; takes the earliest one that still fails.
 bool end_earlier(const Network& candidate, const Attempt& attempt) {
   for (const NodeSpec& node : candidate.spec.nodes) {
     for (const uint32_t output : node.outputs) {
@@ -45,7 +45,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
       if (output == BP_NONE) continue;
       Network smaller = candidate;
       std::erase(smaller.spec.nodes[i].outputs, output);
-      if (!smaller.spec.nodes[i].outputs.empty()) continue;  // of several outputs none can be given alone
+      if (!smaller.spec.nodes[i].outputs.empty()) continue;  // a node with several outputs cannot lose only one
       smaller.spec.nodes.erase(smaller.spec.nodes.begin() + static_cast<std::ptrdiff_t>(i));
       smaller.spec.inputs.push_back(output);
       smaller.inputs.push_back(values[output]);
@@ -55,7 +55,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Removes a node: its readers read its input, if type and shape are the same.
+// Removes a node: its readers read one of its inputs, with the same type and shape, instead.
 bool bypass_node(const Network& candidate, const Attempt& attempt) {
   const GraphSpec& graph = candidate.spec;
   for (const NodeSpec& node : graph.nodes) {
@@ -74,13 +74,13 @@ bool bypass_node(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// The first `extent` elements along an axis.
+// Returns the first `extent` elements along an axis.
 onnx::Tensor slice(const onnx::Tensor& tensor, size_t axis, int64_t extent) {
   onnx::Tensor out{tensor.dtype, tensor.extents, {}};
   out.extents[axis] = extent;
   uint64_t outer = 1;
   for (size_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(tensor.extents[i]);
-  const uint64_t row = tensor.bytes.size() / outer;  // whole bytes: callers leave smaller types alone
+  const uint64_t row = tensor.bytes.size() / outer;  // whole bytes: can_slice excludes smaller types
   const uint64_t kept = row / static_cast<uint64_t>(tensor.extents[axis]) * static_cast<uint64_t>(extent);
   for (uint64_t i = 0; i < outer; ++i)
     out.bytes.insert(out.bytes.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(i * row),
@@ -92,7 +92,7 @@ bool can_slice(const onnx::Tensor& tensor) {
   return tensor.dtype != BP_DTYPE_STRING && tensor.count() != 0 && tensor.bytes.size() % tensor.count() == 0;
 }
 
-// Every given tensor.
+// Calls `visit` with every input and weight.
 template <class F>
 void for_each_given(Network& candidate, F visit) {
   for (onnx::Tensor& input : candidate.inputs) visit(input);
@@ -103,7 +103,7 @@ void for_each_given(Network& candidate, F visit) {
   }
 }
 
-// Replaces `from` by `to` in integers that state a shape.
+// Replaces `from` by `to` in all int64 tensors and integer lists, since some of them state shapes.
 void replace_number(Network& candidate, int64_t from, int64_t to) {
   for_each_given(candidate, [&](onnx::Tensor& tensor) {
     if (tensor.dtype != BP_DTYPE_INT64) return;
@@ -118,8 +118,8 @@ void replace_number(Network& candidate, int64_t from, int64_t to) {
   }
 }
 
-// Reduces an extent to 1, its half, or one less: everywhere, with or without the numbers that state it, or in one
-// tensor.
+// Reduces an extent to 1, to its half, or by one: in one tensor, in all tensors, or in all tensors and in integers that
+// state it.
 bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   Network copy = candidate;
   std::set<int64_t> extents;
@@ -131,7 +131,7 @@ bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   for (auto extent = extents.rbegin(); extent != extents.rend() && *extent > 1; ++extent) {
     for (const int64_t smaller : std::set<int64_t>{1, *extent / 2, *extent - 1}) {
       for (size_t only = 0; only <= given + 1;
-           ++only) {  // one tensor, by number; `given` is all, one more all and numbers
+           ++only) {  // a tensor's number; `given`: all; `given` + 1: all, and integers
         Network next = candidate;
         size_t number = 0;
         for_each_given(next, [&](onnx::Tensor& tensor) {
@@ -148,7 +148,7 @@ bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Sets all numbers of an attribute, or one of them, to 0 or 1.
+// Sets an attribute's number, or all integers of its list, to 0 or 1.
 bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   for (size_t n = 0; n < candidate.spec.nodes.size(); ++n) {
     for (size_t a = 0; a < candidate.spec.nodes[n].attributes.size(); ++a) {
@@ -170,7 +170,7 @@ bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Sets the floating-point elements of a tensor to 1, 0, or rounds them.
+// Sets a tensor's floating-point elements to 1 or to 0, or rounds the small ones to integers.
 bool plain_elements(const Network& candidate, const Attempt& attempt) {
   using Change = double (*)(double);
   constexpr Change kChanges[] = {[](double) { return 1.0; }, [](double) { return 0.0; },

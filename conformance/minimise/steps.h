@@ -10,13 +10,13 @@
 
 namespace backplane::conform {
 
-// Tries smaller candidates one after the other until one is accepted; false if none is.
+// Tests a candidate: true if it is accepted. `offer` tests one after the other until one is; false if none is.
 using Attempt = std::function<bool(Network smaller)>;
 struct Step {
   std::string_view name;
   bool (*offer)(const Network& candidate, const Attempt& attempt);
 };
-// In the order in which they are tried: steps that remove much come first.
+// In the order in which they are tried: steps that remove the most come first.
 std::span<const Step> steps();
 
 }  // namespace backplane::conform

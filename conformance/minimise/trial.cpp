@@ -46,7 +46,7 @@ using Clock = std::chrono::steady_clock;
   _exit(0);  // without unloading the plugin's library, which other cases test
 }
 
-// All that comes until the other end closes; false if it does not in time.
+// Reads until a line feed, the end, or kMost bytes; false if none of these comes in time.
 bool read_all(int from, Clock::time_point deadline, std::string& out) {
   constexpr size_t kMost = 1 << 20;
   while (out.size() < kMost) {
@@ -87,7 +87,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
   const bool answered = in_time && from_json_line(line, result);
   siginfo_t ended = {};
   if (in_time) waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-  kill(-child, SIGKILL);  // before the wait: after it the group's id may be another process's
+  kill(-child, SIGKILL);  // before the wait: after it the group's id may belong to another process
   waitpid(child, nullptr, 0);
   if (answered) return result;
   if (!in_time) return {.state = State::kTimeout, .reason = fmt::format("no result after {} ms", deadline.count())};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One piece of work in a process of its own, which may crash or hang.
+// Runs one piece of work, which may crash or hang, in a process of its own.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace backplane::conform {
 
-// Forks: the caller must have no other threads. A child that ends without an answer, or does not answer in time, is a
-// crash or a timeout; an exception of `work` is its failure. Throws std::system_error if there can be no process.
+// Forks: the caller must have no other threads. A child that exits without a result is a crash, one without a result in
+// time a timeout, an exception of `work` a failure. Throws std::system_error if no process can be created.
 Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds deadline);
 
 }  // namespace backplane::conform

@@ -10,8 +10,8 @@
 namespace backplane::conform {
 namespace {
 
-// Errors in both runs: growth below a tenth of the bound, or by less than half, is how results move with any change of
-// an order of sums.
+// Ignores errors of up to a tenth of the bound and growth of up to a half: results vary that much whenever the order of
+// sums changes.
 bool is_less_accurate(const Result& before, const Result& after) {
   return after.worst > 0.1 && after.worst > 1.5 * before.worst;
 }

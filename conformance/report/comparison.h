@@ -12,7 +12,7 @@ namespace backplane::conform {
 
 struct Change {
   std::string name;                    // of the case
-  std::optional<State> before, after;  // nothing where the run does not have the case
+  std::optional<State> before, after;  // nullopt if the run does not have the case
   std::string text;                    // the reason, or the errors
 };
 
@@ -23,13 +23,13 @@ struct PropertyChange {
 struct RunComparison {
   std::string title;  // of the run before
   std::vector<PropertyChange> properties;
-  std::vector<Change> worse, better;  // right before and not now, and the other way round
+  std::vector<Change> worse, better;  // passed before and not now, or bad only now; and the reverse
   std::vector<Change>
-      less_accurate;  // right in both, with half as much error again or more, and over a tenth of the bound
+      less_accurate;  // passed in both, now with more than 1.5 times the error and over a tenth of the bound
   std::vector<Change> appeared, vanished;
   uint64_t same = 0;
 
-  // True if no right result has become wrong or is missing.
+  // True if no case became worse or vanished.
   bool holds() const { return worse.empty() && vanished.empty(); }
   std::string conclusion() const;
   std::string to_text() const;

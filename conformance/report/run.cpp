@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> Run::properties() const {
 
 Run read_run(const std::filesystem::path& path) {
   if (std::error_code error; !std::filesystem::exists(path, error))
-    throw Usage(fmt::format("'{}' is not there: name a journal, or the folder that --out wrote", path.string()));
+    throw Usage(fmt::format("'{}' does not exist: name a journal, or the folder that --out wrote", path.string()));
   try {
     Record record = read_journal(path);
     std::stable_sort(record.results.begin(), record.results.end(),

@@ -14,16 +14,16 @@ namespace backplane::conform {
 
 struct Run {
   Header header;
-  std::vector<Result> results;  // by name
+  std::vector<Result> results;  // sorted by name
 
-  bool is_bad(const Result& result) const;  // neither passed nor declared beforehand
-  double seconds() const;                   // in cases
+  bool is_bad(const Result& result) const;  // false if passed, waived, expected to fail, or permissibly unsupported
+  double seconds() const;                   // the time spent in cases
   std::string title() const;                // the backend's id and version, or the plugin's file
-  // The fields of the header, labelled for people. What is empty is left out.
+  // The header's fields, labelled for people, without empty ones.
   std::vector<std::pair<std::string, std::string>> properties() const;
 };
 
-// `path` is a journal or the folder of journal.jsonl. Throws Usage.
+// `path` is a journal or the folder that contains journal.jsonl. Throws Usage if it cannot be read.
 Run read_run(const std::filesystem::path& path);
 
 }  // namespace backplane::conform

@@ -25,13 +25,13 @@ struct Tally {
 
 struct CoverageRow {
   std::string op, dtype;
-  uint32_t opset = 0;  // 0 where no form ran
+  uint32_t opset = 0;  // 0 if no operator ran
   Tally tally;
 };
 
 Tally tally_all(const Run& run);
 std::map<std::string, Tally> tally_groups(const Run& run);
-// The cases that ask for an operator's results, by operator, type and opset.
+// Counts the cases that judge an operator's results, by operator, type and opset.
 std::vector<CoverageRow> tally_coverage(const Run& run);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of a run: each is a text, made from the journal alone.
+// Reports of a run, generated from its journal alone.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@ namespace backplane::conform {
 
 // One object: the keys of `backplane-conform --json`, and counts by group.
 std::string summary_json(const Run& run);
-// JUnit's XML, as continuous integration reads it: a suite for each group. What is not supported is skipped.
+// JUnit's XML, for continuous integration: a suite for each group. Cases that neither passed nor failed are skipped.
 std::string junit_xml(const Run& run);
-// operator,type,opset and a count for each state.
+// A row for each operator, type and opset: a count for each state, the total and the largest error.
 std::string coverage_csv(const Run& run);
 // One page that loads nothing else; with `comparison` (or NULL) it also lists what changed.
 std::string html_page(const Run& run, const RunComparison* comparison);
 
-// summary.json, junit.xml, coverage.csv and report.html in `folder`. Throws std::runtime_error.
+// Writes summary.json, junit.xml, coverage.csv and report.html to `folder`. Throws std::runtime_error.
 void write_reports(const Run& run, const RunComparison* comparison, const std::filesystem::path& folder);
 
 }  // namespace backplane::conform

@@ -45,7 +45,7 @@ void declare_models(cli::Command command, CaseOptions& case_options) {
 
 namespace {
 
-// The models that graphs can be cut from. The reasons for leaving out others, and nodes, go to standard error.
+// Returns the models that graphs can be cut from; prints the models and nodes that are left out to standard error.
 std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
   std::vector<ModelFile> files;
   try {

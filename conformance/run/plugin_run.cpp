@@ -68,7 +68,7 @@ std::string repro_line(const RunOptions& options, const CaseOptions& case_option
                      case_options.full ? " --full" : "", models, result.seed);
 }
 
-// The cases without a result; for an unusable plugin only the cases that state the reason.
+// The cases without a result; for an unusable plugin only those of the group abi, which report the reason.
 std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
   std::set<std::string> done;
   for (const Result& result : journal.results()) done.insert(result.name);
@@ -123,7 +123,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
                cli::printable(unusable));
   }
   Journal journal(options.out, std::move(header), options.resume);
-  const std::string day = journal.header().started.substr(0, 10);  // of a resumed run: when it began
+  const std::string day = journal.header().started.substr(0, 10);  // for a resumed run, the day when it began
   std::map<std::string_view, std::string_view> profiles;
   for (const Case& one : plan.cases) profiles[one.name] = one.profile;
   run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
@@ -136,7 +136,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     journal.add(std::move(result));
     return state;
   });
-  // From memory: a plugin can write to the folder while it runs.
+  // Rewrites the journal from memory: a plugin can write to the folder while it runs.
   if (!options.out.empty()) write_journal(options.out, {journal.header(), journal.results()});
   return journal;
 }

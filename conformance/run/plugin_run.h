@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform --plugin FILE`: a backend through the C ABI alone; and its parts, for other commands.
+// `backplane-conform --plugin FILE`: tests a backend through the C ABI alone; and parts of that for other commands.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct RunOptions {
   Seeds seeds;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
   double timeout = 20;
-  uint64_t memory = 0;  // MiB for each process; 0: its share of the machine's
+  uint64_t memory = 0;  // MiB for each process; 0: its share of the machine's memory
   std::string waivers, expect;
   std::string out;
   bool resume = false;
@@ -37,19 +37,19 @@ void declare_exceptions(cli::Command command, RunOptions& options);  // --waiver
 
 // Throws Usage if --plugin is not a file.
 void check_plugin(const RunOptions& options);
-// The file of the vendor's expectations, given, or found next to the plugin; empty if there is none.
+// The vendor's file of expected failures: the one given, or one next to the plugin; empty if there is none.
 std::string expectations_file(const RunOptions& options);
-// The exceptions in the files that the options name. Throws Usage, std::runtime_error.
+// The waivers and expected failures in the files that the options name. Throws Usage, std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
 
-// Opens the device once, with `inspect`. Throws Unusable, Fatal.
+// Opens the device once, calls `inspect`, and returns what the plugin reports. Throws Usage, Unusable.
 Identity visit_plugin(const RunOptions& options);
 
-// Runs what `plan` has and the journal has not. Throws Usage, Fatal, std::runtime_error.
+// Runs the cases of `plan` that have no result in the journal. Throws Usage, Fatal, std::runtime_error.
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions);
 
-// Declares the options of a run without a command, and returns what runs it.
+// Declares the options of a run without a command, and returns the function that runs it and returns the exit status.
 std::function<int()> declare_plugin_run(cli::Command app);
 
 }  // namespace backplane::conform

@@ -11,7 +11,7 @@
 namespace backplane::conform {
 namespace {
 
-// One line per failure; failures of a group with the same reason share one.
+// Prints one entry for all cases of a group that failed in the same state with the same reason.
 void print_failures(const std::vector<Result>& results) {
   std::map<std::tuple<std::string_view, State, std::string_view>, std::vector<const Result*>> alike;
   for (const Result& result : results) {

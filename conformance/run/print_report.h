@@ -10,8 +10,8 @@
 
 namespace backplane::conform {
 
-// Prints failures with the commands that repeat them, groups, the summary and levels, or the summary as JSON. Returns
-// the exit status.
+// Prints failures with the commands that repeat them, groups, the summary and levels, or only the summary as JSON.
+// Returns the exit status.
 int print_report(const Header& header, const std::vector<Result>& results, const RunOutcome& outcome, bool json);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many cases on several processes at a time.
+// Runs many cases in several processes at a time.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace backplane::conform {
 
-// Deals the cases in small batches to `jobs` workers, each with one child at a time. Every result goes to `sink`, one
-// call at a time, which returns the state to count; progress goes to a terminal. Throws Fatal, and what `sink` throws.
+// Deals the cases in small batches to `jobs` workers, each with one child at a time. Passes every result to `sink`, one
+// at a time, which returns the state to count; shows progress on a terminal. Throws Fatal, and what `sink` throws.
 using Sink = std::function<State(Result)>;
 void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
 

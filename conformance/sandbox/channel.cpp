@@ -34,7 +34,7 @@ void write_mac(const ChannelKey& key, uint64_t number, uint32_t of_case, std::st
   sodium_memzero(&state, sizeof state);
 }
 
-// Ends the process at the end of the stream.
+// Ends the process if the stream ends or fails.
 void read_all(int from, char* to, size_t size) {
   while (size != 0) {
     const ssize_t got = read(from, to, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communication between the harness and the process that loads a plugin. The plugin can write to every descriptor of
 // its process, so each record to the harness carries a MAC over its number, its case and its content, under a key that
-// the harness sends before the plugin is loaded. While the plugin runs, the key lies in memory that cannot be read.
+// the harness sends before the plugin is loaded. While the plugin runs, the key is in memory that cannot be read.
 //
 // This stops a plugin that writes records of its own. It does not stop one that searches the process for the key or
 // patches the harness's code there: nothing in the plugin's process can. Cases that
@@ -16,7 +16,7 @@
 
 namespace backplane::conform {
 
-inline constexpr uint32_t kNoCase = UINT32_MAX;  // of a record that belongs to none
+inline constexpr uint32_t kNoCase = UINT32_MAX;  // in place of the case's number, in records that belong to no case
 inline constexpr uint64_t kMaxRecord = 1 << 20;  // the largest unsolicited record, in bytes
 
 using ChannelKey = std::array<unsigned char, 32>;
@@ -26,7 +26,7 @@ ChannelKey make_channel_key();
 std::string sealed(const ChannelKey& key, uint64_t number, uint32_t of_case, std::string_view content);
 inline constexpr size_t kSealBytes = sizeof(uint64_t) + 32;
 
-// The next record of a stream, taken from its front.
+// Takes authentic records from the front of a stream.
 class Unsealer {
  public:
   explicit Unsealer(const ChannelKey& key) : key_(key) {}
@@ -43,10 +43,10 @@ class Unsealer {
   bool is_forged_ = false;
 };
 
-// The end of the process that loads the plugin. Ends the process where the harness is gone. [one at a time]
+// The child's side, in the process that loads the plugin. Ends the process if the harness is gone. [one at a time]
 class Channel {
  public:
-  // Takes both descriptors, and reads the key: the harness sends it when the limits of this process are set.
+  // Takes over both descriptors and reads the key, which the harness sends when this process's limits are set.
   Channel(int requests, int records);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -62,7 +62,7 @@ class Channel {
   void* page_;  // the key, readable while a record is sealed
 };
 
-// A request as it is sent; an empty one ends the requests of a case.
+// A request as it is sent; an empty one means that the case has no more.
 std::string framed(std::string_view request);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: what a plugin could write to the harness, after a record that is authentic; and replies of a plugin's
+// libFuzzer: bytes that a plugin could write to the harness after an authentic record, and replies of a plugin's
 // process to the judge's requests.
 #include <cstdlib>
 #include <stdexcept>

@@ -33,14 +33,14 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kRecords = 3;
-constexpr size_t kMaxReason = 64 << 10;  // a plugin's text may be a part of it
-constexpr milliseconds kTick{100};       // less is nothing
+constexpr size_t kMaxReason = 64 << 10;  // it may contain a plugin's message
+constexpr milliseconds kTick{100};       // shorter waits for a processor are ignored
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
 
-// Output of a child and the plugin: each line appears on standard error, marked and made printable. Lines beyond
+// Prints the output of a child and the plugin to standard error: each line marked and made printable. Lines beyond
 // kMaxLines are only counted.
 class Printed {
  public:
@@ -70,7 +70,7 @@ class Printed {
   uint64_t lines_ = 0;
 };
 
-// A child in a session of its own, so that it has no terminal, and the channel to it. Ends with the object.
+// A child process in a session of its own, so that it has no terminal, and the channel to it. The destructor kills it.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, uint64_t memory) : key_(make_channel_key()), records_(key_) {
@@ -90,7 +90,7 @@ class Child {
     }
     fcntl(printed_, F_SETFL, O_NONBLOCK);
     limit(memory);
-    // Starts it, once its limits are set.
+    // The child waits for the key, so that its limits are set before it does anything.
     std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
     send(key, Clock::now() + std::chrono::seconds(1));
   }
@@ -102,7 +102,7 @@ class Child {
   }
 
   enum Event { kRecord, kEnd, kTimeout, kForged };
-  // The next record, or the reason why there is none.
+  // Receives the next record, or returns the reason why there is none.
   Event next(Clock::time_point deadline, uint32_t of_case, uint64_t most, std::string& out_content) {
     for (;;) {
       const Unsealer::State state = records_.next(of_case, most, out_content);
@@ -116,7 +116,7 @@ class Child {
     }
   }
 
-  // Sends from the front of `left`. False if not all is taken in time; a child that has ended is noticed by `next`.
+  // Sends from the front of `left`. False if not all is sent in time; true if the child has ended: `next` reports it.
   bool send(std::string_view& left, Clock::time_point deadline) {
     while (!left.empty()) {
       if (!wait(requests_, POLLOUT, deadline)) return false;
@@ -131,7 +131,7 @@ class Child {
   pid_t id() const { return pid_; }
   milliseconds time_starved() const { return conform::time_starved(pid_); }
 
-  // Waits for the end and describes it; empty for a normal one. A child that lingers is killed.
+  // Waits for the child to exit and describes its end; empty for a normal one. A child that lingers is killed.
   std::string end(Clock::time_point deadline) {
     siginfo_t info = {};
     bool lingered = false;
@@ -142,13 +142,13 @@ class Child {
       std::this_thread::sleep_for(milliseconds(1));
     }
     const int status = reap();
-    if (lingered) return "the process did not end";
+    if (lingered) return "the process did not exit in time";
     if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
     return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit status {}", WEXITSTATUS(status));
   }
 
  private:
-  // Reads printed output meanwhile. False at the deadline.
+  // Waits for the descriptor and reads printed output meanwhile. False at the deadline.
   bool wait(int descriptor, short events, Clock::time_point deadline) {
     for (;;) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
@@ -202,7 +202,7 @@ class Child {
     (void)own;
 #endif
   }
-  // Ends the whole group first: after the wait its id may be another process's.
+  // Kills the whole group first: after the wait its id may belong to another process.
   int reap() {
     int status = 0;
     kill(-pid_, SIGKILL);
@@ -217,13 +217,13 @@ class Child {
   pid_t pid_ = -1;
   int answers_ = -1, requests_ = -1, printed_ = -1;
   Printed lines_;
-  bool prints_ = true;  // its end of `printed_` is open
+  bool prints_ = true;  // the child's end of `printed_` is open
   bool reaped_ = false;
 };
 
 struct End {
   size_t next;                  // the first case without a result
-  std::optional<Result> crash;  // of the one before it, or of the process after the last
+  std::optional<Result> crash;  // of the case before `next`; not reported yet
 };
 
 // The child did not reply. Thrown through the code that judges a case.
@@ -231,7 +231,7 @@ struct NoReply {
   Child::Event event;
 };
 
-// A child and how long it has been waited for.
+// A child, and the time spent on waiting for it.
 class Conversation {
  public:
   Conversation(Child& child, const ChildSettings& settings) : child_(child), settings_(settings) {}
@@ -293,7 +293,7 @@ class Conversation {
     starved_for_ = milliseconds(0);
   }
   Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
-  // At the deadline: whether other processes used the processors for part of the time.
+  // At the deadline: whether time without a processor, which this updates, has moved the deadline.
   bool may_wait_on() {
     const milliseconds seen = std::min(child_.time_starved(), kPatience * settings_.deadline);
     return std::exchange(starved_for_, seen) + kTick < seen;
@@ -306,7 +306,7 @@ class Conversation {
 };
 
 constexpr const char* kForgery =
-    "the process that has the plugin sent a record that is not the harness's: the plugin writes to its descriptors";
+    "the plugin's process sent a record that is not the harness's: the plugin writes to its descriptors";
 
 void wait_until_ready(Child& child, Conversation& conversation, const ChildSettings& settings) {
   std::string record;
@@ -316,12 +316,12 @@ void wait_until_ready(Child& child, Conversation& conversation, const ChildSetti
   if (event == Child::kForged) throw Fatal(kForgery);
   if (event == Child::kEnd) {
     const std::string why = child.end(Clock::now() + settings.deadline);
-    throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "no word" : why));
+    throw Fatal(fmt::format("the child process ended before its first case: {}", why.empty() ? "exit status 0" : why));
   }
   if (record.starts_with("fatal ")) throw Fatal(record.substr(strlen("fatal ")));
 }
 
-// The result of a case. Throws NoReply.
+// Returns the result of a case. Throws NoReply.
 Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) {
   if (one.judge) return conversation.judge(one, of_case);
   std::string line;
@@ -332,7 +332,7 @@ Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) 
   return result;
 }
 
-// Runs cases from `first` on until the child ends; crashes are left to the caller to report.
+// Runs the cases from `first` on in one child, until it ends; the caller reports crashes.
 End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
              const std::function<void(Result)>& report) {
   std::vector<std::string> arguments = settings.arguments;
@@ -378,18 +378,18 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
   return {cases.size(), {}};
 }
 
-// Whether the last case crashes where the cases from `first` on run before it in one process.
+// Whether the last case crashes if the cases from `first` on run before it in the same process.
 bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const End end = run_once(settings, cases, first, [](const Result&) {});
   return end.crash && end.next == cases.size();
 }
 
-// The earlier case, from `first` on, without which the last case does not crash; empty if it also crashes alone.
+// For the last case's crash reason: which earlier case it needs, or that it did not recur; empty if it crashes alone.
 std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
   if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
-  size_t crashes = first, passes = last;  // first cases of an attempt that crashes, and of one that passes
+  size_t crashes = first, passes = last;  // the first cases of attempts: one crashes, one passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;

@@ -28,26 +28,26 @@ struct Fatal : std::runtime_error {
 constexpr int kPatience = 10;
 
 struct ChildSettings {
-  std::vector<std::string> arguments;  // of the child; the folders of its cases follow
-  // For each case or request of one, and for the set-up. Time in which the child was runnable and other processes ran
-  // does not count, up to kPatience deadlines: see cpu_starvation.h.
+  std::vector<std::string> arguments;  // of the child; its cases' arguments or names follow
+  // The limit for the set-up, each case and each request of a case. Time in which the child was runnable but got no
+  // processor does not count, up to kPatience deadlines: see cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may allocate; 0: no limit
   uint64_t seed = 1;    // of the cases that the parent judges
-  // Called with a waiting child that has replied to all requests of a case. [thread-safe]
+  // Called after a child has replied to all requests of a case, while it waits. [thread-safe]
   std::function<void(pid_t child)> inspect = {};
 };
 
-// Runs the cases in order in as many children as it takes, and reports each once. A case at which its child crashed is
-// run again alone, and where that does not crash, the reason names the earlier case after which it does, found by
-// bisection. Throws Fatal. [thread-safe]
+// Runs the cases in order in as many children as needed, and reports each once. A case that crashed is run again alone;
+// if it does not crash then, its reason names the earlier case after which it does, found by bisection. The end of the
+// last child is reported as "(end of process)" if it is faulty. Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
-// The child's part. `set_up` is called once and returns what runs a case; either may throw std::exception, and what
-// `set_up` throws is fatal. Returns the exit status of the process.
+// The child's side: `answer` calls `set_up` once for the functions that run the cases. Both may throw std::exception;
+// an exception of `set_up` is fatal. Returns the exit status of the process.
 struct ChildCases {
   std::function<Result(const std::string& name)> run;
-  // The reply to a request of a case that the parent judges; nothing: this case is not one of them.
+  // Replies to a request of a case that the parent judges; `serve` returns an empty function for other cases.
   using Serve = std::function<std::string(const std::string& request)>;
   std::function<Serve(const std::string& name)> serve = {};
 };

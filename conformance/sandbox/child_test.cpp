@@ -38,7 +38,7 @@ void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }
 
-// Writes results of its own to every descriptor but the terminal's.
+// Writes forged results to every descriptor except the standard ones.
 void speak() {
   const std::string line = "{\"case\":\"speak\",\"state\":\"pass\",\"reason\":\"\",\"seconds\":0,\"nodes\":1}\n";
   std::string text;
@@ -73,7 +73,7 @@ Result misbehave(const std::string& folder) {
   return {"", State::kPass, "", 0, 1};
 }
 
-// In the child: the reply to a request of a case that the parent judges, which asks for the facts of a device.
+// In the child: the reply to the request of a case that the parent judges, which queries the device's information.
 std::string reply_to(const std::string& name) {
   const std::string what = name.substr(name.find('_') + 1);
   misbehave(what);
@@ -117,7 +117,7 @@ TEST(Child, AHangFailsItsOwnCase) {
   EXPECT_LT(results[1].seconds, 10);
 }
 
-// Four other processes share the processor: the case takes five times its own time, which must not count.
+// Four other threads share the processor: the case takes five times its own time, which must not count.
 TEST(Child, ABusyMachineIsNotAHang) {
   if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
   cpu_set_t before, one;
@@ -165,7 +165,7 @@ TEST(Child, MemoryIsLimited) {
 }
 #endif
 
-// A process that a case left behind keeps the pipe open: the end of the run would wait for it.
+// A process that a case left behind keeps the pipe open: it must be killed, or the run would wait for it.
 TEST(Child, ProcessesLeftByACaseAreEnded) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));

@@ -8,8 +8,8 @@
 
 namespace backplane::conform {
 
-// The time since its start for which the process was runnable without a processor, of the thread that waited longest.
-// 0 if the kernel does not count it (/proc/PID/task/TID/schedstat).
+// How long the process has been runnable without a processor since its start: the time of the thread that waited
+// longest. 0 if the kernel does not count it (/proc/PID/task/TID/schedstat).
 std::chrono::milliseconds time_starved(pid_t process);
 
 }  // namespace backplane::conform

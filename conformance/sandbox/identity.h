@@ -10,12 +10,12 @@
 
 namespace backplane::conform {
 
-// The plugin cannot be used; the reason in one line.
+// Thrown if the plugin cannot be used, with the reason in one line.
 struct Unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `settings` starts the child that runs cases. Throws Unusable.
+// Queries the identity in a child that `settings` describe. Throws Unusable.
 Identity identify(const ChildSettings& settings);
 
 // The case that queries the identity. The child knows it by its name; the parent judges it.

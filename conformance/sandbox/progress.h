@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress of a run, on a terminal.
+// Shows the progress of a run on a terminal.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace backplane::conform {
 std::string progress_line(size_t done, size_t total, size_t bad, double seconds);
 
 // Draws the line on standard error, at most ten times a second, and nothing if that is not a terminal. The destructor
-// wipes it away. [thread-safe]
+// erases the line. [thread-safe]
 class Progress {
  public:
   explicit Progress(size_t total);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uncovered.txt lists exactly the operators that the CPU backend has a kernel for and the harness has no oracle for.
+// uncovered.txt lists exactly the operators for which the CPU backend has a kernel, but the harness has no oracle.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -40,7 +40,7 @@ std::vector<Form> all_forms() {
     if (kind != "op") continue;
     words >> version >> inputs >> outputs >> flag;
     if (flag == "deprecated") continue;
-    // Counts are MIN-MAX, and a graph has one output at least.
+    // The file has counts as MIN-MAX, and stoul reads MIN; a graph has at least one output.
     forms.push_back({domain, name, version, std::stoul(inputs), std::max<size_t>(1, std::stoul(outputs))});
   }
   return forms;
@@ -84,7 +84,7 @@ std::set<std::string> operators_with_oracle() {
   return names;
 }
 
-// By operator, the reason.
+// The reason for each operator.
 std::map<std::string, std::string> listed() {
   std::map<std::string, std::string> reasons;
   std::ifstream file(kFolder + "/conformance/uncovered.txt");

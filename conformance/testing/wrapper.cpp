@@ -160,7 +160,7 @@ bp_status_t run(bp_instance_t* instance, const bp_run_t* settings, bp_error_t* e
   return status;
 }
 
-// The honest library stays loaded: a second query finds the same.
+// The honest library stays loaded; later queries use it again.
 const bp_plugin_t* ask(const bp_host_offer_t* offer) {
   static void* const kLibrary = dlopen(HONEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   static const auto kHonestQuery =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend with one lie: it passes every call on to the CPU backend and falsifies one thing.
+// A backend with one lie: it passes every call on to an honest backend and falsifies one thing.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct Run {
   std::string op;      // of the program's first node
   uint32_t nodes = 0;  // of the program
   std::vector<Bound> inputs, outputs;
-  uint64_t number = 0;              // of the instance's runs, from 0
-  uint32_t together = 1;            // runs going on in the process, this one included
-  std::vector<std::string> memory;  // the lie's own, kept with the instance
+  uint64_t number = 0;              // counts the instance's runs, from 0
+  uint32_t together = 1;            // runs in progress in the process, including this one
+  std::vector<std::string> memory;  // for the lie's own use, kept with the instance
 };
 
 // The hooks of a lie; NULL passes the call on unchanged.
 struct Lie {
-  void (*load)() = nullptr;                                            // in every query
-  const bp_plugin_t* (*refusal)(const bp_plugin_t* honest) = nullptr;  // of a host
+  void (*load)() = nullptr;                                            // in every call of bp_plugin_query
+  const bp_plugin_t* (*refusal)(const bp_plugin_t* honest) = nullptr;  // called if the honest plugin refuses the host
   void (*descriptor)(bp_plugin_t& plugin) = nullptr;
   void (*info)(bp_device_info_t& info) = nullptr;
   void (*verdict)(const std::string& op, bp_verdict_t& verdict) = nullptr;
@@ -53,21 +53,21 @@ struct Lie {
   bool (*bind_refused)() = nullptr;                         // true: the refusal is not reported
   void (*settings)(bp_run_t& run) = nullptr;                // before it is passed on
   void (*before)(Run& run) = nullptr;
-  bool skip = false;                     // does not run at all and says it did
-  bool (*answered)(Run& run) = nullptr;  // true: `before` has the answer already
+  bool skip = false;                     // reports success without running
+  bool (*answered)(Run& run) = nullptr;  // true: reports success without running, as the outputs are right already
   void (*after)(Run& run) = nullptr;
 };
 
-// Rounded to the nearest number of fp16, infinite beyond its range.
+// Rounds to the nearest fp16 number, to infinity beyond the range of fp16.
 float as_half(float x);
-// Keeps the inputs in run.memory and rounds float inputs to 16 bits.
+// Keeps the inputs in run.memory and rounds fp32 inputs to fp16.
 void narrow_inputs(Run& run);
-// Puts back what was kept.
+// Restores the inputs from run.memory.
 void restore_inputs(Run& run);
 
 // Each lie's file defines this.
 extern const Lie kLie;
-// The plugin's id, which the build gives to each lie's file.
+// The plugin's id, which the build defines for each lie's file.
 extern const bp_text_t kLieName;
 #ifdef LIE_NAME
 const bp_text_t kLieName = {LIE_NAME, sizeof LIE_NAME - 1};

@@ -15,15 +15,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// An object of "relative" and "absolute"; what it leaves out is as in `otherwise`. `skip` is a key for the caller.
+// Reads an object of "relative" and "absolute"; absent keys are as in `otherwise`. Ignores the key `skip`.
 Tolerance parse(const Json& json, const std::string& where, const char* skip, Tolerance otherwise) {
   if (!json.is_object()) throw Usage(fmt::format("{} is {}: it must be an object", where, json.dump()));
   for (const auto& [key, value] : json.items()) {
     if (key == skip) continue;
     if (key != "relative" && key != "absolute")
-      throw Usage(fmt::format("{} has the key '{}': there are 'relative' and 'absolute'", where, key));
+      throw Usage(fmt::format("{} has the key '{}': it may have only 'relative' and 'absolute'", where, key));
     if (!value.is_number() || !(value.get<double>() >= 0))
-      throw Usage(fmt::format("{}: '{}' is {}: it must be a number from 0 on", where, key, value.dump()));
+      throw Usage(fmt::format("{}: '{}' is {}: it must be a number >= 0", where, key, value.dump()));
     (key == "relative" ? otherwise.relative : otherwise.absolute) = value.get<double>();
   }
   return otherwise;
@@ -37,7 +37,7 @@ Tolerances Tolerances::read(const std::filesystem::path& data) {
   if (std::error_code error; !std::filesystem::exists(file, error)) return tolerances;
   const std::string where = fmt::format("'{}'", file.string());
   const Json json = Json::parse(read_file(file), nullptr, false);
-  if (json.is_discarded()) throw Usage(where + " is no JSON");
+  if (json.is_discarded()) throw Usage(where + " is not valid JSON");
   tolerances.all_ = parse(json, where, "cases", {});
   const Json cases = json.value("cases", Json::object());
   if (!cases.is_object()) throw Usage(fmt::format("{}: 'cases' is {}: it must be an object", where, cases.dump()));

@@ -14,10 +14,10 @@ namespace backplane::conform {
 class Tolerances {
  public:
   Tolerances() = default;  // ONNX's own for every case
-  // `data`/tolerance.json, or ONNX's own where there is none. Throws Usage, which names the file and the key.
+  // Reads `data`/tolerance.json; without that file, all are ONNX's. Throws Usage, which names the file and the key.
   static Tolerances read(const std::filesystem::path& data);
 
-  // The tolerance of the last entry whose pattern matches the case's name.
+  // The tolerance of the last entry whose pattern matches the case's name, or the default if none does.
   Tolerance of(const std::string& case_name) const;
   // Patterns that match none of the names: most likely misspelt.
   std::vector<std::string> unused(const std::vector<std::string>& case_names) const;

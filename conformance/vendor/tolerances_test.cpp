@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A folder of this process: tests run side by side.
+// A folder of this process's own: tests run in parallel.
 struct Folder {
   const std::filesystem::path path =
       std::filesystem::path(testing::TempDir()) / ("backplane_tolerances_test_" + std::to_string(::getpid()));
@@ -53,7 +53,7 @@ TEST(Tolerances, WithoutAFileTheyAreThoseOfOnnx) {
 }
 
 TEST(Tolerances, ErrorsNameTheEntry) {
-  EXPECT_THAT(refusal_of("nonsense"), HasSubstr("no JSON"));
+  EXPECT_THAT(refusal_of("nonsense"), HasSubstr("not valid JSON"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("must be an object"));
   EXPECT_THAT(refusal_of(R"({"relativ": 1})"), HasSubstr("'relativ'"));
   EXPECT_THAT(refusal_of(R"({"relative": -1})"), HasSubstr("'relative' is -1"));

@@ -43,7 +43,7 @@ Status check_size(const T* given, std::string_view name) {
                                    std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
 }
 
-// A copy of a sized struct from the other side of the ABI; fields that it did not have are zero.
+// A copy of a sized struct from the other side of the ABI; fields that the given struct lacks are zero.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   BP_TRY(check_size(given, name));
@@ -53,7 +53,7 @@ Result<T> read(const T* given, std::string_view name) {
   return known;
 }
 
-// Like `read`, without a copy if the struct has every field that is known here; else the copy is made in `room`.
+// Like `read`, but copies the struct, to `room`, only if it lacks fields that are known here.
 template <class T>
 Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
   if (given && given->size >= sizeof(T)) return given;
@@ -80,14 +80,14 @@ inline Status check_chain(const bp_chain_t* chain) {
   return {};
 }
 
-// The loader refuses flags of a framework that it does not know.
+// Refuses a framework's flags if they have bits that the loader does not know.
 inline Status check_flags(uint32_t given, uint32_t known, std::string_view name) {
   if (!(given & ~known)) return {};
   return {BP_UNSUPPORTED,
           std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
 }
 
-// Checks the rules for every buffer that a framework passes.
+// Checks the rules that hold for every buffer that a framework passes.
 inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   if (buffer.flags & ~BP_BUFFER_READ_ONLY)
     return check_flags(buffer.flags, BP_BUFFER_READ_ONLY, std::string(name) + ".flags");
@@ -96,14 +96,14 @@ inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   return {};
 }
 
-// The same for one that is written to.
+// Checks a framework's buffer that is to be written.
 inline Status check_target(const bp_buffer_t& buffer, std::string_view name) {
   BP_TRY(check_buffer(buffer, name));
   if (!(buffer.flags & BP_BUFFER_READ_ONLY)) return {};
   return {BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY)"};
 }
 
-// An array of a framework's whose stride is the size of its structs.
+// Checks a framework's array, whose stride is the size of its structs.
 template <class T>
 Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {
   if (!count) return {};

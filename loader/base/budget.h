@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory and time that importing one model may take. A file of a few bytes can ask for any amount of both.
+// The memory and time that importing one model may take. A file of a few bytes can require any amount of both.
 #pragma once
 
 #include <chrono>
@@ -11,23 +11,23 @@
 
 namespace backplane {
 
-// The limits of the framework. 0: no limit; nothing: a default that depends on the size of the file.
+// The framework's limits. 0: no limit; nullopt: a default that depends on the size of the file.
 struct ImportLimits {
   std::optional<uint64_t> bytes;
   std::optional<double> seconds;
 };
 
-// Counts the bytes that follow from a file and looks at the clock. Not thread-safe: each import has its own.
+// Counts the bytes that an import allocates and checks the time. Not thread-safe: each import has its own.
 class Budget {
  public:
-  // Thrown where the budget is exhausted, as std::bad_alloc is where memory is; import() and infer() return the status.
+  // Thrown if the budget is exhausted, like std::bad_alloc if memory is; import() and infer() return the status.
   struct Exhausted {
     Status status;
   };
 
   // The budget for a file of `file_bytes`; external data, which is mapped, does not count.
   Budget(const ImportLimits& limits, uint64_t file_bytes);
-  // Restarts with the same limits.
+  // A new budget with the same limits.
   Budget fresh() const { return {bytes_, seconds_}; }
 
   // Charges `bytes` before they are allocated. `doing` is for the error: "inlining functions".
@@ -39,7 +39,7 @@ class Budget {
   }
   // Releases `bytes` that were charged and are freed.
   void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
-  // Throws if the time is over. For loops that allocate little; each call counts as one step.
+  // Counts one step and throws if the time is over, which every 256th step checks. For loops that allocate little.
   void step(std::string_view doing) {
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }

@@ -11,7 +11,7 @@ struct Dtype {
   uint32_t bits;
 };
 
-// By number.
+// Indexed by data type.
 constexpr Dtype kDtypes[] = {
     {"unknown", 0},        {"float", 32},    {"uint8", 8},        {"int8", 8},           {"uint16", 16},
     {"int16", 16},         {"int32", 32},    {"int64", 64},       {"string", 0},         {"bool", 8},

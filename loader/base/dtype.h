@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and families of data types.
+// Names and sizes of data types.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace backplane {
 
 // ONNX's spelling in lower case: "float", "int64", "float8e4m3fn"; "unknown" for numbers that ONNX does not define.
 std::string_view dtype_name(bp_dtype_t dtype);
-// BP_DTYPE_UNDEFINED where there is no such name.
+// BP_DTYPE_UNDEFINED if there is no such name.
 bp_dtype_t dtype_of(std::string_view name);
 // Bits of one element as raw_data stores it; 0 for strings and unknown types.
 uint32_t dtype_bits(bp_dtype_t dtype);
 // Elements of a tensor: 0 if any extent is 0; otherwise UINT64_MAX if the product
 // exceeds 64 bits or an extent is negative.
 uint64_t dense_elements(uint32_t rank, const int64_t* extents);
-// Bytes of a dense tensor; UINT64_MAX on overflow. 0 for strings.
+// Bytes of a dense tensor; UINT64_MAX on overflow, 0 for strings and unknown types.
 uint64_t dense_bytes(bp_dtype_t dtype, uint32_t rank, const int64_t* extents);
 
 }  // namespace backplane

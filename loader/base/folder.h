@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names in a folder. libstdc++'s directory_iterator allocates where it must not throw, and ends the process when
-// there is no memory.
+// Lists a folder. libstdc++'s directory_iterator allocates memory where it must not throw, so that it ends the process
+// if memory runs out.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace backplane {
 
-// In byte order, without "." and "..". An error names why the folder could not be read; then there are no names.
+// In byte order, without "." and "..". If the folder cannot be read, sets `out_error` and returns no names.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& out_error);
 
 }  // namespace backplane

@@ -20,7 +20,7 @@ Key random_key() {
   return key;
 }
 
-// Both halves of a full product: every bit of both factors reaches every bit of the result.
+// Both halves of the full product, combined: high bits of the factors affect low bits of the result too.
 uint64_t fold(uint64_t a, uint64_t b) {
   const Wide product = static_cast<Wide>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -32,7 +32,7 @@ uint64_t word_at(const char* at) {
   return word;
 }
 
-// Up to eight bytes, so that texts of one size differ in the result.
+// Packs up to eight bytes into a word; different texts of the same size have different words.
 uint64_t short_word(const char* at, size_t size) {
   if (size >= 4) {
     uint32_t first, last;
@@ -47,8 +47,8 @@ uint64_t short_word(const char* at, size_t size) {
 
 }  // namespace
 
-// Products of the text and of keys. Neither keys nor hashes are visible outside of the process. SipHash, which resists
-// an attacker who sees hashes too, took 7 ns more for a name: 7% of importing a large graph.
+// Multiplies the text with keys. Neither keys nor hashes are visible outside the process. SipHash, which also resists
+// an attacker who sees hashes, took 7 ns more for a name: 7% of importing a large graph.
 uint64_t keyed_hash(std::string_view bytes) {
   static const Key kKey = random_key();
   const uint64_t* key = kKey.words;

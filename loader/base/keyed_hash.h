@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of names from files. The key is private to the process, so no file can contain many names with the same
-// hash, which would turn every look-up into a search.
+// Hashes of names from files. The key is private to the process, so no file can be written to have many names with the
+// same hash, which would turn every look-up into a search.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace backplane {
 
-// The hash under a random key of this process.
+// Hashes under this process's random key.
 uint64_t keyed_hash(std::string_view bytes);
 
 // For std::unordered_map and std::unordered_set.

@@ -75,7 +75,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-// The bp_error_t and text buffer for a call into a plugin, and the Status made of them afterwards.
+// The bp_error_t and text buffer for a call into a plugin, which are turned into a Status afterwards.
 class PluginError {
  public:
   PluginError();

@@ -90,7 +90,7 @@ std::vector<float> run(Exec& exec) {
   return exec.output(0u).values<float>();
 }
 
-// Lets allocations of `call` fail, one each time. Afterwards `check` must still succeed.
+// Repeats `call`, each time with one failing allocation. Afterwards `check` must still succeed.
 void sweep(const std::function<void()>& call, const std::function<void()>& check) {
   call();  // allocates what is created only once
   const uint64_t before = allocations;

@@ -25,7 +25,7 @@ Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view na
   if (known.buffer.flags || known.buffer.reserved)
     BP_TRY(abi::check_buffer(known.buffer, std::string(name) + ".buffer"));
   if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
-    return Status(BP_UNSUPPORTED, std::string(name) + ": a constant is a dense tensor in host memory");
+    return Status(BP_UNSUPPORTED, std::string(name) + ": a constant must be a dense tensor in host memory");
   if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
     return Status(BP_INVALID_ARGUMENT, std::string(name) + ": rank or extents are not valid");
   return known;

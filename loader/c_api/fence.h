@@ -15,7 +15,7 @@ namespace backplane::c_api {
 
 inline Status forked() {
   return {BP_FORKED,
-          "this handle belongs to the parent process: make a new environment after fork, or use posix_spawn"};
+          "this handle belongs to the parent process: create a new environment after fork, or use posix_spawn"};
 }
 
 // Runs `body` (which returns a Status) and turns errors and exceptions into a status code and a bp_error_t.
@@ -36,7 +36,7 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// Checks a handle, and sets an out-handle to NULL before anything else can fail.
+// `usable` checks a handle; `clear` sets an out-handle to NULL before anything else can fail.
 template <class Handle>
 Status usable(const Handle* handle, const char* name) {
   if (!handle) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -51,7 +51,7 @@ Status clear(T** out, const char* name) {
   return {};
 }
 
-// Destroys a handle, but only in the process that created it: a child of a fork does nothing.
+// Destroys a handle, but only in the process that created it: in a forked child it does nothing.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (!handle || handle->generation != generation()) return;

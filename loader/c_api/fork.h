@@ -6,7 +6,7 @@
 
 namespace backplane::c_api {
 
-// The number of forks since the loader was loaded: 0 in that process, one more in each child.
+// Counts forks since the first call: 0 in the process of that call, one more in each child.
 uint32_t generation();
 
 }  // namespace backplane::c_api

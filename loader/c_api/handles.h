@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the opaque handles of loader.h. Each owns a reference to what it needs.
+// Implements the opaque handles of loader.h. Each keeps what it needs alive.
 #pragma once
 
 #include <memory>
@@ -38,9 +38,9 @@ struct bp_session_t {
 
   // The whole graph in canonical form.
   const backplane::model::View& view() const;
-  // A copy of the text that lives as long as the session, even when another session takes this one's place.
+  // A copy of the text that lives as long as this handle, even if another session replaces `session`.
   std::string_view keep(std::string_view text) const;
-  // Keeps its programs as long.
+  // Keeps the programs of `earlier` as long.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;
 
  private:
@@ -58,9 +58,9 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// A new handle of the model.
+// Creates a handle of the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
-// BP_UNSUPPORTED where the plugin's handles mean nothing in this process. The device was opened.
+// BP_UNSUPPORTED if the plugin's handles mean nothing in this process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
 // Copies the contents of a device's buffer to host memory.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);

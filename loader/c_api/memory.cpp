@@ -41,7 +41,7 @@ const void* slot(const bp_memory_api_t* api, Slot bp_memory_api_t::*which) {
   return api ? reinterpret_cast<const void*>(api->*which) : nullptr;
 }
 
-// The framework's bp_run_t for a copy in a stream, with the plugin's own handles.
+// Returns the plugin's handle of a framework's stream, which must be of this device; NULL for NULL.
 Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   if (!stream) return static_cast<bp_stream_t*>(nullptr);
   const FrameworkStream& known = *stream_of(stream);
@@ -51,7 +51,7 @@ Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   return known.plugin_stream();
 }
 
-// A framework's buffer, which may be empty.
+// Checks a framework's buffer, which may be empty.
 Status check(const bp_buffer_t* buffer, const char* name) {
   if (!buffer) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   BP_TRY(abi::check_buffer(*buffer, name));
@@ -71,7 +71,7 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   return order;
 }
 
-// A copy by one device.
+// Copies through one device.
 Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;
@@ -82,7 +82,7 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   return device.status(error, device.api->copy(device.handle, &own, error.get()));
 }
 
-// Neither device reads the other's memory: copies through host memory.
+// The target's device does not read the source's memory: copies through host memory.
 Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
   std::vector<char> between(what.bytes);
   bp_buffer_t host{};
@@ -245,19 +245,19 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     BP_TRY(abi::check_target(*buffer, "what.buffer"));
     const uint32_t size = known.pattern_bytes;
     if (size != 1 && size != 2 && size != 4 && size != 8)
-      return {BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes: it has 1, 2, 4 or 8"};
+      return {BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes: it must have 1, 2, 4 or 8"};
     const auto repeat = [&](char* to) {
       for (uint64_t i = 0; i < buffer->bytes; ++i) to[i] = reinterpret_cast<const char*>(&known.pattern)[i % size];
     };
     if (!buffer->memory) {
-      if (known.run) return {BP_UNSUPPORTED, "the buffer is no device's: there is no order to fill it in"};
+      if (known.run) return {BP_UNSUPPORTED, "a host buffer is not filled in a stream: leave run NULL"};
       repeat(host_address(*buffer));
       return {};
     }
     BP_ASSIGN(const Opened opened, open(env, buffer->device));
     if (!slot(opened.api, &bp_memory_api_t::fill)) {
       if (known.run)
-        return {BP_UNSUPPORTED, "device '" + opened.device->name() + "' fills no memory: the host would have to wait"};
+        return {BP_UNSUPPORTED, "device '" + opened.device->name() + "' cannot fill in a stream: leave run NULL"};
       std::vector<char> bytes(buffer->bytes);
       repeat(bytes.data());
       bp_buffer_t host{};
@@ -291,7 +291,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
                                        std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
     if (!from->memory && !to->memory) {
-      if (known.run) return {BP_UNSUPPORTED, "neither buffer is a device's: there is no order to copy in"};
+      if (known.run) return {BP_UNSUPPORTED, "host buffers are not copied in a stream: leave run NULL"};
       std::memmove(host_address(*to), host_address(*from), known.bytes);
       return {};
     }
@@ -301,7 +301,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     if (target.device->reads_from(*source.device)) return copy_by(target, known);
     if (known.run)
       return {BP_UNSUPPORTED, "device '" + target.device->name() + "' does not read the memory of '" +
-                                  source.device->name() + "': copy over host memory"};
+                                  source.device->name() + "': copy through host memory"};
     return copy_in_two(source, target, known);
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies, fills, mappings and imports that a framework gets wrong: each is refused, and nothing is touched.
+// Invalid copies, fills, mappings, imports and bindings are refused; valid ones go through.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kUnknown = 0x80000000u;
 
-// A copy from host memory to a device's and one between host memory, both of three floats.
+// Copies three floats from host memory to a device's memory, or between host buffers.
 class MemoryCalls : public ::testing::Test {
  protected:
   MemoryCalls() {

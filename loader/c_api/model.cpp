@@ -28,7 +28,7 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
     if (given != 1)
       return {BP_INVALID_ARGUMENT,
               "source: " + std::to_string(given) +
-                  " of path, bytes and descriptor are set, exactly one must be (descriptor: -1 when not meant)"};
+                  " of path, bytes and descriptor are set: set exactly one (descriptor: -1 if unused)"};
     model::Source from;
     if (env) from.limits = env->environment->import_limits();
     from.path = abi::string(known.path);

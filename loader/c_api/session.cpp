@@ -68,7 +68,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
                   "desc.compute_types is " + std::to_string(known.compute_types) + ": it has bits beyond BP_COMPUTE_*");
   BP_TRY(abi::check_flags(known.flags, BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY, "desc.flags"));
   if (known.fallback > BP_FALLBACK_FORBID)
-    return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ", no BP_FALLBACK_*");
+    return Status(BP_INVALID_ARGUMENT, "desc.fallback is " + std::to_string(known.fallback) + ": not a BP_FALLBACK_*");
   request.compute_types = known.compute_types;
   request.flags = known.flags;
   request.policy.fallback = known.fallback;
@@ -202,7 +202,7 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
     BP_TRY(c_api::usable(session, "session"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     if (!latest->compiled())
-      return {BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs"};
+      return {BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs"};
     const auto& programs = latest->programs();
     if (island >= programs.size())
       return {BP_NOT_FOUND,

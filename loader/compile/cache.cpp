@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The header of a file, before the blob.
+// The header of an entry's file; the blob follows.
 struct Header {
   char magic[8];
   char key[32];
@@ -26,10 +26,10 @@ struct Header {
 };
 constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
 
-// Whether it is the temporary file of a process that died while writing.
+// The temporary file of a process that died while writing is older than this.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-// Parts of a key, each with its length, so that different lists have different keys.
+// Hashes the parts of a key, each with its length, so that different lists have different keys.
 class Digest {
  public:
   void add(std::string_view part) {
@@ -56,7 +56,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
   const bp_plugin_t& plugin = *device.backend().plugin;
   const bp_device_info_t& info = device.info();
   Digest digest;
-  // The kind of device; whether an entry fits this very device is the decision of the plugin's `validate`.
+  // Identifies the kind of device; the plugin's `validate` decides whether an entry fits this very device.
   for (const bp_text_t& text : {plugin.id, plugin.release, plugin.build_id, info.name, info.driver, info.arch})
     digest.add(abi::view(text));
   for (const uint64_t number : {uint64_t{plugin.version}, uint64_t{what.compute_types}, uint64_t{what.flags}})

@@ -16,18 +16,18 @@
 
 namespace backplane {
 
-// Everything that a program depends on: plugin, device, driver, graph with its weights, options.
+// A digest of all that a program depends on: plugin, device, driver, graph with its weights, options.
 Result<std::string> cache_key(const Device& device, const model::View& island, const bp_compile_t& what);
 
 class ProgramCache {
  public:
-  // Without a folder nothing is stored.
+  // If the settings have no folder, nothing is stored.
   explicit ProgramCache(const CacheSettings& settings) : folder_(settings.folder), limit_(settings.bytes) {}
 
   bool is_on() const { return !folder_.empty(); }
-  // Whether there is a valid entry; `problem` describes an invalid one. Reading marks the entry as the latest used.
+  // Whether there is a valid entry; `problem` describes an invalid one. Marks the entry as the most recently used.
   bool read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const;
-  // Removes old entries where the cache is full. False: it could not be written, or is too large.
+  // Removes the least recently used entries if the cache is full. False if `blob` is too large or cannot be written.
   bool write(const std::string& key, std::string_view blob) const;
   void remove(const std::string& key) const;
 

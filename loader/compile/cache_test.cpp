@@ -58,7 +58,7 @@ class ProgramCacheTest : public ::testing::Test {
     return graph.finish({graph.node("Add", "y", {graph.node("Neg", "n", {x}), w})});
   }
 
-  // The part of the report about a session's only island, after checking its result.
+  // Runs the model, checks the result, and returns the part of the session's report on the cache.
   static std::string story(const Environment& env, const Model& model, float expected = -1) {
     const Session session = env.compile(model);
     Exec exec = session.exec();
@@ -95,7 +95,7 @@ TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(entries().size(), 3u);
 }
 
-// Its plugin decides whether a program is for one device alone.
+// A key names the kind of device; the plugin decides whether a program is for one device only.
 TEST_F(ProgramCacheTest, DevicesOfOneKindShareEntries) {
   const Environment both =
       env({{"partial.devices", "2"}, {"partial.0.uuid", "the first"}, {"partial.1.uuid", "the second"}});
@@ -157,10 +157,10 @@ TEST_F(ProgramCacheTest, DamagedEntriesAreCompiledAgain) {
 }
 
 TEST_F(ProgramCacheTest, TheLeastRecentlyUsedAreEvicted) {
-  const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries of about 4.2 KB
+  const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries have about 8.4 KB
   story(env(small), model(1), -1);
   story(env(small), model(2), 0);
-  EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");  // now 2 is the oldest
+  EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");  // now 2 is the least recently used
   story(env(small), model(3), 1);
   EXPECT_EQ(entries().size(), 2u);
   EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");

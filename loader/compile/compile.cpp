@@ -50,7 +50,7 @@ struct ReviewResult {
   std::string why;                           // why it was not accepted
 };
 
-// The arguments for compiling an island, and the memory that they refer to.
+// The arguments for compiling an island, and the memory that they point to.
 struct Request {
   bp_compile_t what{};
   std::vector<bp_option_t> options;
@@ -130,8 +130,8 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
 
 namespace {
 
-// The program from the cache, if there is one that the plugin accepts. An invalid entry is a reason to compile, not an
-// error.
+// Loads the program from the cache, if it has an entry that the plugin accepts. An invalid entry is a reason to
+// compile, not an error.
 Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& what, const ProgramCache& cache,
             const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
@@ -152,7 +152,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   PluginError error;
   if (api.validate && api.validate(device.handle, blob, &answer, error.get()) != BP_OK) answer = BP_CACHE_UNUSABLE;
   if (answer != BP_CACHE_EXACT && answer != BP_CACHE_USABLE) {
-    refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry is for something else" : "the entry is of no use");
+    refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry is for something else" : "the entry is unusable");
     return {};
   }
   PluginError failure;
@@ -167,7 +167,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   return {};
 }
 
-// Stores a compiled program. After a failure the next start only takes longer.
+// Stores a compiled program. If that fails, the next process compiles it again.
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From islands to programs.
+// Compiles islands to programs.
 #pragma once
 
 #include <functional>
@@ -28,12 +28,12 @@ class Program {
   std::shared_ptr<const model::View> view;  // lives as long as the program
   std::vector<model::ValueId> inputs;       // the graph's values in the order of the program's slots
   std::vector<model::ValueId> outputs;
-  double seconds = 0;      // expected, 0: unknown
+  double seconds = 0;      // expected for a run, 0: unknown
   std::vector<char> blob;  // from which the program was loaded, and which it may borrow
-  // The result of the cache: empty if it was not used, "exact", "usable", "stored" (compiled, and stored), or
-  // "compiled".
+  // What the cache did: empty if it was not used, "exact" or "usable" if it had the program, "stored" if the program
+  // was compiled and stored, or "compiled".
   std::string cache;
-  std::string cache_reason;  // why it was compiled although there was an entry, or not stored
+  std::string cache_reason;  // why an entry was not used, or the program not stored
 };
 
 struct CompileOptions {
@@ -45,21 +45,21 @@ struct CompileOptions {
   std::function<void(uint32_t done, uint32_t total)> progress;  // may be empty
 };
 
-// The island as its device's backend sees it.
+// Creates the program of an island, not yet compiled, with the graph that its device's backend sees.
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island, const model::Refit& refit = {});
 
-// Lets each backend review its islands; changes the verdicts in `coverage` where one is rejected or split. True: all
-// are accepted.
+// Lets each backend review its islands; changes the verdicts in `coverage` if one is rejected or split. Returns whether
+// all are accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
                     const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
 
-// Compiles the programs that are not compiled, several at once. Returns the first error in the order of islands.
+// Compiles the programs that are not compiled yet, several at once. Returns the first error in the order of islands.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
                const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
                const CompileOptions& options);
 
-// "node 'conv1' (Conv)" for a node id in a backend's error; empty where there is none.
+// "node 'conv1' (Conv)" for a node id in a backend's error; empty if the graph has no such node.
 std::string label_of(const model::Graph& graph, uint64_t node_id);
 
 }  // namespace backplane

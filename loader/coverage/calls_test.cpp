@@ -28,7 +28,7 @@ std::string with_text(std::string message, uint32_t field, const std::string& te
   return message;
 }
 
-// Pass is the identity in two nodes, -(-x). AbsPass calls it after an Abs: |x|. Both have inputs that they do not use.
+// Pass is the identity in two nodes, -(-x), and has an unused input. AbsPass calls it after an Abs: |x|.
 const Texts kFunctions = {
     with_text(
         function("my", "Pass", {"v", "unused"}, {"w"},
@@ -41,7 +41,7 @@ const Texts kFunctions = {
              {{"", 17}, {"my", 1}}),
 };
 
-// y = |relu(x)|, by way of a call of Pass named "call" and one of AbsPass named "outer".
+// y = |relu(x)|, through a call of Pass named "call" and one of AbsPass named "outer".
 std::string calling() {
   const Texts nodes = {
       node("Relu", {"x"}, {"r"}, {}, "", "relu"),
@@ -61,7 +61,7 @@ SessionOptions on(std::vector<std::string> devices, uint32_t fallback = BP_FALLB
   return how;
 }
 
-// A line for each node that the fake backend compiled; islands are compiled at the same time.
+// Returns a line for each node that the fake backend compiled, in any order: islands are compiled concurrently.
 std::vector<std::string> compiled(const Environment& env) {
   std::istringstream text(
       static_cast<const char*>(api().env_get_extension(env.get(), view::text(std::string_view("fake/compiled")), 1)));
@@ -82,7 +82,7 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   const Model model = env.parse(calling());
   const Session session = env.compile(model, on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
-  // AbsPass is refused and inlined; the call in it is offered then.
+  // AbsPass is refused and inlined; then the call in its body is offered.
   EXPECT_THAT(compiled(env),
               UnorderedElementsAre("my.Pass:wide 'call' alpha=3 2->1", "my.Pass:wide 'outer/inner' alpha=4 1->1"));
   // The graph keeps the bodies, and reports where each of their nodes runs.
@@ -112,7 +112,7 @@ TEST(Calls, UnclaimedCallsAreInlined) {
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
-  // The CPU is preferred, is the only device, or the call is pinned to it.
+  // The CPU is preferred, is the only device allowed, or the call is pinned to it.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
@@ -120,7 +120,7 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
   pinned.pins = {{"call", "cpu"}, {"op=AbsPass", "cpu"}};
   EXPECT_THAT(run(env.compile(env.parse(calling()), pinned)), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
-  // With a pin on one node of the body no device runs the call as a whole.
+  // If one node of the body is pinned, no device runs the call as a whole.
   pinned.pins = {{"call/second", "cpu"}, {"outer", "fake"}};
   const Session torn = env.compile(env.parse(calling()), pinned);
   EXPECT_THAT(run(torn), ElementsAre(0, 4));
@@ -154,7 +154,7 @@ TEST(Calls, ErrorsNameTheCall) {
   EXPECT_THAT(error.what(), HasSubstr("(my.Pass): device 'fake'"));
 }
 
-// y = relu(pass(pass(x))), of a domain that only the fake device knows.
+// y = relu(pass(pass(x))); Pass is of a domain that only the fake device knows.
 std::string foreign() {
   const Texts nodes = {node("Pass", {"x"}, {"a"}, {}, "acme", "one"), node("Pass", {"a"}, {"b"}, {}, "acme", "two"),
                        node("Relu", {"b"}, {"y"}, {}, "", "relu")};
@@ -167,7 +167,7 @@ TEST(ForeignTypes, ComeFromTheDeviceThatClaimsTheNode) {
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(knows), UnorderedElementsAre("acme.Pass 'one' 1->1", "acme.Pass 'two' 1->1"));
 
-  // When the device does not report it, the CPU has an input of unknown type.
+  // If the device does not report the type, the CPU has an input of unknown type.
   const Environment silent = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
   const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
   EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));

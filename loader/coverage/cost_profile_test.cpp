@@ -79,7 +79,7 @@ TEST_F(ProfileTest, DamagedFilesAreReadAsFarAsTheyMeanSomething) {
   }
   std::ofstream(profile.path()) << "backplane profile 2\n" << whole.str();
   EXPECT_TRUE(open().empty());
-  // The next measurement replaces it.
+  // The next `save` replaces it.
   EXPECT_TRUE(profile.save());
   EXPECT_EQ(open().find("key 7"), 8e-6);
 }

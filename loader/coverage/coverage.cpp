@@ -12,7 +12,7 @@
 namespace backplane {
 namespace {
 
-// Whether the loader has no schema of the node's operator: nodes of foreign domains, and calls.
+// Whether the loader has no schema for the node's operator: nodes of foreign domains, and calls.
 bool is_foreign(const bp_node_t& node) {
   return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
 }
@@ -79,7 +79,7 @@ class CoverageQuery {
   CoverageQuery(const Device& device, bp_device_t* handle, const CoverageOptions& options, const Host::Options& own)
       : device_(device), handle_(handle), options_(options), options_abi_(abi_options(own)) {}
 
-  // Queries `nodes`, or all nodes where it is empty.
+  // Queries `nodes`, or all nodes if it is empty.
   Status run(Sink& self, std::span<const uint32_t> nodes = {}) const {
     if (cancelled(options_.cancel)) return {BP_CANCELLED, "cancelled while devices were asked what they support"};
     bp_coverage_sink_t sink{};
@@ -119,8 +119,8 @@ class CoverageQuery {
     return model::WholeCalls(taken.begin(), taken.end());
   }
 
-  // Why the device does not support a node because of its sub-graphs: "node 'x' (Op) in its body: ...". Empty where it
-  // does.
+  // Why the device does not support a node because of its sub-graphs, such as "in its body Exp 'x' (operator): …";
+  // empty if it does. Adds the foreign nodes in them that the device supports to `foreign`.
   Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
     std::string refusal;
     for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
@@ -183,7 +183,7 @@ class CoverageQuery {
   const std::vector<bp_option_t> options_abi_;
 };
 
-// Adds a text to verdicts that have none.
+// Explains a refusal that has no text.
 void explain(const bp_node_t& node, NodeVerdict& verdict) {
   if (verdict.usable() || !verdict.detail.empty()) return;
   const std::string op = abi::string(node.op_type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of every device on every node: one call a device, with all nodes at once.
+// The verdict of every device on every node. Each query of a device passes all nodes of a graph at once.
 #pragma once
 
 #include <memory>
@@ -35,8 +35,8 @@ struct NodeVerdict {
   bool usable() const { return answer != BP_ANSWER_NO; }
 };
 
-// Nodes that a device runs together, ascending. The verdicts on an atomic group's nodes hold only while all of them are
-// in one island.
+// Nodes that a device runs together, in ascending order. The verdicts on an atomic group's nodes are valid only while
+// all of them are in one island.
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
@@ -57,24 +57,24 @@ struct DeviceCoverage {
 // Which costs placement uses.
 enum class Costs {
   kReported,  // costs reported by backends, and estimates
-  kKnown,     // measured ones first, then the same
-  kMeasure,   // the same, after measuring (profiling/measure.h)
+  kKnown,     // measured costs first, then those of kReported
+  kMeasure,   // as kKnown, after measuring (profiling/measure.h)
 };
 
 struct CoverageOptions {
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
   Costs costs = Costs::kKnown;
   const bp_cancel_t* cancel = nullptr;
-  // The options of each backend, by its id (names without the id).
+  // The options of each backend by its id; their names do not have the id.
   std::map<std::string, Host::Options, std::less<>> options;
 };
 
-// Queries `devices` in order. Each is shown a call of a function as one node; where it does not support that, it is
+// Queries `devices` in order. Each is shown the call of a function as one node; if it does not support the call, it is
 // shown the nodes of the body, and calls among them in the same way. A call that a device supports as a whole becomes
-// an atomic group of the body's nodes. A node with sub-graphs is supported by devices that support every node in them:
-// each sub-graph is queried as a graph of its own, and the reason against the node is BP_REASON_SUBGRAPH. A node
-// without a verdict is unsupported, and so is one whose verdict holds only for a part of the range of the model's
-// symbols (BP_REASON_SHAPE).
+// an atomic group of the body's nodes. A node with sub-graphs is supported only if the device also supports every node
+// in these: each sub-graph is queried as a graph of its own, and a refusal makes the node's reason BP_REASON_SUBGRAPH.
+// A node without a verdict is unsupported, and so is one whose verdict is valid only for a part of the range of the
+// model's symbols (BP_REASON_SHAPE).
 Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
                                                   const std::vector<Device*>& devices, const CoverageOptions& options);
 

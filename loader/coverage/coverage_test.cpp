@@ -83,7 +83,7 @@ TEST(Coverage, ADeviceClaimsANodeWithBodiesIfItClaimsAllOfThem) {
   }
 }
 
-// y = -relu(-x) in as many nodes as asked.
+// `nodes` nodes, Neg and Relu in turn: y = … relu(-relu(-x)).
 Model alternating(int nodes) {
   Graph graph;
   uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -119,7 +119,7 @@ TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
   EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_INVALID_ARGUMENT);
 }
 
-// The backend knows all operator sets, but this device knows only the form of Relu before opset 14.
+// The backend knows all operator sets, but this device may know only those up to 12, in which Neg has no BFLOAT16.
 TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   for (const bool old : {false, true}) {
     const Environment env =
@@ -127,7 +127,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
     SessionOptions how = reported({"fake", "cpu"});
     how.fallback = BP_FALLBACK_PREFER;
     Graph graph;
-    const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg has from 13 on
+    const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg accepts from opset 13 on
     const Session session = env.compile(graph.finish({graph.node("Neg", "y", {x})}), how);
     EXPECT_EQ(env.device(session.node(0).device).name, old ? "cpu" : "fake");
     if (old) {
@@ -137,7 +137,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
 }
 
 TEST(Coverage, NodesReturnedByReviewArePlacedElsewhere) {
-  // It accepts islands of at most three nodes, and none with a Relu.
+  // The device accepts at most three nodes in an island, gives back Relu nodes, or rejects islands with a Relu.
   for (const auto& [option, value] :
        {std::pair("partial.max_nodes", "3"), std::pair("partial.split", "Relu"), std::pair("partial.reject", "Relu")}) {
     const Environment env = environment({kCpu, kPartialFile}, {{option, value}, {"partial.seconds", "1e-9"}});
@@ -215,7 +215,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
-  // Copies are so slow that nothing pays on the device, although it reports that its nodes are free.
+  // Copies are so slow that using the device does not pay, although it reports next to no time for its nodes.
   const Environment env = environment(
       {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;

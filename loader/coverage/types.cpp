@@ -13,7 +13,7 @@ using model::Graph;
 using model::Model;
 using model::Type;
 
-// A measure of what is known about the types; it grows with each addition.
+// Measures what is known about a type; every addition makes it larger.
 uint64_t knowledge(const Type& type) {
   if (type.kind == 0) return 0;
   uint64_t known = 1 + (type.dtype != BP_DTYPE_UNDEFINED) + (type.rank >= 0);
@@ -31,10 +31,10 @@ struct Sink {
     if (slot >= outputs.size()) {
       problem = "there is no output " + std::to_string(slot);
     } else if (dtype > BP_DTYPE_INT2) {
-      problem = "output " + std::to_string(slot) + " has data type " + std::to_string(dtype) + ", which there is not";
+      problem = "output " + std::to_string(slot) + " has data type " + std::to_string(dtype) + ", which is unknown";
     } else if (rank < -1 || rank > BP_MAX_RANK || (rank > 0 && !dims)) {
       problem = "output " + std::to_string(slot) + " has rank " + std::to_string(rank) +
-                (rank > 0 && !dims ? " and no extents" : ", which cannot be");
+                (rank > 0 && !dims ? " and no extents" : ", out of range");
     } else {
       Type type{BP_KIND_TENSOR, dtype, rank, {}, nullptr};
       for (int32_t i = 0; i < rank; ++i) {
@@ -47,7 +47,7 @@ struct Sink {
   }
 };
 
-// Queries the types of a node's outputs. They stay unknown where the device does not know them either.
+// Queries the types of a node's outputs. They stay unknown if the device does not know them either.
 Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph,
                    uint32_t n, std::vector<Type>& outputs) {
   const auto view = model::View::node(model, graph, n, device.device->newest());
@@ -83,7 +83,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
   const std::shared_ptr<Model> typed = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // and how much was known about them
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // with what was known about them before
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {

@@ -29,7 +29,7 @@ class ErrorText {
  public:
   explicit ErrorText(bp_error_t* error) : error_(error), text_(error->text), capacity_(error->text_capacity) {}
   void set(std::string_view what) {
-    constexpr std::string_view kText = "it let an exception out: ";
+    constexpr std::string_view kText = "it threw an exception: ";
     uint64_t size = 0;
     for (const std::string_view part : {kText, what}) {
       const uint64_t bytes = std::min<uint64_t>(part.size(), capacity_ - size);
@@ -45,7 +45,7 @@ class ErrorText {
   uint64_t capacity_;
 };
 
-// Returns what `call` returns. BP_INTERNAL with a text in `error` if it throws.
+// Returns what `call` returns, or BP_INTERNAL with a text in `error` if it throws.
 template <class F>
 bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   const KeptSignalMask mask;

@@ -30,7 +30,7 @@ void listen(int report, std::string& output) {
     output.append(piece, got);
 }
 
-// Waits for the end of the child; false if the limit passes first.
+// Waits until the child has exited and reads its report; false if the limit passes first.
 bool await(int process, int report, std::chrono::milliseconds limit, std::string& output) {
   const Clock::time_point deadline = Clock::now() + limit;
   bool listening = true;
@@ -52,7 +52,7 @@ bool await(int process, int report, std::chrono::milliseconds limit, std::string
   }
 }
 
-// Names of variables; '*' at the end matches anything.
+// Environment variables; a final '*' matches anything.
 constexpr std::string_view kPassed[] = {
     "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
     // of the usual drivers and compute libraries

@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// The descriptors of the program: its input is standard input.
+// The program's descriptors, in addition to standard input, from which it reads ChildSetup::input.
 inline constexpr int kChildReport = 3;  // for its report
 inline constexpr int kChildFile = 4;    // an open file, if there is one
 
@@ -22,18 +22,18 @@ struct ChildSetup {
   std::vector<std::string> environment;  // "NAME=VALUE"
   std::string input;                     // at most 4096 bytes
   int file = -1;                         // passed as kChildFile
-  std::chrono::milliseconds limit;       // until it has ended
+  std::chrono::milliseconds limit;       // on the program's run time
 };
 
 struct ChildResult {
   std::string output;      // the bytes written to kChildReport
-  bool timed_out = false;  // the child was killed
+  bool timed_out = false;  // the limit has passed; the child was killed
   int signal = 0;          // the signal that killed it, or 0
-  int exit_code = -1;  // -1 where the system does not report it (the framework ignores SIGCHLD or reaps all children)
+  int exit_code = -1;  // -1 if a signal ended it, or if unknown (the framework ignores SIGCHLD or reaps all children)
 };
 
-// Runs it in a process group of its own, all of which is killed when the program ends or the limit has passed.
-// All other descriptors are closed or empty. BP_UNSUPPORTED or BP_PERMISSION_DENIED where no child can be
+// Runs the program in a process group of its own, all of which is killed when the program has exited or the limit has
+// passed. All other descriptors are closed or empty. Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if no child can be
 // started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 

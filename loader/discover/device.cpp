@@ -102,7 +102,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   if (const bp_status_t code =
           call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); }))
     return error.status(code, fmt::format("device {} cannot be opened", name_));
-  if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: its plugin said BP_OK and opened nothing", name_));
+  if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: plugin returned BP_OK but opened nothing", name_));
   if (Status status = ask_opsets(opened); !status.ok()) {
     call_plugin([&] { api.close(opened); });
     return status;
@@ -112,7 +112,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   return handle_ = opened;
 }
 
-// The operator sets of the device, or of its backend.
+// Reads the operator sets of the device, or those of its backend if the device does not report any.
 Status Device::ask_opsets(bp_device_t* opened) {
   constexpr uint32_t kMost = 1000;  // domains
   constexpr uint32_t kMaxStride = 4096;

@@ -27,7 +27,7 @@ std::string hex(const unsigned char* bytes, size_t count) {
   return text;
 }
 
-// Calls `take` with all bytes in order. False if the file changed meanwhile.
+// Calls `take` with all bytes in order. False if the file cannot be read or changed meanwhile.
 template <class F>
 bool read_all(const File& file, F take) {
   std::vector<unsigned char> piece(static_cast<size_t>(std::min<uint64_t>(kPiece, file.size())));
@@ -40,7 +40,7 @@ bool read_all(const File& file, F take) {
   return file.facts_now() == file.facts();
 }
 
-// The description of the note NT_GNU_BUILD_ID, as hexadecimal digits; empty where there is none.
+// The description of the note NT_GNU_BUILD_ID, as hexadecimal digits; empty if there is none.
 std::string linkers_build_id() {
   const auto* image = reinterpret_cast<const char*>(&__ehdr_start);
   const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(image + __ehdr_start.e_phoff);

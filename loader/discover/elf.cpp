@@ -19,11 +19,11 @@ namespace {
 
 using Segments = std::vector<Elf64_Phdr>;
 
-// More than any linker writes: a file beyond these limits was made to waste time.
+// More than any linker writes: a file beyond these limits was crafted to waste time.
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kMaxEntries = 4096;  // of the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries
-constexpr size_t kMaxName = 256;        // bytes of one
+constexpr size_t kMaxName = 256;        // bytes of a name
 
 std::string machine_name(unsigned machine) {
   switch (machine) {
@@ -50,12 +50,12 @@ bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
-// Headers and segments within the file.
+// Checks the header, and that headers and segments are within the file.
 Refusal check_header(const std::string& name, const File& file, Segments& out_segments) {
   auto not_a_library = [&](std::string_view why) {
-    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is no shared library: {}", name, why)};
+    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is not a shared library: {}", name, why)};
   };
-  if (!file.regular()) return not_a_library("it is no regular file");
+  if (!file.regular()) return not_a_library("it is not a regular file");
   Elf64_Ehdr header{};
   const size_t got = file.read(0, &header, sizeof header);
   if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
@@ -95,11 +95,11 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
   return {};
 }
 
-// The names of the libraries that it needs: DT_NEEDED of its dynamic section.
+// Reads the names of the libraries that the file needs: DT_NEEDED of its dynamic section.
 Refusal needed_libraries(const std::string& name, const File& file, const Segments& segments,
                          std::vector<std::string>& out_names) {
   auto not_a_library = [&](std::string_view why) {
-    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is no shared library: {}", name, why)};
+    return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is not a shared library: {}", name, why)};
   };
   const auto dynamic = std::ranges::find(segments, PT_DYNAMIC, &Elf64_Phdr::p_type);
   std::vector<Elf64_Dyn> entries(std::min<uint64_t>(dynamic->p_filesz / sizeof(Elf64_Dyn), kMaxEntries));
@@ -123,7 +123,7 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
     const bool is_inside = strings != UINT64_MAX && inside(strings, entry.d_un.d_val, file.size());
     const size_t got = is_inside ? file.read(strings + entry.d_un.d_val, text, sizeof text) : 0;
     const size_t length = ::strnlen(text, got);
-    if (length == got) return not_a_library("the name of a library that it needs lies outside of it or has no end");
+    if (length == got) return not_a_library("the name of a needed library is outside the file or has no end");
     out_names.emplace_back(text, length);
   }
   return {};

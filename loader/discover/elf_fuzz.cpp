@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: whatever the bytes are, an ELF file is read within its bounds, or refused with a text that names it.
+// libFuzzer: any bytes are read as an ELF file within their bounds, or refused with a text that names the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

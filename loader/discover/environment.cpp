@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How backends become devices. `Maker::consider` handles one file; an error there is the refusal of that candidate and
-// does not affect others.
+// Turns backends into devices. `Maker::consider` handles one file; an error in it refuses that candidate and does not
+// affect others.
 #include "discover/environment.h"
 
 #include <fmt/format.h>
@@ -40,11 +40,11 @@ struct Settings {
   Selection selection;
   ProbeSettings probe;
   bool when_used = false;                             // known libraries are loaded on first use
-  std::optional<std::set<std::string>> trusted_keys;  // where signatures are required
+  std::optional<std::set<std::string>> trusted_keys;  // set if signatures are required
   Isolation isolation;
   CacheSettings cache;
   ImportLimits import;
-  std::map<std::string, Host::Options, std::less<>> backends;  // by id, names without the prefix
+  std::map<std::string, Host::Options, std::less<>> backends;  // options by backend id; names without the prefix
 };
 
 template <class Number>
@@ -151,7 +151,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// A refusal that is no defect of the file: the user disabled it, or the machine has no such device.
+// Whether the file may be without defects: a duplicate, disabled, without devices, or refused by the plugin itself.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -165,12 +165,12 @@ struct Environment::Maker {
 
   const Log& log() const { return discovery; }
 
-  std::map<std::string, std::string> masks;  // by full id: the first manifest that has it
-  std::map<fs::path, std::string> disabled;  // by name: an empty manifest
+  std::map<std::string, std::string> masks;  // by full id: the first manifest with that id
+  std::map<fs::path, std::string> disabled;  // by file name: an empty manifest
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // of backends without options
-  std::map<std::string, std::string> situations;  // of backends with options, by id
+  std::string plain_situation;                    // of backends without options and isolation
+  std::map<std::string, std::string> situations;  // of the others, by id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
     if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
@@ -182,7 +182,7 @@ struct Environment::Maker {
     return {};
   }
 
-  // The refusal of a manifest that one in an earlier folder masks or disables.
+  // Refuses an empty manifest, and one that a manifest in an earlier folder masks or disables.
   Refusal unmasked(const Found& found, const Manifest& manifest) {
     const std::string file = found.path.string();
     if (manifest.disables) {
@@ -227,8 +227,8 @@ struct Environment::Maker {
     return hash;
   }
 
-  // The id of a device: from its identity if the driver reports one, otherwise from its number; the same in every
-  // process. No other device of the environment has it, and none of `others`.
+  // The id of a device, the same in every process: derived from its identity if the driver reports one, otherwise from
+  // its number. No other device of the environment has it, and none of `others`.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
                  std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);
@@ -254,7 +254,7 @@ struct Environment::Maker {
     return devices;
   }
 
-  // `backend` is complete, or is loaded on first use.
+  // Adds a backend, which is complete or is loaded on first use, and its devices.
   void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate,
              bool isolated) {
     candidate.isolated = isolated;
@@ -275,13 +275,13 @@ struct Environment::Maker {
     return found == settings.backends.end() ? kNone : found->second;
   }
 
-  // Describes the process of an isolated backend, for people.
+  // Describes the process of an isolated backend for the candidate's text.
   std::string bounds() const {
     const std::string& sandbox = settings.isolation.sandbox();
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // The situation (known.h) of a backend; most backends have no options.
+  // The situation (known.h) of a backend; those without options and isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
@@ -293,7 +293,7 @@ struct Environment::Maker {
     return known;
   }
 
-  // A file that was found, with its manifest if it is one.
+  // A file that was found, with its manifest if it is a manifest.
   struct Considered : Found {
     Manifest manifest;
     Refusal refusal;  // of the manifest
@@ -370,7 +370,7 @@ struct Environment::Maker {
     return survey_devices(backend, out_infos);
   }
 
-  // Enters what an earlier process found in the library, without opening it.
+  // Adds what an earlier process found in the library, without opening it. False if that is not known or not valid.
   bool take_known(const Opening& opening, Candidate& candidate) {
     if (check_writers(opening.library, &checked)) return false;
     const std::string& where = situation_of(opening.expected_id, opening.isolation != nullptr);
@@ -405,7 +405,7 @@ struct Environment::Maker {
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
 
-  // A plugin that is linked into the program.
+  // Takes a plugin that is linked into the program.
   Refusal take(bp_plugin_query_t query, Candidate& candidate) {
     auto backend = std::make_unique<Backend>();
     if (Refusal refusal = negotiate(query, candidate.library, {}, *backend->tables)) return refusal;
@@ -434,7 +434,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                            candidate.device_count) +
                                    (candidate.isolated ? maker.bounds() : "");
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
-    // If the backend has settings, the user wants it, and most likely a setting is wrong.
+    // If the backend has settings, the user wants it, and most likely one of them is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();
     maker.log().write(misconfigured ? BP_LOG_ERROR : bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));

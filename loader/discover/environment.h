@@ -27,8 +27,8 @@ namespace isolate {
 class Library;
 }
 
-// A plugin that was loaded, negotiated with and created; if it is known from an earlier process, this happens on first
-// use. It is never unloaded.
+// A plugin that was loaded, negotiated with and created; this may happen on first use, if it is known from an earlier
+// process. It is never unloaded.
 struct Backend {
   Backend();
   ~Backend();  // destroys what was created
@@ -38,17 +38,17 @@ struct Backend {
   Status ensure_loaded();
 
   std::shared_ptr<isolate::Library>
-      isolated;  // if it runs in its own process: the functions in `tables` are those of this object
+      isolated;  // set if it runs in a process of its own: the functions in `tables` are those of this object
   std::unique_ptr<PluginTables>
       tables;                 // a zero-filled copy of the descriptor and its tables, of the size that this loader knows
   const bp_plugin_t* plugin;  // in `tables`
   bp_backend_t* handle = nullptr;
-  std::atomic<bool> given_up{false};  // one of its devices was given up: it is not destroyed
+  std::atomic<bool> given_up{false};  // one of its devices was given up: the backend is not destroyed
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // the host that it was created with
 
-  std::function<Status()> load;  // loads it; empty afterwards
+  std::function<Status()> load;  // loads the plugin; empty afterwards
   std::mutex load_mutex;
 };
 
@@ -66,18 +66,18 @@ class Device {
   uint64_t id() const { return info_.id; }
   const std::string& name() const { return name_; }  // "cpu", "opencl:1"
   const bp_device_info_t& info() const { return info_; }
-  // Whether its `copy` takes buffers of that device as a source.
+  // Whether its `copy` accepts buffers of `other` as a source.
   bool reads_from(const Device& other) const;
   // Thread-safe. After a failure the next call tries again.
   Result<bp_device_t*> open();
-  // Opens it with the settings of the framework. BP_BAD_STATE if it is open.
+  // Opens it with the framework's settings. BP_BAD_STATE if it is open.
   Status open_as(const bp_device_open_t& wanted);
-  // The framework's allocator of its memory (bp_device_open_t.allocate), NULL where there is none; it was opened.
+  // The framework's allocator for the device's memory (bp_device_open_t.allocate) or NULL; the device must be open.
   auto framework_allocate() const { return framework_allocate_; }
   void* framework() const { return framework_; }
-  // The ONNX versions that it knows; it must be open.
+  // The ONNX versions that the device knows; it must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // A run on the device did not end: the device is not used any more. Thread-safe.
+  // Abandons the device, on which a run did not end: it is never used again. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
 
@@ -88,7 +88,7 @@ class Device {
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
-  std::string texts_[5];  // texts that info_ points at
+  std::string texts_[5];  // strings that info_ points at
   std::vector<uint32_t> peers_;
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
@@ -101,7 +101,7 @@ class Device {
   std::atomic<bool> given_up_{false};
 };
 
-// A file that was considered, with the owner of its texts.
+// A plugin that was considered, and the strings of its bp_candidate_t.
 struct Candidate {
   uint32_t refusal = BP_REFUSED_NONE;
   std::string text, id, manifest, library, found_by;
@@ -110,7 +110,7 @@ struct Candidate {
   bool isolated = false;  // runs in a process of its own
 };
 
-// The folder of compiled programs; if it is empty, they are not stored.
+// Where compiled programs are stored; not at all if `folder` is empty.
 struct CacheSettings {
   std::filesystem::path folder;
   uint64_t bytes = uint64_t{1} << 30;  // limit for all entries; the least recently used are removed
@@ -118,7 +118,7 @@ struct CacheSettings {
 
 class Environment {
  public:
-  // Finds, loads and negotiates. `desc` was already copied by the ABI's rules.
+  // Finds, loads and negotiates with backends. `desc` was already copied by the ABI's rules.
   static Result<std::shared_ptr<Environment>> create(const bp_env_desc_t& desc);
   ~Environment();
 

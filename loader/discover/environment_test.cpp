@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection of backends by the framework and the user, with several backends.
+// Which backends are selected and disabled, and how devices are named and identified.
 #include "discover/environment.h"
 
 #include <gmock/gmock.h>
@@ -84,12 +84,12 @@ TEST(Environment, DevicesAreIdentifiedByUuidOrPciAddress) {
     EXPECT_NE(ids[0], ids[1]);
     EXPECT_THAT(ids_of(option, first + "," + second), ElementsAre(ids[0], ids[1]));
     EXPECT_THAT(ids_of(option, second + "," + first), ElementsAre(ids[1], ids[0]));
-    // Where only one has it, the other has the id of its number.
+    // If only one device has it, the other's id is derived from its number.
     const std::vector<uint64_t> mixed = ids_of(option, first);
     ASSERT_THAT(mixed, SizeIs(2));
     EXPECT_EQ(mixed[0], ids[0]);
     EXPECT_EQ(mixed[1], ids_of(option, "")[1]);
-    // A driver may report the same for all of its devices.
+    // A driver may report the same identity for all of its devices.
     const std::vector<uint64_t> same = ids_of(option, first + "," + first);
     ASSERT_THAT(same, SizeIs(2));
     EXPECT_NE(same[0], same[1]);

@@ -38,7 +38,7 @@ class File {
   uint64_t size() const { return facts_.size; }
   const FileFacts& facts() const { return facts_; }  // when it was opened
   FileFacts facts_now() const;
-  // Bytes read: fewer than `bytes` at the end of the file or on an error.
+  // Returns the number of bytes read: fewer than `bytes` at the end of the file or on an error.
   size_t read(uint64_t offset, void* out, size_t bytes) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace backplane {
 
 // The path of a program relative to the loader: in the build tree, or in an installation with or without lib/<machine>.
-// BP_REFUSED_UNTRIED where there is none.
+// BP_REFUSED_UNTRIED if there is none.
 Refusal find_helper(std::string_view name, std::filesystem::path& out_helper);
 
 }  // namespace backplane

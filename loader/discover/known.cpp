@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr uint32_t kMost = 1000;  // of anything
+constexpr uint32_t kMost = 1000;  // entries in any list
 // The clocks of file systems advance in steps, some of which are long: a file that had just changed when it was read
 // may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
@@ -46,7 +46,7 @@ class Writer {
   std::string bytes_;
 };
 
-// After the first missing item everything is zero or empty, and ok() is false.
+// Once an item is missing, all that follow are zero or empty, and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -95,7 +95,7 @@ KnownDevice read_device(Reader& in) {
   KnownDevice device{bp_device_info_t{}};
   const auto plain = in.number<bp_device_info_t>();
   device.plain = plain;
-  // Pointers are cleared: pointers in an entry are never used.
+  // Clears pointers: those that an entry contains must never be used.
   for (bp_text_t* text : texts_of(device.plain)) *text = {};
   device.plain.size = sizeof device.plain;
   device.plain.peers = nullptr;

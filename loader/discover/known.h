@@ -17,11 +17,11 @@
 
 namespace backplane {
 
-// bp_device_info_t with the owner of what it points at.
+// A bp_device_info_t, and what it points at.
 struct KnownDevice {
   explicit KnownDevice(const bp_device_info_t& info);
 
-  // Points at this and at `out_properties`.
+  // The result points into this object and `out_properties`.
   bp_device_info_t info(std::vector<bp_option_t>& out_properties) const;
 
   bp_device_info_t plain;  // without pointers
@@ -32,19 +32,19 @@ struct KnownDevice {
 
 struct KnownBackend {
   FileFacts facts;       // of the library
-  int64_t seen_ns = 0;   // when they were read, on the system's clock
+  int64_t seen_ns = 0;   // when `facts` were read, on the system's clock
   std::string id;        // the id that the plugin reports
-  std::string sha256;    // of the library, where it was asked for
+  std::string sha256;    // of the library, if its manifest states one
   uint32_t version = 0;  // of the ABI
   std::vector<KnownDevice> devices;
 };
 
 // Hash of what a plugin's devices may depend on in addition to its file: its options, the environment variables that it
-// may read, the folders that its option "path" and variables named *_PATH list, which devices and system libraries
-// there are.
+// may read, the folders that its option "path" and variables named *_PATH list, and which devices and system libraries
+// exist.
 std::string situation(const Host::Options& options);
 
-// None if the library differs, had changed just before it was read, or if the entry is damaged.
+// nullopt if there is no valid entry, or the library is not as stored, or had changed just before it was stored.
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);

@@ -27,7 +27,7 @@ using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
 
-// Counts the files of a folder that any process opens while this lives.
+// Counts how often any process opens a file of a folder while this object lives.
 class Opened {
  public:
   explicit Opened(const fs::path& folder) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -36,7 +36,7 @@ class Opened {
   ~Opened() { ::close(watch_); }
   Opened(const Opened&) = delete;
 
-  // Since the last call.
+  // Opens since the last call.
   size_t count() const {
     char events[64 << 10];
     size_t number = 0;
@@ -97,7 +97,7 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   fs::create_directory(library.parent_path());
   fs::copy_file(kFake, library);
   const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
-  ::usleep(2'100'000);  // entries for files that are younger are not used
+  ::usleep(2'100'000);  // entries for files that had changed just before are not used
   const auto list = Request().only_given().file(file).option("loader.load", "when_used");
   const Opened opened(library.parent_path());
   ASSERT_TRUE(list.create().ok());

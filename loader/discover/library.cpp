@@ -20,7 +20,7 @@
 namespace backplane {
 namespace {
 
-// A sanitizer's runtime ends the process unless it is loaded first, so a plugin that needs one is refused before that.
+// Which sanitizer's runtime a plugin needs: loading it would end the process, unless that was built with it.
 uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan")) return BP_SANITIZER_ADDRESS;
@@ -69,7 +69,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     boost::dll::shared_library library;
     std::string content;
   };
-  // Never destroyed, so nothing is unloaded at the end of the process either.
+  // Never destroyed, so that nothing is unloaded when the process exits either.
   static auto& loaded = *new std::map<std::string, Loaded>;
   static std::mutex mutex;
   std::lock_guard lock(mutex);
@@ -82,7 +82,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
   if (known != loaded.end() && known->second.content != content)
     return untrusted("this process has loaded another content of it: start again to load the new one");
   if (known == loaded.end()) {
-    constexpr std::string_view kExchanged = "it was exchanged while it was looked at: try again";
+    constexpr std::string_view kExchanged = "it was replaced while it was being checked: try again";
     if (facts_of(path) != file.facts()) return untrusted(kExchanged);
     Loaded fresh{{}, content};
     std::error_code error;
@@ -99,7 +99,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
   }
   void* symbol = dlsym(known->second.library.native(), BP_PLUGIN_SYMBOL);
   if (!symbol)
-    return {BP_REFUSED_SYMBOL, fmt::format("{} does not export {}: it is no Backplane plugin, or hides the symbol",
+    return {BP_REFUSED_SYMBOL, fmt::format("{} does not export {}: it is not a Backplane plugin, or hides the symbol",
                                            name, BP_PLUGIN_SYMBOL)};
   out_query = reinterpret_cast<bp_plugin_query_t>(symbol);
   return {};

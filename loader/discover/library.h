@@ -11,15 +11,15 @@
 
 namespace backplane {
 
-// Whether the file is a complete shared library for this machine and for the sanitizer of this process, if any. The
-// system's loader would crash on a truncated one, and a sanitizer's runtime would end the process.
+// Refuses a file that is not a complete shared library for this machine, or needs a sanitizer that this process was not
+// built with: the system's loader would crash on a truncated one, and a sanitizer's runtime would end the process.
 // BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE, _SANITIZER.
 Refusal check_library(const std::filesystem::path& path, const File& file);
 
-// Loads it (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the open
-// `file`, whose content is `content`, before and afterwards. It is loaded by path, so that $ORIGIN, debuggers and the
-// plugin itself find files in the same folder; check_writers() makes sure that others cannot replace it meanwhile. What
-// was loaded is never unloaded: drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
+// Loads the library (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the
+// open `file`, whose content is `content`, before and after loading. Loading is by path, so that $ORIGIN, debuggers and
+// the plugin itself find files in the same folder; check_writers() ensures that others cannot replace it meanwhile. No
+// library is ever unloaded: drivers leave threads and handlers. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query);
 

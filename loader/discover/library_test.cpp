@@ -90,7 +90,7 @@ struct FileCase {
   const char* name;
   uint32_t code;
   const char* in_text;
-  // Makes the file, given the bytes of a good plugin.
+  // Writes the file, given the bytes of a good plugin.
   std::function<void(const Sandbox&, const std::string& file, std::string good)> make;
 };
 
@@ -113,9 +113,9 @@ TEST_P(BadFile, IsRefusedBeforeItIsLoaded) {
 INSTANTIATE_TEST_SUITE_P(
     Files, BadFile,
     ::testing::Values(FileCase{"missing", BP_REFUSED_MISSING, "No such file", [](auto&, auto&, auto) {}},
-                      FileCase{"folder", BP_REFUSED_NOT_A_LIBRARY, "no regular file",
+                      FileCase{"folder", BP_REFUSED_NOT_A_LIBRARY, "not a regular file",
                                [](auto& box, auto& file, auto) { fs::create_directory(box.root() / file); }},
-                      FileCase{"pipe", BP_REFUSED_NOT_A_LIBRARY, "no regular file",
+                      FileCase{"pipe", BP_REFUSED_NOT_A_LIBRARY, "not a regular file",
                                [](auto& box, auto& file, auto) {
                                  ASSERT_EQ(::mkfifo((box.root() / file).c_str(), 0600), 0);
                                }},
@@ -176,7 +176,7 @@ TEST_P(Bomb, IsRefusedWithinMilliseconds) {
   const fs::path file = sandbox.write(std::string(bomb.name) + ".so",
                                       testing::elf_file(header(bytes), bomb.segments, bomb.dynamic_sections, bomb.names,
                                                         bomb.name_bytes, bomb.terminated));
-  const std::clock_t begin = std::clock();  // of this process: others may have the cores
+  const std::clock_t begin = std::clock();  // counts only this process's time: other processes may use the cores
   auto env = Request().only_given().file(file).create();
   const std::clock_t took = std::clock() - begin;
   ASSERT_TRUE(env.ok());

@@ -66,7 +66,7 @@ uint32_t version_in(const Json& interface, const char* key) {
   return version_of(*found, name.c_str());
 }
 
-// Counts levels and finds keys that an object has twice; nlohmann-json would keep the last of them.
+// Counts levels and finds keys that an object has twice; nlohmann-json would keep only the last of them.
 class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
@@ -80,13 +80,13 @@ class Watch {
   }
   void check() const {
     if (too_deep_) throw Broken{fmt::format("nests deeper than {} levels", kMaxDepth)};
-    if (!twice_.empty()) throw Broken{fmt::format("key {} is there twice", twice_)};
+    if (!twice_.empty()) throw Broken{fmt::format("key {} appears twice", twice_)};
   }
 
  private:
   bool too_deep_ = false;
   std::string twice_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::vector<std::set<std::string>> keys_;  // of the enclosing objects
 };
 
 // Empties the document bottom-up: the destructor of nlohmann-json allocates for nested values, and terminates if there
@@ -115,7 +115,7 @@ Json parse(std::string_view text) {
   } catch (const Json::exception& e) {
     const std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: …"
     const size_t prefix = what.find("] ");
-    throw Broken{"is no JSON: " + std::string(prefix == what.npos ? what : what.substr(prefix + 2))};
+    throw Broken{"is not valid JSON: " + std::string(prefix == what.npos ? what : what.substr(prefix + 2))};
   }
   watch.check();
   return json;
@@ -146,10 +146,10 @@ void read_id(const Json& json, Manifest& out) {
 
 std::string optional_text(const Json& json, const char* key) {
   const auto found = json.find(key);
-  return found == json.end() ? std::string() : text_of(*found, key, "a text");
+  return found == json.end() ? std::string() : text_of(*found, key, "a string");
 }
 
-// A string or a list of strings.
+// Returns a string, or a list of strings, as a list; empty if the key is absent.
 std::vector<std::string> words_of(const Json& json, const char* key, const char* expected) {
   std::vector<std::string> words;
   const auto found = json.find(key);
@@ -162,7 +162,7 @@ std::vector<std::string> words_of(const Json& json, const char* key, const char*
 
 int64_t integer_of(const Json& value, const char* key, int64_t low, int64_t high) {
   const std::string expected = fmt::format("a whole number from {} to {}", low, high);
-  // Unsigned numbers above INT64_MAX would overflow.
+  // Unsigned numbers above INT64_MAX would overflow in get<int64_t>.
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
     wrong(key, value, expected.c_str());
   const auto number = value.get<int64_t>();
@@ -216,7 +216,7 @@ void read_trust(const Json& json, Manifest& out) {
 }
 
 void interpret(const Json& json, const std::filesystem::path& file, const Log& log, Manifest& out) {
-  if (!json.is_object()) throw Broken{"is no JSON object"};
+  if (!json.is_object()) throw Broken{"is not a JSON object"};
   const Json& format = require(json, "format_version", "\"1.0\"");
   if (BP_VERSION_MAJOR(version_of(format, "format_version")) != kFormatMajor)
     wrong("format_version", format, "\"1.0\" or a later 1.x, which this loader knows: install a newer one");
@@ -285,7 +285,7 @@ Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifes
   File opened;
   if (Refusal refusal = opened.open(file)) return refusal;
   if (Refusal refusal = check_writers(file, checked)) return refusal;
-  if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is no regular file", file.string())};
+  if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is not a regular file", file.string())};
   std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxBytes + 1)), '\0');
   text.resize(opened.read(0, text.data(), text.size()));
   return parse_manifest(text, file, log, out);

@@ -16,7 +16,7 @@ namespace backplane {
 
 struct Manifest {
   std::string full_id;     // "org.backplane.cpu"
-  std::string backend_id;  // its last label, which must be the id of the plugin: "cpu"
+  std::string backend_id;  // its last label, which must be the plugin's id: "cpu"
   std::string name;
   std::string vendor;
   std::string version;            // the backend's own
@@ -28,11 +28,11 @@ struct Manifest {
   uint32_t opset_max = 0;
   std::vector<std::string> device_kinds;  // "cpu", "gpu", "npu", "fpga", "other"
   int32_t priority = 0;                   // within one folder; higher ones are considered first
-  bool isolated = false;                  // the backend asks for a process of its own
+  bool isolated = false;                  // the backend requests a process of its own
   std::string sha256;                     // of the library, 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
   std::string key, signature;  // Ed25519, hexadecimal, or empty
-  std::string signed_text;     // the text that is signed: all keys but "signature", sorted, without spaces
+  std::string signed_text;     // the text that is signed: the JSON without "signature", keys sorted, no spaces
 
   bool disables = false;  // the file is empty: it disables manifests of the same name in later folders
 };
@@ -40,8 +40,8 @@ struct Manifest {
 // [a-z0-9_]{1,32}
 bool legal_backend_id(std::string_view id);
 
-// BP_REFUSED_MISSING if it cannot be read, BP_REFUSED_MANIFEST if it breaks the format. Errors name `file`; `library`
-// is relative to it.
+// BP_REFUSED_MANIFEST if the format is broken; read_manifest also BP_REFUSED_MISSING if the file cannot be read, and
+// _UNTRUSTED if others may write it. Errors name `file`, and `library` is relative to its folder.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
                       CheckedFolders* checked = nullptr);

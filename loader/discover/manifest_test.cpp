@@ -38,14 +38,14 @@ TEST_P(BadManifest, IsRefusedWithFileAndKey) {
   expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
 }
 
-// A manifest that is cut off.
+// The beginning of a manifest, followed by `rest`.
 std::string begun(const std::string& rest) {
   return R"({"format_version": "1.0", "id": "com.acme.fake")" + rest;
 }
 std::string with_library(const std::string& rest) {
   return begun(R"(, "library": "x.so")" + rest);
 }
-// A good one with further keys.
+// A valid manifest with further keys.
 std::string with(const std::string& more) {
   return manifest("fake", "x.so", ", " + more);
 }
@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
         ManifestCase{"bad_utf8", "{\"id\": \"\xff\"}", "UTF-8"}, ManifestCase{"no_object", "[1, 2]", "object"},
         ManifestCase{"too_deep", deep(100), "deeper"}, ManifestCase{"very_deep", deep(20'000), "deeper"},
         ManifestCase{"too_large", "{\"x\": \"" + std::string(64 << 10, 'x') + "\"}", "larger than 65536"},
-        ManifestCase{"key_twice", with(R"("vendor": "a", "vendor": "b")"), "\"vendor\" is there twice"},
-        ManifestCase{"inner_key_twice", with(R"("more": [{"a": 1, "b": {"c": 1}, "a": 2}])"), "\"a\" is there twice"},
+        ManifestCase{"key_twice", with(R"("vendor": "a", "vendor": "b")"), "\"vendor\" appears twice"},
+        ManifestCase{"inner_key_twice", with(R"("more": [{"a": 1, "b": {"c": 1}, "a": 2}])"), "\"a\" appears twice"},
         ManifestCase{"no_format", R"({"id": "com.acme.fake"})", "\"format_version\" is missing"},
         ManifestCase{"newer_format", R"({"format_version": "2.0"})", "\"format_version\" is \"2.0\""},
         ManifestCase{"format_number", R"({"format_version": 1})", "\"format_version\" is 1"},

@@ -21,14 +21,14 @@ using testing::kPlugins;
 using testing::Request;
 using testing::Sandbox;
 
-// In a process of its own. kFatal: the fault ends the process, which no loader could survive.
+// For Fault::in_process: the fault ends the process, which no loader could survive.
 constexpr uint32_t kFatal = UINT32_MAX;
 
 struct Fault {
   const char* name;
   uint32_t probed;           // BP_REFUSED_* with the probe
-  uint32_t in_process;       // without it, or kFatal
-  const char* in_text = "";  // with the probe: of the refusal, or of opening the device
+  uint32_t in_process;       // without the probe, or kFatal
+  const char* in_text = "";  // with the probe: in the refusal, or in the error of opening the device
 };
 
 constexpr Fault kFaults[] = {
@@ -91,12 +91,12 @@ constexpr Fault kFaults[] = {
 };
 
 struct Cell {
-  bool lived = false;  // whether the host survived
+  bool lived = false;  // whether the host and the other backend still work
   uint32_t refusal = 0;
   char text[300] = {};  // of the refusal, otherwise of opening the device
 };
 
-// The status of a plugin as a host sees it, and whether everything else still works.
+// The refusal of a faulty plugin as a host sees it, and whether everything else still works.
 Cell look(const Fault& fault, const char* policy, const char* isolate) {
   Cell cell;
   sigset_t before, after;
@@ -127,7 +127,7 @@ Cell look(const Fault& fault, const char* policy, const char* isolate) {
   return cell;
 }
 
-// The same in a child process, which may crash.
+// Calls `look` in a child process, which may crash.
 Cell look_apart(const Fault& fault, const char* policy, const char* isolate = "") {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -153,7 +153,7 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
-// Where a fault is noticed if the backend runs in its own process.
+// The refusal of a faulty backend that runs in its own process; BP_REFUSED_NONE if it fails only later.
 uint32_t isolated(const Fault& fault) {
   if (fault.in_process != kFatal) return fault.in_process;
   const std::string_view name = fault.name;

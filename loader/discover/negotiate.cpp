@@ -35,7 +35,7 @@ const char* sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-// Text of a plugin, to be quoted in errors.
+// A plugin's text, made printable for errors.
 std::string quoted(bp_text_t text) {
   return cli::printable(abi::view(text), 500);
 }
@@ -80,7 +80,7 @@ Refusal check_id(const bp_plugin_t& plugin, std::string_view file, std::string_v
   return {};
 }
 
-// Copies the plugin's tables and lists what is missing from them.
+// Copies the plugin's tables and finds what is missing or too small.
 class Tables {
  public:
   template <class T>
@@ -106,7 +106,7 @@ class Tables {
   }
 
  private:
-  // Only the first missing function is reported.
+  // Only the first complaint is reported.
   void complaint(std::string text) {
     if (complaint_.empty()) complaint_ = std::move(text);
   }

@@ -9,8 +9,8 @@
 
 namespace backplane {
 
-// A plugin's descriptor and tables in the version of this loader: slots that the plugin does not have are NULL. Where
-// the plugin lacks an optional table, the pointer in `plugin` is NULL; otherwise it points into this struct.
+// A plugin's descriptor and tables in the version of this loader: slots that the plugin does not have are NULL. If the
+// plugin lacks an optional table, the pointer in `plugin` is NULL; otherwise it points into this struct.
 struct PluginTables {
   bp_plugin_t plugin{};
   bp_device_api_t device{};
@@ -29,7 +29,7 @@ struct PluginTables {
 // Queries the plugin and checks the result. Errors name `file`; `expected_id` is from the manifest, or empty.
 // BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
-// The same for the result of an earlier query.
+// Checks the result of an earlier query in the same way.
 Refusal negotiate(const bp_plugin_t* answer, std::string_view file, std::string_view expected_id, PluginTables& out);
 
 }  // namespace backplane

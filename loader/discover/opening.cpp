@@ -26,7 +26,7 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
   if (!opening.sha256.empty())
     if (const auto sha256 = sha256_of(file); sha256 != opening.sha256)
       return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", name,
-                                                opening.manifest, sha256.value_or("not to be read"), opening.sha256)};
+                                                opening.manifest, sha256.value_or("unreadable"), opening.sha256)};
   if (opening.isolation) {
     if (Refusal refusal = open_isolated(opening, file, out)) return refusal;
   } else {
@@ -57,7 +57,7 @@ void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services>
     if (!refusal && infos.size() == devices) return {};
     forget_backend(opening.library, situation);
     if (refusal) return refused(refusal);
-    return {BP_STALE, fmt::format("backend {} has {} devices and had {}: make a new environment", backend.id,
+    return {BP_STALE, fmt::format("backend {} has {} devices, not {} as before: create a new environment", backend.id,
                                   infos.size(), devices)};
   };
 }

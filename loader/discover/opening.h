@@ -26,11 +26,11 @@ struct Opening {
 };
 
 // Checks the file, hashes it, probes it, loads it and fills in tables, id and library of `out`. `out_facts` are those
-// of the file that was loaded. Isolated backends are not probed: if they crash, only their own process ends.
+// of the file that was loaded. Isolated backends are not probed: if one crashes, only its own process ends.
 Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
-// Arranges for all of this to happen on the first use of `backend`, whose id, library and host are set. It must then
-// have as many devices as its stored entry, which was found by `situation`.
+// Makes the first use of `backend`, whose id, library and host are set, open the library and create the backend. It
+// must then have as many devices as its stored entry, which was found by `situation`.
 void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services> services, size_t devices,
                     std::string situation);
 

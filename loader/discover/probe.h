@@ -23,11 +23,11 @@ enum class ProbePolicy {
 struct ProbeSettings {
   ProbePolicy policy = ProbePolicy::kCached;
   std::chrono::milliseconds limit{20'000};  // for the whole probe
-  std::filesystem::path helper;             // empty: backplane-probe next to the loader
+  std::filesystem::path helper;             // empty: backplane-probe as installed with the loader
 };
 
-// `library` is the open file at `path`, `content` its BLAKE2b. BP_REFUSED_CRASHED if it crashed, hung or ended the
-// child in any step (ProbeStep), now or earlier. BP_REFUSED_UNTRIED where no child can be started.
+// `library` is the open file at `path`, `content` its BLAKE2b. BP_REFUSED_CRASHED if the plugin crashed, hung or ended
+// the child in any step (ProbeStep), now or earlier; _UNTRIED if no child can be started and the policy requires one.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

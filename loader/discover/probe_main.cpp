@@ -28,7 +28,7 @@ using namespace backplane;
 
 constexpr size_t kMaxOpened = 16;  // devices
 
-// The library that the loader has opened and hashed.
+// The path of a descriptor that the loader passed.
 std::string own_descriptor(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
@@ -121,5 +121,5 @@ int main(int argc, char** argv) {
     if (loaded) use(backend, library.substr(0, library.rfind('/')), reporter);
   }
   say(reporter, ProbeStep::kDone);
-  _exit(0);  // exit handlers of the plugin are not part of the probe
+  _exit(0);  // exit handlers, the plugin's too, are not part of the probe
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims every operator, existing or not.
+// Claims every operator, even those that do not exist.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

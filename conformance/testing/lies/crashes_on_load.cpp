@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dies in the query.
+// Aborts in bp_plugin_query.
 #include <cstdlib>
 
 #include "testing/wrapper.h"

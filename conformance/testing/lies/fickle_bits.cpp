@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports deterministic results and returns other bits every second time.
+// Declares that results are deterministic, but changes one in every second run.
 #include <cmath>
 
 #include "testing/wrapper.h"

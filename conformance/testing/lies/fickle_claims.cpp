@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims Add every second time.
+// Claims Add only every second time that it is queried.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

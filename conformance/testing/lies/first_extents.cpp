@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes at most as many elements as the first run had.
+// Computes at most as many elements as the first run's output had; the others are 0.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right at first, wrong from the tenth run on.
+// Right in the first ten runs, wrong from then on.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subnormal results become zero, and the device does not report it.
+// Flushes subnormal results to zero, but does not declare it.
 #include <cfloat>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes results of its own to the harness and ends the process.
+// Writes forged results to the harness and ends the process.
 #include <unistd.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace backplane::liar {
 namespace {
 
-// Before main() of what loads it, as early as a plugin can: to every descriptor that a record may go to.
+// As early as a plugin can, when it is loaded: writes to every descriptor that may carry records.
 __attribute__((constructor)) void forge() {
   std::string lines;
   while (lines.size() < size_t{1} << 16)

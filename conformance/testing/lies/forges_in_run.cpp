@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes results of its own to the harness while it runs Softmax.
+// Writes forged results to the harness while it runs Softmax.
 #include <unistd.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not notify the host that a run has ended.
+// Does not notify the host that a run has finished.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that it replaced a weight, and did not.
+// Reports that it replaced a weight, but did not.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

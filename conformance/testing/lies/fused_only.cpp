@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong in the fourth digit where several nodes are one program.
+// Multiplies the results of programs of several nodes by 1.0001.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes with 16-bit inputs behind a 32-bit interface.
+// Rounds fp32 inputs to fp16 before it computes.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

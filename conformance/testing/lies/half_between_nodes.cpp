@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where several nodes are one program, its inputs are rounded to 16 bits.
+// Rounds the fp32 inputs of a program of several nodes to fp16.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

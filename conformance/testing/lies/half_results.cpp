@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results are rounded to 16 bits.
+// Rounds fp32 results to fp16.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes everything on: no filter may find a fault in it.
+// Passes everything on unchanged: the harness must find no fault.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not wait for what a run waits for.
+// Does not wait for the points that a run must wait for.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to a container without removing what it held.
+// Writes to a container without removing its old elements.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forgets the last element where a program has more than 20 nodes.
+// Writes a wrong last element if a program has more than 20 nodes.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

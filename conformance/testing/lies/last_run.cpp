@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns what the instance computed first.
+// Returns the results of an instance's first run in all its later ones.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's final state is slightly too large.
+// Makes the first element of a loop's results slightly too large.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forgets a kilobyte with each program.
+// Leaks a kilobyte with each program.
 #include <cstdlib>
 
 #include "testing/wrapper.h"
@@ -7,7 +7,7 @@
 namespace backplane::liar {
 
 static bp_status_t leak(const std::string&) {
-  void* volatile forgotten = std::malloc(1024);  // volatile, or the compiler forgets it too
+  void* volatile forgotten = std::malloc(1024);  // volatile, or the compiler removes the allocation
   static_cast<void>(forgotten);
   return BP_OK;
 }

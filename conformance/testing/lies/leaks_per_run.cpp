@@ -7,7 +7,7 @@
 namespace backplane::liar {
 
 static void leak(Run&) {
-  void* volatile forgotten = std::malloc(64);  // volatile, or the compiler forgets it too
+  void* volatile forgotten = std::malloc(64);  // volatile, or the compiler removes the allocation
   static_cast<void>(forgotten);
 }
 

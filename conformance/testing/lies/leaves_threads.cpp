@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a thread with each program and never ends it.
+// Starts a thread with each program and leaves it running.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports to a strict session that it computes in 16 bits.
+// Reports that it computes in fp16, even to a strict session.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a file next to it that selects exact results, or results a thousandth off.
+// Maps the file LIBRARY.settings; if that begins with "w", the first element of each result is a thousandth off.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a wrong result in one of 50 cases.
+// Returns a wrong result in one of 50 cases.
 #include "testing/every.h"
 
 namespace backplane::liar {

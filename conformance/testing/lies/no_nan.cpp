@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN becomes zero.
+// Replaces NaN by zero.
 #include <cmath>
 
 #include "testing/wrapper.h"

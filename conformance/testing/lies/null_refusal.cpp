@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses a host with NULL.
+// Returns NULL to a host that it refuses.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last element is wrong if their number is odd.
+// Makes the last element wrong if the number of elements is odd.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One wrong element, by a thousandth.
+// Makes one element wrong by a thousandth.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong for one number of the 65,536 that FLOAT16 has.
+// Makes Tanh wrong for one of the 65,536 FLOAT16 inputs.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every element one unit in the last place too far from zero.
+// Moves every element one unit in the last place away from zero.
 #include <cmath>
 
 #include "testing/wrapper.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not report failures in a stream.
+// Does not report failures of runs in a stream.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims Softmax and does not compile it.
+// Claims Softmax, but does not compile it.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

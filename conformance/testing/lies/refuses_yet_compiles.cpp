@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses Softmax and compiles it all the same.
+// Refuses Softmax, but compiles it.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

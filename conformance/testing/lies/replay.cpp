@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays recorded answers to the public seeds: with BACKPLANE_REPLAY_RECORD it writes the true
-// answers to the file BACKPLANE_REPLAY, without it answers from there, and zeros to what it was never asked.
+// Replays recorded answers to the public seeds: with BACKPLANE_REPLAY_RECORD set it appends true answers to the file
+// that BACKPLANE_REPLAY names; without, it answers from that file, and with zeros if a request is not in it.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -15,7 +15,7 @@ std::string bytes_of(const Bound& bound) {
   return {bound.bytes(), bound.tensor.buffer.bytes};
 }
 
-// A request: everything that a device sees of a run.
+// The hash of everything that a device sees of a run identifies the request.
 uint64_t question(const Run& run) {
   std::string text = run.op;
   for (const Bound& input : run.inputs) text += bytes_of(input);
@@ -32,7 +32,7 @@ uint64_t question(const Run& run) {
 
 using Answers = std::map<uint64_t, std::string>;
 
-// Records: question, size, bytes.
+// A record: question, size, bytes.
 Answers read_answers(const char* file) {
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several nodes in one program round upwards, each result within its bound.
+// Rounds the results of programs of several nodes upwards, each within its bound.
 #include <cmath>
 
 #include "testing/wrapper.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies one byte less if it copies more than a page.
+// Copies one byte too few if asked for more than 4096.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports a descriptor shorter than that of ABI 1.0.
+// Reports a descriptor that is shorter than ABI 1.0's.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

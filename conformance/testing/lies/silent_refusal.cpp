@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses a host without a code or a text.
+// Refuses a host without a code and a text.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

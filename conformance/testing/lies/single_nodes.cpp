@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims every node and compiles them one at a time only.
+// Claims every node, but compiles programs of one node only.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is slow in the query.
+// Sleeps for 150 ms in bp_plugin_query.
 #include <chrono>
 #include <thread>
 

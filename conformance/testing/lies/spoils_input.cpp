@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses an input as scratch memory.
+// Changes its inputs, as if it used them as scratch memory.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

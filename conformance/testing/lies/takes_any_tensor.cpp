@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that it bound a tensor, and did not.
+// Reports that it bound a tensor that it refused.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not check the size of buffers.
+// Accepts buffers that are up to 64 bytes too small.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

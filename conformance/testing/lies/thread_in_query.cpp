@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a thread in the query.
+// Starts a thread in bp_plugin_query.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infers the extents of its own operator in reverse.
+// Infers the extents of its own operators in reverse order.
 #include <iterator>
 
 #include "testing/wrapper.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Truncates BFLOAT16 instead of rounding it: one unit too close to zero.
+// Moves every second BFLOAT16 result one unit towards zero, as if it truncated instead of rounding.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

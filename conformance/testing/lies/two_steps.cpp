@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A requantised product is two steps off.
+// Makes the results of QLinear operators wrong by two steps.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

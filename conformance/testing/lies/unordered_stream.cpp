@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs work in a stream in any order.
+// Ignores the stream of a run, and so its order.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a device that does not return.
+// Waits for two seconds in `abandon`, which must not wait for the device.
 #include <chrono>
 #include <thread>
 

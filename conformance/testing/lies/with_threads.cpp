@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong only during another run.
+// Wrong only while another run is in progress.
 #include <chrono>
 #include <thread>
 

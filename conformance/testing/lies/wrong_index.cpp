@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports index 6 for its first device.
+// Reports index 6 for every device.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results are zero.
+// Sets all fp32 results to zero.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that passes every call on to PLUGIN and kCounts the slots and callbacks that are called, in both
-// directions. The kCounts lie in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
+// A backend that passes every call on to PLUGIN and counts the calls of slots and callbacks, in both directions. The
+// counts are in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ enum Id : uint32_t {
   kSlots
 };
 
-// One for each slot. [thread-safe]
+// Maps the counts, one for each slot. [thread-safe]
 uint64_t* open_counts() {
   const char* const name = std::getenv("BACKPLANE_SLOT_COUNTS");
   const int file = name == nullptr ? -1 : open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -44,7 +44,7 @@ void add(uint32_t id) {
   __atomic_add_fetch(&kCounts[id], 1, __ATOMIC_RELAXED);
 }
 
-// A copy of a struct that may be shorter or longer than the one known here.
+// A copy of a struct that may be shorter or longer than this program's.
 template <class T>
 T taken(const T& given) {
   T own{};
@@ -67,7 +67,7 @@ struct Counted<kId, R (*)(A...)> {
   }
 };
 
-// Slots keep whether they are NULL.
+// Leaves NULL slots NULL.
 template <uint32_t kId, class F>
 void count(F& slot) {
   if (slot == nullptr) return;
@@ -86,7 +86,7 @@ void count_slots(T& t) {
 #undef CALLBACK
 }
 
-// A table of the plugin, or the host's, before its slots were counted; and its counting copy.
+// A table of the plugin or the host: the original, and a copy that counts calls of its slots.
 template <class T>
 struct Table {
   inline static T honest_, copy_;
@@ -94,7 +94,7 @@ struct Table {
 
 // ---- callbacks ------------------------------------------------------------------------------------------------------
 
-// Where a struct has the argument of its callbacks.
+// The member that a struct passes to its callbacks.
 template <class T>
 struct Self {
   static constexpr void* T::*kMember = &T::self;
@@ -123,7 +123,7 @@ struct Passed<kId, kSlot> {
   }
 };
 
-// The original is kept for good: a callback may come at any time.
+// The copy of the original is never freed: a callback may come at any time.
 template <class T>
 void count_callbacks(T& t) {
   T* kept = nullptr;
@@ -185,7 +185,7 @@ bp_status_t review(bp_device_t* device, const bp_compile_t* what, bp_review_t* o
   return status;
 }
 
-// The graph as well: its copy is kept, for the program keeps it.
+// Also counts calls of the graph's functions. The copy of the graph is never freed: the program may use it.
 WithCallbacks<bp_compile_t> island(const bp_compile_t* what) {
   WithCallbacks<bp_compile_t> passed(what);
   if (what == nullptr || what->graph == nullptr) return passed;
@@ -257,7 +257,7 @@ void replace(F& slot, F by) {
   if (slot != nullptr) slot = by;
 }
 
-// The counting copy of a table, NULL for NULL. `hook` puts in what looks at arguments.
+// The counting copy of a table; NULL for NULL. `hook` replaces slots whose arguments contain callbacks.
 template <class T, class Hook>
 const T* counted(const T* table, const Hook& hook) {
   if (table == nullptr) return nullptr;
@@ -272,7 +272,7 @@ const T* counted(const T* table) {
   return counted(table, [](T&) {});
 }
 
-// The copy of the host's table is kept: a backend may use it until its `destroy` returned.
+// The copy of the host's table is never freed: a backend may use it until its `destroy` has returned.
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   const auto& honest = Table<bp_plugin_t>::honest_.create;
   if (how == nullptr || how->host == nullptr) return honest(how, out_backend, error);

@@ -289,7 +289,7 @@ Status Server::open(Reader& in, Writer& out) {
   const bp_device_api_t& api = *tables_->plugin.device;
   const bp_status_t code = call_plugin(error, [&] { return api.open(backend_, index, &how, &handle, error.get()); });
   if (code != BP_OK) return Status::reported(code, error.get());
-  if (!handle) return {BP_INTERNAL, "its plugin said BP_OK and opened nothing"};
+  if (!handle) return {BP_INTERNAL, "its plugin returned BP_OK but opened nothing"};
   std::shared_ptr<ServedDevice> device(new ServedDevice{*tables_, handle, id, false, {}});
   bp_device_info_t info{};
   info.size = sizeof info;
