@@ -68,7 +68,7 @@ struct Sink {
     std::ranges::sort(group.nodes);
     group.nodes.erase(std::unique(group.nodes.begin(), group.nodes.end()), group.nodes.end());
     group.atomic = given.flags & BP_GROUP_ATOMIC;
-    group.seconds = given.seconds > 0 ? given.seconds : 0;
+    group.seconds = given.seconds > 0 && std::isfinite(given.seconds) ? given.seconds : 0;
     if (given.name.data) group.name.assign(given.name.data, std::min<uint64_t>(given.name.size, 1000));
     if (!group.nodes.empty()) groups.push_back(std::move(group));
   }

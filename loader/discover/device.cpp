@@ -71,15 +71,26 @@ Device::~Device() {
 
 void Device::give_up() {
   backend_->given_up = true;
-  if (given_up_.exchange(true)) return;
-  const std::lock_guard lock(mutex_);
-  if (handle_ && backend_->plugin->device->abandon) call_plugin([&] { backend_->plugin->device->abandon(handle_); });
+  bp_device_t* opened = nullptr;
+  {
+    const std::lock_guard lock(handle_mutex_);
+    if (given_up_.exchange(true)) return;
+    opened = handle_;
+  }
+  if (opened) abandon(opened);
+}
+
+void Device::abandon(bp_device_t* opened) const {
+  if (backend_->plugin->device->abandon) call_plugin([&] { backend_->plugin->device->abandon(opened); });
+}
+
+Status Device::lost() const {
+  return Status(BP_DEVICE_LOST, fmt::format("device {} did not come back from a run and was given up", name_))
+      .with_flags(BP_ERROR_DEVICE_LOST);
 }
 
 Result<bp_device_t*> Device::open() {
-  if (given_up_)
-    return Status(BP_DEVICE_LOST, fmt::format("device {} did not come back from a run and was given up", name_))
-        .with_flags(BP_ERROR_DEVICE_LOST);
+  if (given_up_) return lost();
   std::lock_guard lock(mutex_);
   if (handle_) return handle_;
   bp_device_open_t how{};
@@ -87,6 +98,7 @@ Result<bp_device_t*> Device::open() {
 }
 
 Status Device::open_as(const bp_device_open_t& wanted) {
+  if (given_up_) return lost();
   std::lock_guard lock(mutex_);
   if (handle_) return {BP_BAD_STATE, fmt::format("device {} is open already: open it before it is used", name_)};
   return open_locked(wanted).take_status();
@@ -109,7 +121,13 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   }
   framework_allocate_ = how.allocate;
   framework_ = how.self;
-  return handle_ = opened;
+  {
+    const std::lock_guard lock(handle_mutex_);
+    handle_ = opened;
+    if (!given_up_) return handle_;
+  }
+  abandon(opened);  // it was given up meanwhile
+  return lost();
 }
 
 // Reads the operator sets of the device, or those of its backend if the device does not report any.

@@ -77,13 +77,15 @@ class Device {
   void* framework() const { return framework_; }
   // The ONNX versions that the device knows; it must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // Abandons the device, on which a run did not end: it is never used again. Thread-safe.
+  // Abandons the device, on which a run did not end: it is never used again. Does not wait for `open`. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
 
  private:
   Result<bp_device_t*> open_locked(bp_device_open_t how);
   Status ask_opsets(bp_device_t* opened);
+  void abandon(bp_device_t* opened) const;
+  Status lost() const;
 
   Backend* backend_;
   uint32_t plugin_index_;
@@ -93,7 +95,8 @@ class Device {
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
-  std::mutex mutex_;
+  std::mutex mutex_;         // one call opens it
+  std::mutex handle_mutex_;  // handle_ and given_up_ change; held during no call of the plugin
   bp_device_t* handle_ = nullptr;
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <tuple>
 
 #include "base/abi.h"
@@ -167,6 +170,25 @@ TEST(Environment, AManifestThatAnybodyCanWriteIsRefused) {
   const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
   ::chmod(file.c_str(), 0666);
   EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(BP_REFUSED_UNTRUSTED));
+}
+
+TEST(Environment, ADeviceIsGivenUpWithoutWaitingForItsOpening) {
+  auto env = Request().only_given().file(kFake).option("fake.open_ms", "2000").create();
+  ASSERT_TRUE(env.ok()) << env.status().text();
+  ASSERT_THAT((*env)->devices(), SizeIs(1));
+  Device& device = *(*env)->devices()[0];
+  std::atomic<bool> opened{false};
+  bp_status_t code = BP_OK;
+  std::thread opening([&] {
+    code = device.open().status().code();
+    opened = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  device.give_up();
+  EXPECT_FALSE(opened);
+  opening.join();
+  EXPECT_EQ(code, BP_DEVICE_LOST);
+  EXPECT_EQ(device.open().status().code(), BP_DEVICE_LOST);
 }
 
 TEST(Environment, WrongOptionsAreErrorsOfTheCall) {

@@ -9,15 +9,18 @@
 //   fake.pci      PCI addresses of its devices, with commas (none)
 //   fake.uuid     their UUIDs: up to 16 letters each, with commas (none)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
+//   fake.open_ms  how long opening a device takes (0)
 // Its extension "compiled" is the text of what it compiled, a line for each node.
 // It computes nothing: each node hands its first input on, which is right for Identity alone.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,7 +30,7 @@ struct bp_backend_t {
   uint32_t devices = 1;
   std::string ops = "Identity", fails, infer;
   std::vector<std::string> pci, uuid;
-  uint32_t compute = 0, opset = 0;
+  uint32_t compute = 0, opset = 0, open_ms = 0;
   int64_t most = 0;
   std::mutex mutex;
   std::string compiled;
@@ -142,6 +145,7 @@ const bp_device_api_t kDeviceApi = {
     },
     .open = [](bp_backend_t* backend, uint32_t, const bp_device_open_t*, bp_device_t** out,
                bp_error_t*) -> bp_status_t {
+      std::this_thread::sleep_for(std::chrono::milliseconds(backend->open_ms));
       *out = new bp_device_t{backend};
       return BP_OK;
     },
@@ -297,6 +301,7 @@ const bp_plugin_t kPlugin = {
       backend->uuid = split(option(how->host, text("uuid"), ""));
       backend->infer = option(how->host, text("infer"), "none");
       backend->compute = static_cast<uint32_t>(std::atoi(option(how->host, text("compute"), "0").c_str()));
+      backend->open_ms = static_cast<uint32_t>(std::atoi(option(how->host, text("open_ms"), "0").c_str()));
       backend->opset = static_cast<uint32_t>(std::atoi(option(how->host, text("opset"), "0").c_str()));
       *out = backend;
       return BP_OK;
