@@ -75,9 +75,16 @@ std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most
   const int descriptor = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat info = {};
   const bool is_file = descriptor >= 0 && fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  std::string bytes;
+  ssize_t read_now = is_file ? 1 : -1;
+  for (char piece[1 << 16]; read_now > 0 && bytes.size() <= most;) {
+    read_now = read(descriptor, piece, sizeof piece);
+    if (read_now > 0) bytes.append(piece, static_cast<size_t>(read_now));
+  }
   if (descriptor >= 0) close(descriptor);
-  if (!is_file) throw std::runtime_error(fmt::format("'{}' is not a file, or cannot be read", file.string()));
-  return read_file(file, most);
+  if (read_now < 0) throw std::runtime_error(fmt::format("'{}' is not a file, or cannot be read", file.string()));
+  if (bytes.size() > most) throw std::runtime_error(fmt::format("'{}' has more than {} bytes", file.string(), most));
+  return bytes;
 }
 
 void write_file(const std::filesystem::path& file, std::string_view bytes) {

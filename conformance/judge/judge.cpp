@@ -90,6 +90,12 @@ std::string place(const Extents& extents, size_t i) {
   return fmt::format("[{}]", fmt::join(index, ","));
 }
 
+// The bits of an integer of up to 64, as onnx::integer_at returns them.
+int64_t integer_of(double value) {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  return value < kTwoTo63 ? static_cast<int64_t>(value) : static_cast<int64_t>(static_cast<uint64_t>(value));
+}
+
 Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
   const Array& expected = reference.value;
   for (uint64_t i = 0; i < expected.values.size(); ++i) {
@@ -99,7 +105,7 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
                             ? std::isnan(b)
                             : a == b && (reference.rule.kind != Rule::kBits || std::signbit(a) == std::signbit(b));
       if (same) continue;
-    } else if (onnx::integer_at(seen, i) == static_cast<int64_t>(expected.values[i])) {
+    } else if (onnx::integer_at(seen, i) == integer_of(expected.values[i])) {
       continue;
     }
     return wrong(fmt::format("element {} is {}, expected exactly {:.9g}", place(expected.extents, i),
