@@ -9,7 +9,7 @@
 namespace backplane::partial {
 
 struct Counters {
-  std::atomic<uint64_t> allocations{0};  // of memory of its own
+  std::atomic<uint64_t> allocations{0};  // of the device's own memory
   std::atomic<uint64_t> releases{0};     // of allocations and imports
   std::atomic<uint64_t> imports{0};      // of host memory
   std::atomic<uint64_t> copies{0};
@@ -35,7 +35,7 @@ struct Counters {
   std::atomic<uint64_t> instances{0};  // existing ones
 };
 
-// Counts something of a stream as ended when it is destroyed.
+// Counts work of a stream as ended when it is destroyed.
 struct EndInStream {
   std::atomic<uint64_t>& in_streams;
   ~EndInStream() { --in_streams; }
