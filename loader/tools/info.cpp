@@ -60,7 +60,7 @@ std::string render(const Json& report) {
   return text;
 }
 
-// The nodes that no device supports, as in a session's report; null without devices.
+// The nodes that no device supports, as in a session's report; null if there are no devices.
 Json uncovered(const Environment& env, const Model& model) {
   if (env.devices().empty()) return nullptr;
   SessionOptions options;

@@ -26,7 +26,7 @@ constexpr const Verb* kVerbs[] = {
 #undef BACKPLANE_ENTRY
 };
 
-// As ASCII, with characters that control terminals escaped.
+// Prints ASCII, with characters that control terminals escaped.
 void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
 }
@@ -39,7 +39,7 @@ int fail(bool json, const char* status, const std::string& text, int exit_status
   return exit_status;
 }
 
-// This program's release, and the loader's, which is a separate library and may be of another release.
+// The releases of this program and of the loader, a separate library whose release may differ.
 std::string version_text() {
   const std::string_view loader(api().release.data, api().release.size);
   return fmt::format("backplane {} (loader {}, ABI {}.{})", BACKPLANE_RELEASE, loader, BP_VERSION_MAJOR(api().version),

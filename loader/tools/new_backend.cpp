@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a project.
+// A file of the project.
 struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
@@ -45,13 +45,13 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// The vendor chooses the licence.
+// The vendor chooses the licence, so the template's line is removed.
 void remove_licence(std::string& text) {
   if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos)
     text.erase(0, text.find('\n') + 1);
 }
 
-// The template with its names replaced. "null" is also part of words of C++, so only these names are replaced.
+// Returns the template with its names replaced. "null" also occurs in words of C++, so only these names are replaced.
 std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
@@ -95,7 +95,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
     throw Failure(fmt::format("'{}' is not empty: name a new folder, nothing is overwritten", folder));
   }
   fs::create_directories(folder, error);
-  if (error) throw Failure(fmt::format("'{}' cannot be made: {}", folder, error.message()));
+  if (error) throw Failure(fmt::format("'{}' cannot be created: {}", folder, error.message()));
 
   Outcome outcome;
   outcome.json = {{"id", id}, {"folder", folder}, {"files", Json::array()}};

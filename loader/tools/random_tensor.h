@@ -9,8 +9,8 @@
 
 namespace backplane::tools {
 
-// Floats are normally distributed, integers are 0 to 9 (or as far as the type goes), bools either, strings "0" to "9".
-// The same numbers on every machine for a seed. Throws onnx::Malformed for an impossible shape or type.
+// Floats are normally distributed, integers are 0 to 9 (or to the type's maximum), bools are random, strings "0" to
+// "9". A seed yields the same numbers on every machine. Throws onnx::Malformed for an invalid shape or type.
 onnx::Tensor random_tensor(bp_dtype_t dtype, std::vector<int64_t> extents, std::mt19937_64& random);
 
 }  // namespace backplane::tools
