@@ -55,7 +55,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Reduces the call's outputs to values that its nodes make; returns whether the call can replace those nodes.
+  // Reduces the call's outputs to values that its nodes write; returns whether the call can replace those nodes.
   bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
@@ -81,7 +81,7 @@ class Finder {
   }
 
   Graph& graph_;
-  std::vector<uint32_t> made_by_;    // by value: the node that makes it
+  std::vector<uint32_t> made_by_;    // by value: the node that writes it
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
   std::vector<uint32_t> listed_;     // by value: the last call whose nodes read it
   std::vector<uint32_t> output_of_;  // by value: the last call that outputs it

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint32_t kMaxRounds = 16;       // of gradients of gradients …
 constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models stay far below
-constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: made by a Gradient of this round
+constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: the output of a Gradient of this round
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";
@@ -59,7 +59,7 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Refuses Gradients in other graphs than the main one: their names would refer to that graph's values.
+// Refuses Gradients outside of the main graph: their names refer to values of other graphs.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "is in " + where + "; move it to the main graph");
@@ -412,7 +412,7 @@ class Differentiation {
   Graph& graph_;
   std::map<ValueId, ValueId> held_;  // x → the value that nodes read instead
   std::vector<Node> added_;
-  std::vector<uint32_t> made_by_;  // value → index of the node that makes it, in this round
+  std::vector<uint32_t> made_by_;  // value → index of the node that writes it, in this round
   uint64_t work_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. If the rank was not known yet, the upgrade
+// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. If the rank was not known yet, the
 // upgrade wrote that as Flatten → Softmax → Reshape. With shapes inferred, the three are one node if only the last
 // dimension was meant.
 #include <algorithm>
@@ -37,7 +37,8 @@ void merge_nodes(Graph& graph) {
   }
   for (const ValueId output : graph.outputs) ++reads[output];
 
-  // Returns the node that makes the first input of `node`, if its operator is wanted and only `node` reads that value.
+  // Returns the node that writes the first input of `node`; null if that is read elsewhere or its operator is not
+  // wanted.
   const auto before = [&](const Node& node, auto is_wanted) -> Node* {
     const ValueId value = node.input(0);
     if (value == BP_NONE || reads[value] != 1 || made_by[value] == BP_NONE) return nullptr;

@@ -97,7 +97,7 @@ bool bypass(Graph& graph) {
     if (!fixed[to]) {
       stands_for[to] = from;
     } else if (!fixed[from] && made_by[from] != BP_NONE) {
-      // The preceding node makes the graph's output instead.
+      // The preceding node writes the graph's output instead.
       for (ValueId& output : graph.nodes[made_by[from]].outputs) {
         if (output == from) output = to;
       }

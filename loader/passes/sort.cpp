@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-// For each value, the node that makes it.
+// Returns, for each value, the node that writes it.
 std::vector<uint32_t> producers(const Graph& graph) {
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
@@ -30,7 +30,7 @@ void each_dependency(const Graph& graph, const std::vector<uint32_t>& made_by, u
   for (const ValueId captured : captures(graph, graph.nodes[n])) one(captured);
 }
 
-// Whether every value is made before it is read.
+// Whether every value is written before it is read.
 bool is_sorted(const Graph& graph) {
   std::vector<bool> read(graph.values.size());
   for (const Node& node : graph.nodes) {

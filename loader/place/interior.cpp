@@ -6,7 +6,7 @@
 namespace backplane {
 namespace {
 
-// By node: the links that it makes and those that it reads.
+// By node: the links that it writes and those that it reads.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
@@ -18,7 +18,7 @@ class Neighbourhood {
       for (uint32_t reader : problem.readers_of(problem.links[l])) read_[next[reader]++] = l;
   }
 
-  // Each link that the node makes or reads, except links from the host.
+  // Visits each link that the node writes or reads, except links from the host.
   template <class Visit>
   void for_each_link(uint32_t node, const Visit& visit) const {
     for (uint32_t l = problem_.first_link[node]; l < problem_.first_link[node + 1]; ++l) visit(l);

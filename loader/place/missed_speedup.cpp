@@ -45,7 +45,7 @@ class Savings {
     return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
   }
 
-  // Returns the nodes like `first` that are connected to it through values that one of them makes.
+  // Returns the nodes like `first` that are connected to it through values that one of them writes.
   std::vector<uint32_t> grow(uint32_t first) {
     std::vector<uint32_t> nodes{first};
     region_[first] = first;
@@ -128,7 +128,7 @@ class Savings {
   std::vector<uint32_t> readers_at_;           // by link, device or host: how many
   std::vector<uint32_t> island_size_;
   std::vector<uint32_t> region_;                        // by node: the first node of its region
-  std::vector<uint32_t> seen_link_, inside_, touched_;  // while a region is examined
+  std::vector<uint32_t> seen_link_, inside_, touched_;  // of links, while a region is examined
 };
 
 }  // namespace

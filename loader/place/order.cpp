@@ -33,7 +33,7 @@ class Units {
     for (uint32_t i : problem_.groups[g].nodes) visit(i);
   }
 
-  // Visits each unit that reads a value made by this one, once for each value.
+  // Visits each unit that reads a value written by this one, once for each value.
   void for_each_reader(uint32_t unit, const auto& visit) const {
     for_each_node(unit, [&](uint32_t i) {
       for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l)

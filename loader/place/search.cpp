@@ -98,7 +98,7 @@ class Search {
     return true;
   }
 
-  // Adds the placement of each node where it is cheapest by itself.
+  // Adds the placement with each node where that node alone is cheapest.
   bool add_cheapest() {
     std::vector<uint32_t> order;
     Assignment assignment = assign(problem_, [&](uint32_t node) {

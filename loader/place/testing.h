@@ -91,7 +91,7 @@ inline model::Graph chain(uint32_t nodes, int64_t elements = 10) {
   return graph;
 }
 
-// At random costs, each node is supported by at least one device.
+// Each node is supported by at least one device; costs are random.
 inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const FakeDevices& devices, size_t nodes) {
   auto coverage = devices.coverage(nodes);
   const uint32_t share = 1 + random() % 9;

@@ -425,7 +425,7 @@ void Exec::release() {
 
 namespace {
 
-// Returns `run`, or a copy in `room` if `run` is null or must be changed: a deadline of BP_FOREVER becomes 0 (none).
+// Returns `run`; or a copy in `room` if it is null, lacks fields, or its deadline is BP_FOREVER, which becomes 0.
 Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
     room = {};

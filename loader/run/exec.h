@@ -33,8 +33,8 @@ class Exec {
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
   // Sets the extents of named dimensions in all bound inputs that have them or, after an error, in none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
-  // Runs and waits, or puts the run into the framework's stream. Only on success, `done` is called and the signals
-  // advance. `run` may be null.
+  // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only on
+  // success. `run` may be null.
   Status run(const bp_run_t* run);
   // Runs on the exec's own thread, which the first call starts. Once accepted, `done` and the signals report its end.
   Status submit(const bp_run_t* run);
@@ -79,10 +79,10 @@ class Exec {
 
   Status check_symbols() const;
   void apply_bindings();       // to the run's state
-  Status prepare();            // creates the run and its plan for the present bindings, if needed
+  Status prepare();            // creates the run and its plan for the current bindings, if needed
   void adopt_current_model();  // uses the model that replaced this one, if any
   Status attempt(const bp_run_t& options);
-  Status execute(const bp_run_t& options);  // waits, runs
+  Status execute(const bp_run_t& options);  // waits for the points, then runs
   Status enqueue_in(const bp_run_t& options);
   void wait_for_stream();  // for runs that were put into it
   static void report(const bp_run_t& options, const Status& status);

@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// A device's stream, owned by a run.
+// A stream of a device, which the lane owns.
 class Lane {
  public:
   // Whether the device supports streams.

@@ -80,7 +80,7 @@ class RunState {
   Status bind(uint32_t step);
 
   // ---- what a run computes ----
-  // Stores a result whose extents the program reports during the run; `bytes` counts for strings. Allocates memory if
+  // Stores a result whose extents the program reports during the run; `bytes` is used for strings only. Allocates it if
   // the framework bound no buffer.
   Status set_result(ReplicaRef ref, std::span<const int64_t> extents, uint64_t bytes);
   // Likewise for an output that is a copy of another value or a weight.

@@ -43,9 +43,9 @@ bool passed(uint64_t deadline) {
 // A run is abandoned if it has not ended this long after its deadline.
 constexpr uint64_t kGraceNs = 100'000'000;
 
-// Most drivers cannot stop work in a stream, so a bounded run ends late by the work it has there: at most kAhead tasks
-// beyond those that ended, with islands of at most kMostNodes nodes. Larger islands run outside of streams: their
-// backends check between kernels whether to stop.
+// Most drivers cannot stop work in a stream, so a bounded run may end late by the work it has there: at most kAhead
+// tasks beyond those that ended, with islands of at most kMostNodes nodes. Larger islands run outside of streams:
+// their backends check between kernels whether to stop.
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 

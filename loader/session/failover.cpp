@@ -7,7 +7,7 @@
 namespace backplane {
 namespace {
 
-// Excludes the nodes, and groups that contain any of them, on the device.
+// Excludes the nodes on the device, and its groups that contain any of them.
 void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
   for (uint32_t node : nodes) {
     NodeVerdict& verdict = coverage.nodes[node];

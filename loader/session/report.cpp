@@ -328,7 +328,7 @@ std::string report(const Session& session) {
   }
   out["copies"] = copies(session);
   out["savings"] = savings(session);
-  double compute = 0;  // as reported by backends in review, where they did; 0 if the model cannot run
+  double compute = 0;  // reported by backends in review, otherwise expected; 0 if the model cannot run
   if (out["uncovered"].empty())
     for (uint32_t k = 0; k < placement.islands.size(); ++k) compute += session.programs()[k]->seconds;
   const double copied = placement.cost.copies, launches = placement.cost.launches;

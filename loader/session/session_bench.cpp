@@ -61,13 +61,13 @@ void bound_run(benchmark::State& state) {
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
-// The same on the null backend, a plain loop: only the cost of the calls remains.
+// As `bound_run`, on the null backend, a plain loop: only the cost of the calls remains.
 void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
-// The same with the backend in a separate process.
+// As `bound_run_null`, with the backend in a separate process.
 void bound_run_isolated(benchmark::State& state) {
   run_bound(state, kNull, "null");
 }

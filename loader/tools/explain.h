@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the nodes that no device supports, for `explain` and `info`.
+// The nodes that no device supports, for `explain` and `info`.
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = program.parse(argc, argv);
   if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) {
-    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // the option may not have it yet
+    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // parsing may stop before it
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
     return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), cli::kWrongUsage);
   }

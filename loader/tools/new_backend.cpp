@@ -19,7 +19,7 @@ struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
 };
-// The code is that of backends/null, which this tree builds and tests; files that differ outside of the tree are in
+// The code is that of backends/null, which this tree builds and tests; files that differ from it are in
 // new_backend/.
 constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
@@ -29,7 +29,7 @@ constexpr File kFiles[] = {
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},
 };
-// Additional files for vendors whose compiler reads ONNX.
+// Used instead of kFiles for vendors whose compiler reads ONNX.
 constexpr File kCompilerFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},  {"compiler_README.md.in", "README.md"},
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
@@ -117,7 +117,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
   outcome.text = fmt::format(
       "Backend '{0}' is in {1}:\n"
       "  cd {1} && cmake -B build && cmake --build build && ctest --test-dir build\n"
-      "Add -DCMAKE_PREFIX_PATH=PREFIX where Backplane is not installed in a standard place. Then read README.md "
+      "Add -DCMAKE_PREFIX_PATH=PREFIX if Backplane is not installed in a standard location. Then read README.md "
       "there.\n",
       id, folder);
   return outcome;

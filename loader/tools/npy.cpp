@@ -269,7 +269,7 @@ Tensor read_npy(std::string_view bytes) {
   const Element element = parse_descr(*header.descr);
   const std::vector<int64_t>& extents = *header.shape;
   const uint64_t count = onnx::element_count(extents);
-  // The file's size bounds the number of elements, except of empty texts.
+  // The file's size bounds the number of elements, unless they are empty texts.
   const bool is_empty_text = (element.letter == 'U' || element.letter == 'S') && element.bytes == 0;
   if (is_empty_text && count > kMaxHeader) throw Malformed("the .npy file has too many empty texts");
   if (element.bytes != 0 && count > UINT64_MAX / element.bytes) throw Malformed("the .npy file's shape is too large");

@@ -36,7 +36,7 @@ class Rewrite {
   void set_input(size_t slot, ValueId value);
   // Turns attribute `name` (if present) into input `slot`, a list of int64.
   void to_input(std::string_view name, size_t slot);
-  // Turns the node into operator `op`, in its form in this opset.
+  // Turns the node into operator `op`, in its form of `opset`.
   void become(std::string_view op, uint32_t opset);
 
   bp_dtype_t dtype(ValueId value) const;

@@ -326,7 +326,7 @@ static bp_instance_api_t instances = {.size = sizeof(bp_instance_api_t),
                                       .bind = bind,
                                       .run = run};
 
-/* Good, until a fault is put into it. */
+/* Valid until a fault is put into it. */
 static bp_plugin_t plugin = {
     .size = sizeof(bp_plugin_t),
     .version = BP_ABI_VERSION,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake backend with one fault, which the option "fault.what" names:
-//   KIND_in_SLOT   crash, exit, hang, throw, kill, stack, forge, nothing, many or wrong in one of the slots
-//                  below; forge writes a false
-//                  message to every descriptor
+//   KIND_in_SLOT   in one of the slots below: crash, exit, hang, throw, kill, stack, nothing, many, wrong,
+//                  or forge, which writes a false message
+//                  to every descriptor
 //   done_twice, done_never   of an asynchronous device
 //   writes_beyond  in a run, 64 KB past the end of the output
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   in a run

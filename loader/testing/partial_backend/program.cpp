@@ -61,7 +61,7 @@ bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_qu
   return cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
 }
 
-// ---- stored programs: a header and a body that detects corruption; the graph is compiled again on loading.
+// ---- stored programs: a header and a body whose checksum detects corruption; loading compiles the graph again.
 
 struct Blob {
   char magic[8];

@@ -18,7 +18,7 @@
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: its semaphores can be waited for by the other devices                      0
 //   run_us    minimum time of each run                                                      0
-//   meet      how many devices must have run at once before a run ends; it waits 10 s at most 0
+//   meet      how many runs must have been active at once before a run ends; it waits 10 s at most 0
 //   copy_us   minimum time of each copy                                                     0
 //   copy_meets 1: a copy ends only after a device ran during it; it waits 10 s at most      0
 //   compile_us minimum time of each compile                                                 0
