@@ -37,8 +37,7 @@ void merge_nodes(Graph& graph) {
   }
   for (const ValueId output : graph.outputs) ++reads[output];
 
-  // Returns the node that writes the first input of `node`; null if that is read elsewhere or its operator is not
-  // wanted.
+  // Returns the node that writes the first input of `node`; null if that is read elsewhere or of an unwanted operator.
   const auto before = [&](const Node& node, auto is_wanted) -> Node* {
     const ValueId value = node.input(0);
     if (value == BP_NONE || reads[value] != 1 || made_by[value] == BP_NONE) return nullptr;
