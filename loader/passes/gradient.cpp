@@ -81,7 +81,7 @@ class Differentiation {
       if (is_done) return {};
     }
     return Status(BP_UNSUPPORTED,
-                  "its Gradient nodes depend on each other deeper than " + std::to_string(kMaxRounds) + "; use fewer");
+                  "its Gradient nodes are nested deeper than " + std::to_string(kMaxRounds) + "; use fewer");
   }
 
  private:

@@ -82,7 +82,7 @@ void run(benchmark::State& state, const model::Graph& graph, uint32_t count, con
                          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// A chain whose pairs of nodes are supported by either device in turn.
+// A chain; the two devices alternately support pairs of its nodes.
 void alternating(benchmark::State& state) {
   run(state, make_graph(2000, 0), 2, [](uint32_t d, uint32_t i) { return i / 2 % 2 == d ? 10.0 : 0.0; });
 }
@@ -125,7 +125,7 @@ void halves(benchmark::State& state) {
       [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
 }
 
-// As in `interleaved`, but a copy costs 100 times as much as a node: few large islands.
+// As in `interleaved`, but a copy costs at least 15 times as much as a node: few large islands.
 void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {

@@ -21,7 +21,7 @@ struct Difference {
   std::string shape;     // both types and shapes if they differ; the other members are then not set
   uint64_t count = 0;    // elements
   uint64_t outside = 0;  // elements outside the tolerance
-  uint64_t first = 0;    // the first of those elements, and the one with the largest error
+  uint64_t first = 0;    // the first of those elements, and the one farthest outside
   uint64_t worst = 0;
   double worst_absolute = 0, worst_relative = 0;
   std::string seen, expected;  // at `worst`

@@ -26,7 +26,7 @@ onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 // Parses "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" for that value in all elements, or "f32=1" for a scalar. Types are f16,
 // bf16, f32, f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
 onnx::Tensor parse_literal(std::string_view text);
-// Whether a text looks like such a literal: extents or a type, then '='.
+// Whether a text looks like such a literal: extents (if any), a type, '='.
 bool is_literal(std::string_view text);
 
 }  // namespace backplane::tools

@@ -41,7 +41,7 @@ std::string refusal_text(const Json& verdict) {
   return fmt::format("{}: {}: {}", cell(verdict.at("device")), reason, detail);
 }
 
-// Why other devices than the node's do not support it.
+// The verdicts of the devices other than the node's, except "yes".
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {

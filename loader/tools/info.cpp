@@ -7,7 +7,7 @@
 namespace backplane::tools {
 namespace {
 
-// "x  float[1,N,?]"
+// "float[1,N,?]", "sequence of float[…]"
 std::string type_text(const Json& value) {
   std::string dims;
   if (value.at("dims").is_null()) {

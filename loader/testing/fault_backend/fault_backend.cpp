@@ -6,7 +6,7 @@
 //   done_twice, done_never   of an asynchronous device
 //   writes_beyond  in a run, 64 KB past the end of the output
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   in a run
-//   opens_socket, opens_file, starts_program   in create, which fails if it succeeds in that
+//   opens_socket, opens_file, starts_program   tried in create, which fails if the sandbox allows it
 //   maps_weights   no fault: maps all weights when it compiles
 // "fault.run_us" is the minimum time of each run, "fault.first" how many runs are good before a fault in `run`.
 #include <dlfcn.h>
