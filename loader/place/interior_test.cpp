@@ -34,7 +34,7 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   EXPECT_EQ(label_interior(problem(), Assignment(20, 1), 20), std::vector<uint32_t>(20, 0));
 }
 
-// On random graphs, moving nodes together costs as much as moving them one by one, and never less than the optimum.
+// On random graphs, nodes that must move together do; that costs at least the optimum and at most not moving.
 TEST(Region, NodesOfARegionMoveTogether) {
   std::mt19937 random(3);
   const FakeDevices devices(2);

@@ -247,7 +247,7 @@ TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   order.wait(kCount);
 }
 
-// A call that fails leaves `done` and the signals to the caller; a run that was accepted does both.
+// A call that fails neither calls `done` nor signals; a run that was accepted does both, even if it fails.
 TEST(Session, AFailedRunIsReportedOnce) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
