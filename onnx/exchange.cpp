@@ -33,7 +33,7 @@ void fill(bp_container_t* container, Value& value) {
   }
 }
 
-// Copies a tensor from the memory of any device.
+// Copies a tensor to host memory from the memory of any device.
 Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   std::vector<std::byte> staging;
   if (tensor.buffer.memory != nullptr && tensor.buffer.bytes > 0) {
@@ -47,10 +47,10 @@ Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   return Tensor::copy(tensor);
 }
 
-// A container does not know the type of its elements; the declared type does.
+// A container does not know the type of its elements; the declared type determines it.
 Value read_container(const Environment& env, const bp_graph_t* graph, uint32_t type_index,
                      const bp_container_t* container, int depth) {
-  if (type_index >= graph->type_count || depth > kMaxDepth) throw Malformed("the type of a container is not sound");
+  if (type_index >= graph->type_count || depth > kMaxDepth) throw Malformed("the type of a container is invalid");
   const bp_type_t& type = *bp_graph_type(graph, type_index);
   Value value;
   value.kind = type.kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and outputs of runs of the loader.
+// Binds a run's inputs, reads its outputs.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ using Bound = std::shared_ptr<void>;
 // Binds a value of any kind to an input. Throws Error.
 Bound bind_input(Exec& exec, uint32_t input, std::shared_ptr<Value> value);
 
-// Output `index` of the last run, copied to host memory. Throws Error, and Malformed if the value is not
+// Returns output `index` of the last run, copied to host memory. Throws Error, and Malformed if the value is not
 // valid.
 Value read_output(const Environment& env, const Exec& exec, view::Graph graph, uint32_t index);
 

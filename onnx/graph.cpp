@@ -7,8 +7,8 @@
 namespace backplane::onnx {
 namespace {
 
-// A graph and the names of its values. Names in a body differ from those of the outer graph, except for values of the
-// outer graph.
+// A graph and the names of its values. Names in a body differ from those of the outer graph, except for values that the
+// body captures.
 struct Scope {
   const GraphSpec& spec;
   std::string prefix;

@@ -25,20 +25,20 @@ struct NodeSpec {
   std::string op_type;
   std::string domain;
   uint32_t since_version = 1;
-  std::vector<uint32_t> inputs;  // values; BP_NONE is an omitted one
+  std::vector<uint32_t> inputs;  // values; BP_NONE: omitted
   std::vector<uint32_t> outputs;
   Attributes attributes;
 };
 
 struct ValueSpec {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
-  std::vector<int64_t> extents;        // -1: not known
-  std::optional<onnx::Tensor> weight;  // its bytes, where the value is constant
-  uint32_t outer = BP_NONE;            // in the body of a node: the value around it that this one is
-  std::vector<std::string> symbols;    // of extents that are not known: a name, or empty; fewer are empty ones
+  std::vector<int64_t> extents;        // -1: unknown
+  std::optional<onnx::Tensor> weight;  // its elements, if the value is constant
+  uint32_t outer = BP_NONE;            // in a node's body: the outer graph's value that it refers to
+  std::vector<std::string> symbols;    // names of unknown extents, or empty; missing ones count as empty
 };
 
-// Nodes stand in topological order. Nothing here is checked.
+// Nodes are in topological order. Nothing here is checked.
 struct GraphSpec {
   std::vector<ValueSpec> values;
   std::vector<NodeSpec> nodes;
@@ -46,7 +46,7 @@ struct GraphSpec {
   uint32_t opset = 1;
 };
 
-// A serialized ModelProto with the weights inside.
+// Returns a serialized ModelProto that contains the weights.
 std::string serialize(const GraphSpec& spec);
 
 }  // namespace backplane::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as numbers, whatever their type.
+// Reads elements as numbers, whatever their type.
 #pragma once
 
 #include <complex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in host memory that own what they hold.
+// Values in host memory that own their contents.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace backplane::onnx {
 
-// A file or message that breaks its format: one line that says what was seen.
+// Thrown for a file or message that breaks its format; the text is one line that says what was found.
 struct Malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A dense tensor; the bytes lie as bp_tensor_t wants them (strings as offsets, then text).
+// A dense tensor; its bytes are laid out as in bp_tensor_t (strings as offsets, then text).
 struct Tensor {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::vector<int64_t> extents;
@@ -26,9 +26,9 @@ struct Tensor {
   uint64_t count() const;
   // Only for string tensors.
   std::string_view text(uint64_t i) const;
-  // As the ABI sees it; valid as long as this tensor is not changed.
+  // For the ABI; valid as long as this tensor is not changed.
   bp_tensor_t as_abi();
-  // A copy of a tensor of the ABI. Throws Malformed if it is not a dense tensor in host memory or lies about its size.
+  // Copies a tensor of the ABI. Throws Malformed if it is not a dense tensor in host memory, or smaller than it claims.
   static Tensor copy(const bp_tensor_t& tensor);
   static Tensor of_texts(std::vector<int64_t> extents, const std::vector<std::string>& texts);
 };
@@ -38,12 +38,12 @@ struct Value {
   uint32_t kind = BP_KIND_TENSOR;
   Tensor tensor;
   std::vector<Value> elements;
-  std::vector<std::string> keys;  // text, or the 8 bytes of an int64
+  std::vector<std::string> keys;  // string keys, or the 8 bytes of int64 keys
 };
 
-// Elements of a shape. Throws Malformed for negative extents, too high a rank and overflow.
+// The number of elements of a shape. Throws Malformed for negative extents, too high a rank and overflow.
 uint64_t element_count(const std::vector<int64_t>& extents);
-// Bytes of a dense tensor; not for strings. Throws Malformed likewise, and for types without a size.
+// The bytes of a dense tensor; not for strings. Throws Malformed likewise, and for types without a fixed size.
 uint64_t dense_bytes(bp_dtype_t dtype, const std::vector<int64_t>& extents);
 // "float[2,3]".
 std::string describe(bp_dtype_t dtype, const std::vector<int64_t>& extents);

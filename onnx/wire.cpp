@@ -6,7 +6,7 @@
 namespace backplane::onnx {
 namespace {
 
-// Elements are stored in one of the typed lists, each as a wider number: narrow them to the tensor's own bytes.
+// Elements are stored in one of the typed lists, each as a wider number: converts them to the tensor's own bytes.
 template <class Stored, class Wide>
 void narrow(const google::protobuf::RepeatedField<Wide>& list, std::string_view field, Tensor& tensor) {
   if (tensor.bytes.size() != list.size() * sizeof(Stored)) {
@@ -43,7 +43,7 @@ void read_typed_list(const TensorProto& message, Tensor& tensor) {
     case BP_DTYPE_BFLOAT16:
       return narrow<uint16_t>(message.int32_data(), "int32_data", tensor);
     default:
-      return narrow<uint8_t>(message.int32_data(), "int32_data", tensor);  // packed ones too: a byte an entry
+      return narrow<uint8_t>(message.int32_data(), "int32_data", tensor);  // packed types too: one byte per entry
   }
 }
 
@@ -51,7 +51,7 @@ template <class Message>
 Message parse(std::string_view bytes, std::string_view what) {
   Message message;
   if (bytes.size() > INT32_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Malformed("its " + std::to_string(bytes.size()) + " bytes are no ONNX " + std::string(what));
+    throw Malformed("its " + std::to_string(bytes.size()) + " bytes are not an ONNX " + std::string(what));
   }
   return message;
 }
@@ -92,7 +92,7 @@ Tensor from_message(const TensorProto& message) {
     if (needed > 0) std::memcpy(tensor.bytes.data(), raw.data(), needed);
     return tensor;
   }
-  // A wrong shape must not cost memory: no list can hold more than the message itself.
+  // A wrong shape must not cost memory: a byte of the message is at most one entry, of at most 8 bytes.
   if (needed > message.ByteSizeLong() * 8) {
     throw Malformed(describe(tensor) + " needs " + std::to_string(needed) + " bytes, but the whole message has " +
                     std::to_string(message.ByteSizeLong()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as protobuf messages: ONNX's .pb files. All of these throw Malformed on input that breaks the format.
+// Values as protobuf messages: ONNX's .pb files. Functions that read throw Malformed on input that breaks the format.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ Value from_message(const OptionalProto& message);
 Value from_message(const MapProto& message);
 TensorProto to_message(const Tensor& tensor, std::string_view name);
 
-// A serialised TensorProto, SequenceProto, OptionalProto or MapProto: which one, a .pb file does not say, so `kind`
-// (BP_KIND_*) must. `out_name` (may be NULL) is the name that the message carries, or empty.
+// Parses a TensorProto, SequenceProto, OptionalProto or MapProto: a .pb file does not say which, so `kind` (BP_KIND_*)
+// must. `out_name` (may be NULL) receives the name in the message, or an empty string.
 Value parse_value(std::string_view bytes, uint32_t kind, std::string* out_name = nullptr);
 
 }  // namespace backplane::onnx

@@ -64,7 +64,7 @@ Status check_attributes(const Node& node) {
   for (const Attribute& attribute : node.attributes) {
     const ops::AttributeRule* rule = schema.attribute(attribute.name);
     if (!rule) {
-      if (attribute.name.starts_with("__")) continue;  // ONNX leaves these to tools
+      if (attribute.name.starts_with("__")) continue;  // ONNX reserves such names for tools
       return wrong(node, form() + " has no attribute " + in_quotes(attribute.name));
     }
     if (attribute.type != rule->type && attribute.type != 0) {
@@ -136,7 +136,7 @@ class Checker {
     return {};
   }
 
-  // Finds the operator's form.
+  // Finds the operator's form that the model's opset contains.
   Status resolve(Node& node, const Opsets& opsets) {
     const std::string domain(domain_name(node.domain));
     const auto opset = opsets.find(node.domain);
@@ -147,7 +147,7 @@ class Checker {
     if (opset == opsets.end()) {
       return wrong(node, "the model imports no opset of " + domain);
     }
-    if (ops::newest_opset(node.domain) == 0) {  // foreign: only the device that runs the node knows it
+    if (ops::newest_opset(node.domain) == 0) {  // foreign domain: only the devices know its operators
       node.since_version = opset->second;
       return {};
     }
@@ -164,7 +164,7 @@ class Checker {
       if (known) text += "; it came with opset " + std::to_string(known->since_version);
       return wrong(node, text);
     }
-    // A deprecated form only says that the operator should not be used: its meaning is that of the form before.
+    // A deprecated form only says that the operator should not be used; it means the same as the previous form.
     if (schema->deprecated && schema->older) {
       const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
                                std::to_string(schema->since_version) + " of " + domain;
@@ -176,7 +176,7 @@ class Checker {
     return {};
   }
 
-  // Every value has at most one producer, and every value that is read has one.
+  // Checks that each value has at most one producer, and exactly one if it is read.
   static Status check_values(const Graph& graph) {
     constexpr uint32_t kGiven = BP_NONE - 1;
     std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the nodes that are left of each call's body after the passes. A call can replace its nodes as long as they are
-// adjacent, no other node reads their intermediate values, and the values that the call reads still exist.
+// For each function call, finds the nodes that remain of its body after the passes. A call can replace its nodes if
+// they are adjacent, no other node reads their intermediate values, and the values that the call reads still exist.
 #include <algorithm>
 
 #include "ir/subgraphs.h"
@@ -55,7 +55,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Reduces the call's outputs to the values that its nodes make. False where the call cannot replace them.
+  // Reduces the call's outputs to values that its nodes write; returns whether the call can replace those nodes.
   bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
@@ -63,7 +63,7 @@ class Finder {
       if (output == BP_NONE) continue;
       const bool inside = made_by_[output] >= call.first && made_by_[output] < end;
       if (!inside || output_of_[output] == index) {
-        output = BP_NONE;  // it was replaced by another value
+        output = BP_NONE;  // replaced by a value from elsewhere, or listed already
       } else {
         output_of_[output] = index;
       }
@@ -81,11 +81,11 @@ class Finder {
   }
 
   Graph& graph_;
-  std::vector<uint32_t> made_by_;    // by value: the node that makes it
-  std::vector<uint32_t> last_read_;  // by value: the last node that reads it
-  std::vector<uint32_t> listed_;     // by value: the last call found to read it
-  std::vector<uint32_t> output_of_;  // by value: the last call found to output it
-  std::vector<bool> is_input_;       // by value: of the graph
+  std::vector<uint32_t> made_by_;    // by value: the node that writes it
+  std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
+  std::vector<uint32_t> listed_;     // by value: the last call whose nodes read it
+  std::vector<uint32_t> output_of_;  // by value: the last call that outputs it
+  std::vector<bool> is_input_;       // by value: whether it is an input of the graph
 };
 
 void find_in(Graph& graph) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stages. `bind` turns the names in a Gradient's attributes into data flow: its inputs become the xs and the y that
-// follows from them, and the attributes are removed. `expand` then replaces each by nodes, those whose y needs another
-// Gradient in a later round.
+// Two stages. `bind` turns the names in a Gradient's attributes into data flow: its inputs become the xs and the y
+// computed from them, and the attributes are removed. `expand` then replaces each Gradient by nodes, in a later round
+// if its y needs another Gradient.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 namespace backplane::model {
 namespace {
 
-constexpr uint32_t kMaxRounds = 16;       // gradients of gradients of …
-constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and made; real models stay far below
-constexpr uint32_t kLater = BP_NONE - 1;  // as a maker: a Gradient of this round
+constexpr uint32_t kMaxRounds = 16;       // of gradients of gradients …
+constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models stay far below
+constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: the output of a Gradient of this round
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";
@@ -37,7 +37,7 @@ bool is_float(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
-// A value that becomes an integer or a bool on the way, such as a shape or a comparison, has no gradient.
+// A value computed through an integer or a bool, such as a shape or a comparison, has no gradient.
 bool carries(const Type& type) {
   return type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED || is_float(type.dtype);
 }
@@ -50,7 +50,7 @@ Status unsupported(const Node& node, const std::string& why) {
   return Status(BP_UNSUPPORTED, node.label() + ": " + why).with_node(node.id);
 }
 
-// Calls `visit` with each value that the node or a sub-graph of it reads.
+// Calls `visit` with each value that the node or one of its sub-graphs reads.
 template <class Visit>
 void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId input : node.inputs) {
@@ -59,10 +59,10 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Gradients are not allowed here: their names would refer to values of another graph.
+// Refuses Gradients outside of the main graph: their names refer to values of other graphs.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
-    if (is_gradient(node)) return unsupported(node, "stands in " + where + "; move it to the main graph");
+    if (is_gradient(node)) return unsupported(node, "is in " + where + "; move it to the main graph");
   }
   for (const auto& body : graph.subgraphs) BP_TRY(refuse_inside(*body, where));
   return {};
@@ -81,11 +81,11 @@ class Differentiation {
       if (is_done) return {};
     }
     return Status(BP_UNSUPPORTED,
-                  "its gradients of gradients go deeper than " + std::to_string(kMaxRounds) + "; take fewer");
+                  "its Gradient nodes are nested deeper than " + std::to_string(kMaxRounds) + "; use fewer");
   }
 
  private:
-  // The values that a Gradient names. `xs` and `zs` are in one list, as its inputs are.
+  // The values that a Gradient names. `values` lists those of xs, then those of zs, in the order of its inputs.
   struct Named {
     uint64_t node;
     std::vector<ValueId> values;
@@ -180,14 +180,14 @@ class Differentiation {
     return {};
   }
 
-  // All nodes read the xs through a Dropout that drops nothing: it keeps inference from folding what follows from a
-  // constant x, and prune removes it.
+  // Makes all other nodes read the xs through a Dropout that drops nothing: it keeps inference from folding what is
+  // computed from a constant x; prune removes it.
   void hold(const std::vector<Named>& all) {
     for (const Named& named : all) {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
     }
     for (Node& node : graph_.nodes) {
-      if (is_gradient(node)) continue;  // until they are bound, their inputs are the tensors that they are given
+      if (is_gradient(node)) continue;  // until it is bound, its inputs are the tensors passed to it
       for (ValueId& input : node.inputs) {
         if (held_.contains(input)) input = hold(input);
       }
@@ -240,8 +240,8 @@ class Differentiation {
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 
-  // The Gradient's inputs differ from the tensors that it names: the nodes between those and y are copied and read the
-  // inputs.
+  // If a Gradient's inputs differ from the tensors that it names: copies the nodes between these tensors and y, and
+  // makes the copies read the inputs.
   Status evaluate_elsewhere(const Named& named) {
     const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;
@@ -287,7 +287,7 @@ class Differentiation {
       for (ValueId& output : copy.outputs) {
         if (output == BP_NONE) continue;
         const Value& old = graph_.values[output];
-        Type type;  // the shape may be another one
+        Type type;  // the shape may differ
         type.kind = old.type.kind;
         type.dtype = old.type.dtype;
         type.element = old.type.element;
@@ -323,7 +323,7 @@ class Differentiation {
     return {};
   }
 
-  // The nodes that y needs, up to the xs, in order; false where one is a Gradient of this round.
+  // Collects the nodes that y needs, back to the xs, in order; false if y needs a Gradient of this round.
   bool find_cone(const std::vector<Node>& nodes, ValueId y, const std::vector<bool>& is_x,
                  std::vector<uint32_t>& cone) const {
     std::vector<bool> seen(nodes.size());
@@ -342,7 +342,7 @@ class Differentiation {
     return true;
   }
 
-  // Appends the nodes that compute the gradients to `made`, unless they are left to a later round.
+  // Appends the nodes that compute the gradients to `made`, unless y needs a Gradient of this round.
   Status expand(Node& node, std::vector<Node>& made, bool& is_expanded) {
     const ValueId y = node.inputs.back();
     const std::vector<ValueId> xs(node.inputs.begin(), node.inputs.end() - 1);
@@ -382,7 +382,7 @@ class Differentiation {
     return spend(node, made.size() - first);
   }
 
-  // From the gradients of a node's outputs to the gradients of its inputs.
+  // Adds the gradients of a node's inputs, computed from that of its output.
   Status step(ops::Rewrite& r, const Node& node, const std::vector<bool>& moves,
               std::unordered_map<ValueId, ValueId>& gradients) {
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
@@ -390,8 +390,8 @@ class Differentiation {
       if (g == gradients.end() || !moves[node.outputs[slot]]) continue;
       const GradientRule rule = gradient_rule(node);
       if (!rule || slot > 0) {
-        return unsupported(node, "lies between xs and y of " + r.node.label() +
-                                     ", but no derivative of it is known; compute that gradient in the model, of "
+        return unsupported(node, "is between xs and y of " + r.node.label() +
+                                     ", but has no known derivative; compute that gradient in the model, from "
                                      "operators such as Add, Mul and MatMul");
       }
       std::vector<bool> wanted;
@@ -410,9 +410,9 @@ class Differentiation {
 
   Model& model_;
   Graph& graph_;
-  std::map<ValueId, ValueId> held_;  // the value that nodes read instead of an x
+  std::map<ValueId, ValueId> held_;  // x → the value that nodes read instead
   std::vector<Node> added_;
-  std::vector<uint32_t> made_by_;  // value → position of its maker, in the round
+  std::vector<uint32_t> made_by_;  // value → index of the node that writes it, in this round
   uint64_t work_ = 0;
 };
 

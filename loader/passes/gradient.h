@@ -6,9 +6,9 @@
 
 namespace backplane::model {
 
-// Replaces every Gradient by reverse-mode differentiation of the nodes between its xs and its y. Where y has more than
-// one element, the gradient is that of their sum. Runs after upgrade and before infer (it calls infer itself where it
-// needs shapes). BP_INVALID_MODEL for names that do not exist; BP_UNSUPPORTED names the node without a derivative.
+// Replaces every Gradient by reverse-mode differentiation of the nodes between its xs and its y. If y has more than one
+// element, the gradient is that of the sum of y. Runs after upgrade and before infer (but calls infer itself to get
+// shapes). BP_INVALID_MODEL, for example, for unknown names; BP_UNSUPPORTED names a node without a derivative.
 Status differentiate(Model& model);
 
 }  // namespace backplane::model

@@ -14,7 +14,7 @@ bool same_extent(const bp_dim_t& a, const bp_dim_t& b) {
   return a.extent >= 0 ? a.extent == b.extent : b.extent < 0 && a.symbol == b.symbol && a.symbol != BP_NONE;
 }
 
-// Elementwise, one input x; y is the output.
+// Elementwise, one input x. y is the output.
 
 Status abs(Step& s) {
   s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));
@@ -124,7 +124,7 @@ Status div(Step& s) {  // 1/b and -y/b
   return {};
 }
 
-Status pow(Step& s) {  // b xᵇ⁻¹, and 0 where b is 0, for any x
+Status pow(Step& s) {  // b xᵇ⁻¹, but 0 if b is 0, for any x
   if (s.wants(1)) return s.refuse("its exponent depends on what the gradient is taken of");
   const ValueId zero = s.r.like(0, s.x());
   const ValueId b = s.r.emit("CastLike", {s.x(1), s.x()});
@@ -159,7 +159,7 @@ Status transpose(Step& s) {
     return {};
   }
   const std::vector<int64_t>& to = perm->ints();
-  std::vector<int64_t> back(to.size());  // inference has seen that perm is a permutation
+  std::vector<int64_t> back(to.size());  // inference has checked that perm is a permutation
   for (size_t axis = 0; axis < to.size(); ++axis) back[static_cast<size_t>(to[axis])] = static_cast<int64_t>(axis);
   s.set_gradient(0, s.r.emit("Transpose", {s.g}, {Attribute::of("perm", std::move(back))}));
   return {};
@@ -208,7 +208,7 @@ Status gemm(Step& s) {  // Y = α A' B' + β C, where ' may transpose
   return s.set_summed_gradient(2, s.r.emit("Mul", {s.g, s.r.like(s.node.attr("beta", 1.0f), s.x(2))}));
 }
 
-// Vectors are matrices of one row (left) or one column (right) meanwhile.
+// Treats a vector as a matrix of one row (left) or one column (right).
 Status mat_mul(Step& s) {
   Type full[2] = {s.type(s.x(0)), s.type(s.x(1))};
   Type out = s.type(s.y());
@@ -244,7 +244,7 @@ Status mat_mul(Step& s) {
   for (const size_t slot : {0, 1}) {
     if (!s.wants(slot)) continue;
     const ValueId product = slot == 0 ? s.r.emit("MatMul", {g, swapped(1)}) : s.r.emit("MatMul", {swapped(0), g});
-    Type type = out;  // the batch of the output, the matrix of the input
+    Type type = out;  // the output's batch dimensions, the input's matrix dimensions
     std::copy(full[slot].dims.end() - 2, full[slot].dims.end(), type.dims.end() - 2);
     BP_ASSIGN(ValueId sum, s.sum_to(product, type, full[slot]));
     if (is_vector[slot]) sum = s.r.emit("Reshape", {sum, s.r.emit("Shape", {s.x(slot)})}, {flag("allowzero")});
@@ -258,8 +258,8 @@ struct Entry {
   GradientRule rule;
 };
 
-// Sorted by operator; all are of ai.onnx. The operators that rules insert have entries too, so gradients have
-// gradients.
+// Sorted by operator; all are of ai.onnx. The differentiable operators that rules insert have entries too, so gradients
+// have gradients.
 constexpr Entry kRules[] = {
     {"Abs", abs},
     {"Add", add},

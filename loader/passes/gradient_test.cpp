@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes a Gradient becomes. The conformance cases check the numbers.
+// Checks which nodes replace a Gradient. The conformance cases check the numbers.
 #include "passes/gradient.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string gradient(const Texts& given, const Texts& xs, const std::string& y, 
   return node("Gradient", given, outputs, {strings_attribute("xs", xs), string_attribute("y", y)}, kTraining, "grad");
 }
 
-// a [2, 3] and b [3] are inputs, w [3] is a constant, d the output.
+// Inputs a [2, 3], b [3] and n [N]; constant w [3]; output d.
 Result<std::shared_ptr<Model>> read(const Texts& nodes) {
   const std::string bytes = model_bytes(
       {{"", 17}, {kTraining, 1}},
@@ -64,7 +64,7 @@ TEST(Gradient, SumsOverWhatWasBroadcast) {
 TEST(Gradient, FollowsConstants) {
   auto model = read({node("Mul", {"w", "w"}, {"y"}), gradient({"w"}, {"w"}, "y", {"d"})});
   ASSERT_TRUE(model.ok()) << model.status().text();
-  EXPECT_THAT(operators(model), ElementsAre("Mul", "Mul", "Add"));  // of ones and w, not zeros
+  EXPECT_THAT(operators(model), ElementsAre("Mul", "Mul", "Add"));  // 1 · w + 1 · w; if w · w had been folded: zeros
 }
 
 TEST(Gradient, IsRecomputedWithNewTensors) {

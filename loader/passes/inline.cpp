@@ -12,9 +12,9 @@
 namespace backplane::model {
 namespace {
 
-// Functions that call others twice each grow exponentially; real models stay far below.
+// Functions that each call others twice grow exponentially; real models stay far below this.
 constexpr uint64_t kMaxNodes = 1'000'000;
-constexpr size_t kDepth = 64;  // of calls
+constexpr size_t kDepth = 64;  // of nested calls
 constexpr std::string_view kDoing = "inlining functions";
 
 using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
@@ -28,7 +28,7 @@ class Inliner {
     }
   }
 
-  // `depth`: of graphs around it.
+  // `depth`: how many graphs enclose `graph`.
   Status inline_graph(Graph& graph, uint32_t depth) {
     for (size_t i = 0; i < graph.subgraphs.size(); ++i) BP_TRY(inline_graph(*graph.subgraphs[i], depth + 1));
     depth_ = depth;
@@ -44,12 +44,12 @@ class Inliner {
   // Values of a function's body → values of the graph into which it is inlined.
   using ValueMap = std::vector<ValueId>;
 
-  // The arguments that a call passes to the body.
+  // A call that is being replaced by its function's body.
   struct Expansion {
     const Function& function;
     const Node& node;
     Graph& graph;        // contains the node
-    uint32_t index;      // in its calls
+    uint32_t index;      // of the call in graph.calls
     std::string suffix;  // makes names unique
   };
 
@@ -58,7 +58,7 @@ class Inliner {
     return found == functions_.end() ? nullptr : found->second;
   }
 
-  // Adds a node, or the body of the function that it calls. `caller` is the call that the node comes from.
+  // Adds a node, or the body of the function that it calls. `caller` is the call whose body the node comes from.
   Status add(Graph& graph, Node node, uint32_t caller) {
     if (++nodes_ > kMaxNodes) {
       return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMaxNodes) + " nodes");
@@ -72,7 +72,7 @@ class Inliner {
     if (std::find(stack_.begin(), stack_.end(), function) != stack_.end()) {
       return fail(node, "function " + in_quotes(function->name) + " calls itself");
     }
-    if (stack_.size() >= kDepth) return fail(node, "functions call each other deeper than " + std::to_string(kDepth));
+    if (stack_.size() >= kDepth) return fail(node, "function calls are nested deeper than " + std::to_string(kDepth));
     if (node.inputs.size() > function->inputs.size() || node.outputs.size() > function->outputs.size()) {
       return fail(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
                             " outputs where function " + in_quotes(function->name) + " has " +
@@ -100,7 +100,7 @@ class Inliner {
     ValueMap map(body.values.size(), kUnmapped);
     for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
 
-    std::vector<std::pair<ValueId, ValueId>> passed;  // outputs that are an input, or another output too
+    std::vector<std::pair<ValueId, ValueId>> passed;  // outputs that are also an input or an earlier output
     for (size_t i = 0; i < body.outputs.size(); ++i) {
       const ValueId wanted = call_node.output(i);
       if (wanted == BP_NONE) continue;
@@ -139,7 +139,7 @@ class Inliner {
     Node copy = node;
     copy.id = model_.next_id++;
     copy.name = name_of_call(call) + "/" + (node.name.empty() ? node.op_type : node.name);
-    bool changed = false;  // not checked by the checker
+    bool changed = false;  // an input became omitted, which the checker has not seen
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
       input = map[input];
@@ -161,7 +161,7 @@ class Inliner {
         const auto& defaults = call.function.attribute_defaults;
         const auto found = std::ranges::lower_bound(defaults, outer_name, {}, &Attribute::name);
         if (found == defaults.end() || found->name != outer_name)
-          continue;  // neither given nor defaulted: left out, as ONNX says
+          continue;  // neither passed nor defaulted: omitted, as ONNX specifies
         given = &*found;
         source_graph = call.function.body.get();
       }
@@ -172,7 +172,7 @@ class Inliner {
       if (given->type == BP_ATTR_GRAPH || given->type == BP_ATTR_GRAPHS) {
         return Status(BP_UNSUPPORTED,
                       call.node.label() + ": attribute " + in_quotes(outer_name) +
-                          " hands a graph to a function's inner graph; inline the function in the model")
+                          " passes a graph to a function's inner graph; inline the function in the model")
             .with_node(call.node.id);
       }
       BP_TRY(move_indices(copy.attributes.back(), *source_graph, to, map, call));
@@ -181,7 +181,7 @@ class Inliner {
     return copy;
   }
 
-  // Copies what an attribute refers to from one graph into another.
+  // Copies what an attribute's indices refer to from one graph into another, and updates the indices.
   Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};
@@ -202,7 +202,7 @@ class Inliner {
     return {};
   }
 
-  // A sub-graph of a function's body, for the graph `parent`. `outer` maps the values of the graph that holds `from`.
+  // Copies a sub-graph of a function's body into `parent`. `outer` maps the values of the graph around `from`.
   Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
                                              const Expansion& call) {
     if (++depth_ > kDeepestGraph)
@@ -221,7 +221,7 @@ class Inliner {
       }
       if (value.outer != BP_NONE) {
         copy->values[v].outer = outer[value.outer];
-        if (outer[value.outer] == BP_NONE) map[v] = BP_NONE;  // an input that the call leaves out
+        if (outer[value.outer] == BP_NONE) map[v] = BP_NONE;  // an input that the call omits
       }
     }
     copy->inputs = from.inputs;

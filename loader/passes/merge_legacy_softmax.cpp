@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. Where the rank was not known yet, the
+// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. If the rank was not known yet, the
 // upgrade wrote that as Flatten → Softmax → Reshape. With shapes inferred, the three are one node if only the last
 // dimension was meant.
 #include <algorithm>
@@ -17,7 +17,7 @@ bool same_shape(const Type& a, const Type& b) {
          });
 }
 
-// Old forms that were upgraded left a Flatten.
+// A quick test: the upgrade of an old form inserts a Flatten.
 bool may_merge(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.op_type == "Flatten"; });
@@ -37,7 +37,7 @@ void merge_nodes(Graph& graph) {
   }
   for (const ValueId output : graph.outputs) ++reads[output];
 
-  // The node of this operator that alone makes and `node` alone reads its first input.
+  // Returns the node that writes the first input of `node`; null if that is read elsewhere or of an unwanted operator.
   const auto before = [&](const Node& node, auto is_wanted) -> Node* {
     const ValueId value = node.input(0);
     if (value == BP_NONE || reads[value] != 1 || made_by[value] == BP_NONE) return nullptr;
@@ -55,7 +55,7 @@ void merge_nodes(Graph& graph) {
       continue;
     softmax->inputs[0] = flatten->inputs[0];
     softmax->outputs[0] = reshape.outputs[0];
-    reshape.outputs.clear();  // no longer read: prune removes it, and the Flatten
+    reshape.outputs.clear();  // no longer read: prune removes the Reshape and the Flatten
     made_by[softmax->outputs[0]] = made_by[reshape.inputs[0]];
   }
 }

@@ -8,8 +8,8 @@
 namespace backplane::model {
 namespace {
 
-// Identity; casts to the same type; Dropout where it drops nothing: the mask is not read, and training_mode is absent
-// or a constant false.
+// Identity; casts to the same type; Dropout that drops nothing: the mask is not read, and training_mode is absent or a
+// constant false.
 bool passes_through(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
@@ -24,7 +24,7 @@ bool passes_through(const Graph& graph, const Node& node) {
   return weight && weight->bytes == 1 && *static_cast<const char*>(weight->data) == 0;
 }
 
-// How often each value is read, by sub-graphs and as the graph's output too.
+// Counts the reads of each value, including those by sub-graphs and by the graph's outputs.
 std::vector<uint32_t> count_reads(const Graph& graph) {
   std::vector<uint32_t> reads(graph.values.size());
   for (const Node& node : graph.nodes) {
@@ -39,8 +39,8 @@ std::vector<uint32_t> count_reads(const Graph& graph) {
   return reads;
 }
 
-// Removes nodes whose results are not read, last first. The others lose trailing outputs that are not read, so that the
-// mask of a Dropout does not keep it alive.
+// Removes nodes whose results are not read, in reverse order. Other nodes lose trailing outputs that are not read, so
+// that an unread mask does not keep a Dropout from being removed.
 void drop_dead(Graph& graph) {
   std::vector<uint32_t> reads = count_reads(graph);
   const auto unread = [&reads](ValueId value) { return value == BP_NONE || reads[value] == 0; };
@@ -71,9 +71,9 @@ void drop_dead(Graph& graph) {
   }
 }
 
-// Returns whether there were any.
+// Removes nodes that pass their input through; returns whether there were any.
 bool bypass(Graph& graph) {
-  std::vector<bool> fixed(graph.values.size());  // inputs and outputs of the graph: they keep their names
+  std::vector<bool> fixed(graph.values.size());  // outputs of the graph: they keep their names
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (const ValueId output : graph.outputs) {
     if (output != BP_NONE) fixed[output] = true;
@@ -97,14 +97,14 @@ bool bypass(Graph& graph) {
     if (!fixed[to]) {
       stands_for[to] = from;
     } else if (!fixed[from] && made_by[from] != BP_NONE) {
-      // The graph's output is made by the node before instead.
+      // The preceding node writes the graph's output instead.
       for (ValueId& output : graph.nodes[made_by[from]].outputs) {
         if (output == from) output = to;
       }
       made_by[to] = made_by[from];
       stands_for[from] = to;
     } else {
-      continue;  // a graph's input, constant or other output straight to an output
+      continue;  // an input, a constant or another output of the graph becomes an output: a node is needed
     }
     gone[n] = true;
     any = true;
@@ -130,7 +130,7 @@ bool bypass(Graph& graph) {
   return true;
 }
 
-// Inner graphs first, so that values that they no longer read can be removed too.
+// Inner graphs first: values that they no longer read can then be removed too.
 void prune_graph(Graph& graph) {
   for (const auto& body : graph.subgraphs) prune_graph(*body);
   drop_dead(graph);

@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-// For each value, the node that makes it.
+// Returns, for each value, the node that writes it.
 std::vector<uint32_t> producers(const Graph& graph) {
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
@@ -20,7 +20,7 @@ std::vector<uint32_t> producers(const Graph& graph) {
   return made_by;
 }
 
-// Calls `visit` with each node that node `n` waits for.
+// Calls `visit` with each node that node `n` depends on.
 template <class Visit>
 void each_dependency(const Graph& graph, const std::vector<uint32_t>& made_by, uint32_t n, Visit visit) {
   const auto one = [&](ValueId value) {
@@ -30,7 +30,7 @@ void each_dependency(const Graph& graph, const std::vector<uint32_t>& made_by, u
   for (const ValueId captured : captures(graph, graph.nodes[n])) one(captured);
 }
 
-// Whether every value is made before it is read.
+// Whether every value is written before it is read.
 bool is_sorted(const Graph& graph) {
   std::vector<bool> read(graph.values.size());
   for (const Node& node : graph.nodes) {
@@ -45,7 +45,7 @@ bool is_sorted(const Graph& graph) {
   return true;
 }
 
-// Walks backwards through nodes that never became ready until one repeats.
+// Names two nodes of a cycle: walks backwards through nodes that never became ready until one repeats.
 Status cycle(const Graph& graph, const std::vector<uint32_t>& made_by, const std::vector<uint32_t>& waits) {
   uint32_t n =
       static_cast<uint32_t>(std::find_if(waits.begin(), waits.end(), [](uint32_t w) { return w > 0; }) - waits.begin());
@@ -81,7 +81,7 @@ Status sort_nodes(Graph& graph, bool& moved) {
       readers[before].push_back(n);
     });
   }
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // prefers the order in the file
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // keeps the file's order if possible
   for (uint32_t n = 0; n < count; ++n) {
     if (waits[n] == 0) ready.push(n);
   }

@@ -6,7 +6,7 @@
 
 namespace backplane::model {
 
-// Sorts one graph's nodes topologically, stable. BP_INVALID_MODEL when there is a cycle; names two nodes on it.
+// Sorts one graph's nodes topologically, stable. BP_INVALID_MODEL if there is a cycle; names two of its nodes.
 // `moved`: whether the order changed.
 Status sort_nodes(Graph& graph, bool& moved);
 

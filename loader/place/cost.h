@@ -7,25 +7,25 @@
 
 namespace backplane {
 
-// An extent that the model leaves open counts as 64, within what its symbol may be.
+// An extent that the model leaves open counts as 64, clamped to its symbol's range.
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 
 // A value's size. An unknown shape counts as 4096 elements, a value that is not a tensor as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
-// Arithmetic operations of a node; a multiply-add counts as two. An estimate where extents alone do not decide.
+// Arithmetic operations of a node; a multiply-add counts as two. Estimated if extents alone do not determine them.
 double operations(const model::Graph& graph, const model::Node& node);
 
-// The cost of a node on a device: the one that the device reported, otherwise an estimate, the slower of operations /
-// rate and bytes read and written / bandwidth, plus a minimum per operator. Rates that the device does not report are
-// those of its kind in the table of cost.cpp. Never 0: a device gains nothing by reporting no cost.
+// The cost of a node on a device: what the device reported, otherwise an estimate: the larger of operations / rate and
+// bytes read and written / bandwidth, plus a minimum per operator. Rates that the device does not report are taken from
+// the table in cost.cpp, by kind of device. Never 0: a device gains nothing by reporting no cost.
 double node_seconds(const model::Graph& graph, const model::Node& node, const NodeVerdict& verdict,
                     const bp_device_info_t& info);
 
 // Whether the device works on host memory.
 bool in_host_memory(const Device& device);
 
-// The sizes of the two copies whose times yield latency and bandwidth.
+// The sizes of the two copies from whose times latency and bandwidth are computed.
 constexpr uint64_t kSmallCopy = 4096, kLargeCopy = 4 << 20;
 
 // The cost of a copy: seconds + bytes * seconds_per_byte.
@@ -35,12 +35,12 @@ struct CopyRate {
   Source source = Source::kEstimate;
 };
 
-// Whether the two devices copy to each other without the host.
+// Whether the two devices copy to each other without going through the host.
 bool can_copy_directly(const Device& from, const Device& to);
 
-// Between the memories of two devices; null is the host's. Devices that share a memory copy nothing. Peers copy
-// directly, others through the host. Measurements come first; otherwise a copy takes 10 µs plus its bytes at the link
-// bandwidth that the device reports, or at 10 GB/s.
+// Between the memories of two devices; null means the host's memory. Devices that share memory need no copy. Peers
+// copy directly, others through the host. Measured rates are preferred; without them a copy takes 10 µs plus its bytes
+// at the link bandwidth that the device reports, or at 10 GB/s.
 CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to);
 
 // The cost of starting an island, in addition to its nodes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Islands of a graph, and the values that cross between them.
+// Determines a graph's islands and the values that cross between them.
 #pragma once
 
 #include "place/place.h"

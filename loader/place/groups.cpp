@@ -44,7 +44,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
         problem.seconds[size_t{i} * problem.devices + d] = Problem::kInfinite;
-    // All groups of this device together must not close a cycle.
+    // Bans groups until those of this device form no cycle.
     const Assignment all(problem.nodes, d);
     for (std::vector<uint32_t> cycle; !(cycle = cyclic_groups(problem, all)).empty();)
       for (size_t k = cycle.size() / 2; k < cycle.size(); ++k) problem.ban(cycle[k]);
@@ -118,7 +118,7 @@ class Assigner {
 
   const Problem& problem_;
   Assignment assignment_;
-  std::vector<bool> open_;  // as Problem::seconds: not ruled out yet
+  std::vector<bool> open_;  // by node and device, as Problem::seconds: not ruled out yet
   std::vector<uint32_t> choices_, forced_;
 };
 

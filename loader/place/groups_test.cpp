@@ -32,7 +32,7 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
-    // Checks that nodes which are supported only in a group are in a complete one.
+    // Checks that each node which a device supports only in a group is in a complete group.
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t d = placement->device[i];
       bool bound = false, whole = false;
@@ -59,9 +59,9 @@ TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
   const auto placement = place(graph, coverage, {});
   EXPECT_EQ(placement->device, (std::vector<uint32_t>{0, 1, 1, 1, 1, 0}));
   EXPECT_NEAR(placement->cost.compute, 50e-6, 1e-12);
-  coverage[1].groups[0].seconds = 70e-6;  // 80 on the other device, but two copies of 10 come on top
+  coverage[1].groups[0].seconds = 70e-6;  // 80 on the other device, but two copies at 10 are added
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 1u);
-  // Not atomic: a bonus for having all, and single nodes remain possible.
+  // Not atomic: faster if all are on the device, but its nodes can also run there singly.
   coverage[1].groups[0].atomic = false;
   coverage[1].groups[0].seconds = 10e-6;
   EXPECT_NEAR(place(graph, coverage, {})->cost.compute, 50e-6, 1e-12);
@@ -83,7 +83,7 @@ TEST(Groups, ANonConvexGroupIsNotUsed) {
   EXPECT_NE(pinned.status().text().find("b (group)"), std::string::npos) << pinned.status().text();
 }
 
-// Nodes supported only as part of an impossible group run nowhere; the others are in the report.
+// Nodes supported only as part of an impossible group are placed nowhere; place_partly places the others.
 TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
   const FakeDevices devices(2);
   const model::Graph graph = chain(5);
@@ -91,8 +91,8 @@ TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
   for (DeviceCoverage& device : coverage)
     for (uint32_t i : {0u, 3u, 4u}) allow(device.nodes[i]);
   allow(coverage[1].nodes[2]);
-  coverage[0].groups = {{.nodes = {1, 3}, .atomic = true}};  // node 1 is refused, node 3 is taken by the other device
-  coverage[1].groups = {{.nodes = {1, 2}, .atomic = true}};  // likewise, but no other device supports node 2
+  coverage[0].groups = {{.nodes = {1, 3}, .atomic = true}};  // node 1 is refused, so node 3 goes to the other device
+  coverage[1].groups = {{.nodes = {1, 2}, .atomic = true}};  // impossible too, and no other device supports node 2
   EXPECT_EQ(place(graph, coverage, {}).status().code(), BP_UNSUPPORTED);
   const auto placement = place_partly(graph, coverage, {});
   ASSERT_TRUE(placement.ok()) << placement.status().text();

@@ -6,7 +6,7 @@
 namespace backplane {
 namespace {
 
-// The links at each node: links that it makes and links that it reads.
+// By node: the links that it writes and those that it reads.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
@@ -18,7 +18,7 @@ class Neighbourhood {
       for (uint32_t reader : problem.readers_of(problem.links[l])) read_[next[reader]++] = l;
   }
 
-  // Each link that the node makes or reads, except links from the host.
+  // Visits each link that the node writes or reads, except links from the host.
   template <class Visit>
   void for_each_link(uint32_t node, const Visit& visit) const {
     for (uint32_t l = problem_.first_link[node]; l < problem_.first_link[node + 1]; ++l) visit(l);
@@ -54,7 +54,7 @@ std::vector<uint32_t> label_interior(const Problem& problem, const Assignment& a
     const auto abroad = [&](uint32_t reader) { return assignment[reader] != assignment[link.producer]; };
     if (std::ranges::any_of(problem.readers_of(link), abroad)) for_each_end(problem, l, come_near);
   }
-  // Breadth first; each link is followed once, from the first node that reaches it.
+  // Breadth first; follows each link once, from the first node that reaches it.
   const auto follow = [&](uint32_t node, const auto& visit) {
     around.for_each_link(node, [&](uint32_t l) {
       if (seen[l]) return;

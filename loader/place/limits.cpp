@@ -6,7 +6,7 @@
 namespace backplane {
 namespace {
 
-// 0: no bound. Host memory has none: weights are mapped, and unused pages can be dropped.
+// 0: no limit. Host memory has none: weights are mapped, and unused pages can be dropped.
 double memory_of(const Device& device) {
   return in_host_memory(device) ? 0 : static_cast<double>(device.info().memory_bytes);
 }
@@ -21,7 +21,7 @@ MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCo
 Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const {
   if (!bounded_) return true;
   bool all = true;
-  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // weights: the last device found to hold them
+  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // by weight: the last device found to hold it
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const double there = memory_of(*coverage_[d].device);
     if (there == 0) continue;
@@ -49,7 +49,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
       given = true;
       weights -= fresh;
     };
-    // First nodes that no other device supports.
+    // Nodes that no other device supports come first.
     std::vector<uint32_t> movable;
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (assignment[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);
@@ -58,7 +58,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
       return Status(BP_RESOURCE_EXHAUSTED,
                     "device '" + coverage_[d].device->name() + "' has " +
                         std::to_string(coverage_[d].device->info().memory_bytes) +
-                        " bytes of memory and its nodes need " +
+                        " bytes of memory, but its nodes need " +
                         std::to_string(static_cast<uint64_t>(weights + scratch)) +
                         ", and no other device supports them: use a smaller model or list more devices");
     all = all && !over;

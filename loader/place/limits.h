@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of a device's memory, and of the size of islands.
+// Limits on the use of a device's memory, and on the size of islands.
 #pragma once
 
 #include "base/status.h"
@@ -12,10 +12,10 @@ class MemoryLimits {
  public:
   MemoryLimits(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage);
 
-  // Whether every device with a memory of its own can hold the weights of its nodes, each once, plus the inputs,
-  // outputs and scratch of the largest node. Where one cannot, the last nodes of the graph that another device supports
-  // are made impossible on it and listed; then the result is false and `assignment` is no longer valid.
-  // BP_RESOURCE_EXHAUSTED where no node can be moved.
+  // Whether every device with its own memory can hold the weights of its nodes, each once, plus the inputs, outputs and
+  // scratch of the largest node. If one cannot, the last of its nodes that another device supports are made impossible
+  // on it and listed in `no_room`; the result is then false, and `assignment` is no longer valid.
+  // BP_RESOURCE_EXHAUSTED if none of its nodes can be moved.
   Result<bool> hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const;
 
  private:
@@ -24,7 +24,7 @@ class MemoryLimits {
   bool bounded_ = false;  // some device reports the size of its memory
 };
 
-// Cuts islands of more than `max_nodes` nodes into pieces that run one after the other; atomic groups stay whole.
+// Cuts islands of more than `max_nodes` nodes into several that run one after another; atomic groups stay whole.
 void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found);
 
 }  // namespace backplane

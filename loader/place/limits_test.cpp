@@ -47,7 +47,7 @@ TEST(Limits, LargeIslandsAreCutAndAtomicGroupsAreNot) {
   EXPECT_EQ(place(graph, coverage, {.max_islands = 3, .max_island_nodes = 4}).status().code(), BP_UNSUPPORTED);
 }
 
-// Each node of a chain with a weight of 1000 floats of its own, and one that all share.
+// A chain whose nodes each have a weight of 1000 floats, and all read another of the same size.
 TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   model::Graph graph = chain(10);
   const model::ValueId shared = graph.add_value("shared", floats(1000));
@@ -57,7 +57,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
     graph.values[own].weight = 0;
     for (const model::ValueId weight : {own, shared}) node.inputs.push_back(weight);
   }
-  // Seven nodes' weights, the shared one, and a node's input and output.
+  // Memory for seven nodes' weights, the shared one, and a node's input and output.
   const FakeDevices devices(2, 0, 8 * 4000 + 2 * 40);
   auto coverage = devices.coverage(10);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);

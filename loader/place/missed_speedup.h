@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are not on the device that computes them fastest, and why that is cheaper in total.
+// Nodes that are not on the device that computes them fastest, because that makes the total cheaper.
 #pragma once
 
 #include "place/search.h"
 
 namespace backplane {
 
-// Connected nodes of one island that `instead_of` would compute faster, and by how much the total would grow if they
-// ran there, because of copies and of launches: of a new island, or of one that is cut in two.
+// Connected nodes of one island that the device `instead_of` would compute faster, and by how much the total would grow
+// if they ran there, because of copies and of launches: of a new island, or of one that is cut in two.
 struct MissedSpeedup {
   uint32_t island;
   uint32_t instead_of;  // device

@@ -11,7 +11,7 @@ namespace backplane {
 namespace {
 
 // Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); the nodes of
-// an atomic group are one vertex. Two kinds of helper vertices stand for "one of these readers moves" and "one of these
+// an atomic group are one vertex. Helper vertices of two kinds represent "one of these readers moves" and "one of these
 // readers stays", so that the copy of a value counts once for any number of readers.
 class Move {
  public:
@@ -45,9 +45,9 @@ class Move {
   }
 
  private:
-  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // nodes that have no choice
+  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // nodes without a choice
 
-  // Capacities are integers; scaled so that their sum uses the whole range.
+  // Capacities are integers; costs are scaled so that the capacities' sum uses the whole range.
   void scale_costs() {
     double sum = 0, dearest = 0;
     for (uint32_t i = 0; i < problem_.nodes; ++i)
@@ -83,7 +83,7 @@ class Move {
       }
     }
     std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes,
-                                   BP_NONE);  // the first free node with each number
+                                   BP_NONE);  // by number in `together`: its first free node
     for (uint32_t i = 0; i < together.size(); ++i) {
       if (together[i] == BP_NONE || assignment_[i] == target_ || !problem_.can(i, target_)) continue;
       uint32_t& first = first_of[together[i]];
@@ -109,8 +109,8 @@ class Move {
     if (vertex_[node] < kStays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
-  // A vertex that is cheapest on the sink's side as soon as one of these is there (any_moves), or on the source's side
-  // as soon as one of these is there (any_stays): the other side would cost `most`, the whole cost at stake.
+  // Returns a vertex that must be on the sink's side if any of `vertices` is there (any_moves), or on the source's side
+  // if any is there (any_stays); otherwise the cut costs `most` more, the whole cost at stake.
   uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();
@@ -124,7 +124,7 @@ class Move {
     return any;
   }
 
-  // Saved while all of the group's nodes are on its device.
+  // Adds the saving of a group, which counts while all its nodes are on its device.
   void add_saving(const Problem::Group& group) {
     free_.clear();
     for (uint32_t i : group.nodes) {
@@ -140,7 +140,7 @@ class Move {
       costs_.add_cost(any_moves(free_, saving), 0, saving);
   }
 
-  // The cost of copying a value from its producer's device to its readers' devices.
+  // Adds the cost of copying a value from its producer's device to its readers' devices.
   template <class Price>
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
     const uint32_t origin = producer == BP_NONE ? problem_.host() : assignment_[producer];
@@ -149,7 +149,7 @@ class Move {
         std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
       return;
 
-    // Readers that move. They cost only while the producer stays.
+    // Readers that move. They need a copy only if the producer stays.
     if (const int64_t cost = from == kMoved ? 0 : scaled(price(origin, target_)); cost > 0) {
       free_.clear();
       bool certain = false;
@@ -211,7 +211,7 @@ class Move {
     }
   }
 
-  // Numbers helpers right after the first vertex that they are connected to.
+  // Renumbers all vertices so that each helper follows the first vertex that it is connected to.
   void renumber(uint32_t first_helper) {
     const size_t count = costs_.sink_cost.size();
     std::vector<uint32_t> anchor(count), number(count), first(count + 1, 0);
@@ -235,7 +235,7 @@ class Move {
   const std::vector<uint32_t>& sequence_;
   const double launch_weight_;
   double scale_ = 0;
-  std::vector<uint32_t> vertex_;  // of each node, or kStays, or kMoved
+  std::vector<uint32_t> vertex_;  // by node; or kStays or kMoved
   CutCosts costs_;
   std::vector<uint32_t> free_;
   std::vector<bool> present_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the devices of nodes to islands.
+// Arranges nodes, given their devices, into islands.
 #pragma once
 
 #include "place/problem.h"
@@ -10,25 +10,25 @@ namespace backplane {
 // islands are convex and the graph of islands is acyclic.
 struct Order {
   std::vector<uint32_t> sequence;  // the nodes, island by island
-  std::vector<uint32_t> island;    // of each node
-  std::vector<uint32_t> devices;   // of each island
+  std::vector<uint32_t> island;    // by node
+  std::vector<uint32_t> devices;   // by island
 };
 
 // An owner is a device and a part. The ready nodes of one owner run, and then the nodes of the same owner that became
 // ready, until there are none: that is an island. The next owner is the one whose ready nodes have the most changes of
-// owner between them and the end of the graph; of equals, the one with the cheaper launch. With two owners no order has
+// owner on a path to the end of the graph; of equals, the one with the cheaper launch. With two owners no order has
 // fewer islands. Atomic groups stay together; the assignment must keep them whole, and cyclic_groups must be empty.
 // O(n log n).
 Order arrange(const Problem& problem, const Assignment& assignment);
 
-// The atomic groups that would close a cycle if each one that has all its nodes on its device were one node, ascending;
-// groups that only lie between cycles are included. Empty where `arrange` finds an order.
+// The atomic groups that would close a cycle if each one with all its nodes on its device were one node, ascending;
+// groups that are only between cycles are included. Empty if `arrange` finds an order.
 std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& assignment);
 
 // Whether a group's nodes are all on its device in one island.
 bool together(const Problem::Group& group, const Assignment& assignment, const Order& order);
 
-// The cost of a placement, launches in its order included.
+// The cost of a placement, including launches in its order.
 struct Cost {
   double compute = 0, copies = 0, launches = 0;
   uint32_t islands = 0;

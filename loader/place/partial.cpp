@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// Nodes that no device supports, including those supported only as part of a group that is impossible.
+// Returns the nodes that no device supports, including those supported only as part of an impossible group.
 std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                       const Policy& policy) {
   const uint32_t only = policy.fallback == BP_FALLBACK_FORBID ? 0 : BP_NONE;
@@ -23,7 +23,7 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
 }
 
 // Makes the device support the nodes at no cost, in a separate part, so that no island mixes them with others. Removes
-// the groups that they are in.
+// the groups that contain any of them.
 void claim_all(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;
   std::erase_if(device.groups, [&](const NodeGroup& group) {

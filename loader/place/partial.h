@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placement for the report only, where no device supports some of the nodes.
+// A placement for the report only, if no device supports some of the nodes.
 #pragma once
 
 #include "place/place.h"
@@ -7,8 +7,8 @@
 namespace backplane {
 
 // Like place(), except that nodes which no device supports are not an error: their device and island are BP_NONE, and
-// the others are placed as if the first device ran those at no cost. Such a placement cannot run, and has no copies,
-// missed speedups or cost.
+// the others are placed as if the first device ran the unsupported ones at no cost. Such a placement cannot run, and
+// has no copies, missed speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                const Policy& policy);
 

@@ -26,18 +26,18 @@ bool pin_matches(std::string_view pattern, const model::Graph& graph, const mode
   return false;
 }
 
-// Each device's reason not to run a node: "cpu: dtype: …; opencl: operator: …".
+// Returns each device's reason not to run a node: "cpu (dtype): …; opencl (operator): …".
 std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node) {
   std::string text;
   for (const DeviceCoverage& device : coverage) {
     const NodeVerdict& verdict = device.nodes[node];
     if (!text.empty()) text += "; ";
     if (verdict.usable())
-      text += device.device->name() + " (group): only together with nodes that it cannot have";
+      text += device.device->name() + " (group): only in a group that cannot be placed on it as a whole";
     else
       text += device.device->name() + " (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail;
   }
-  return text.empty() ? "no device was asked" : text;
+  return text.empty() ? "the session has no devices" : text;
 }
 
 Status unsupported_node(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
@@ -45,7 +45,7 @@ Status unsupported_node(const model::Node& node, uint32_t index, const std::vect
       .with_node(node.id);
 }
 
-// The device of the first pin that matches the node, if any.
+// Returns the device of the first pin that matches the node; nullopt if none matches.
 Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index,
                                        const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                                        std::string& pattern) {
@@ -70,7 +70,7 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
   return std::optional<uint32_t>();
 }
 
-// Whether every node has a device.
+// Returns an error for the first node without a device.
 Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found) {
   for (uint32_t i = 0; i < found.assignment.size(); ++i)
     if (found.assignment[i] == BP_NONE) return unsupported_node(graph.nodes[i], i, coverage);
@@ -85,7 +85,7 @@ Status few_enough(const Policy& policy, const Solution& found) {
   return {};
 }
 
-// Each node on the first device that supports it.
+// Places each node on the first device that supports it.
 Solution greedy(Problem& problem, uint32_t max_islands) {
   for (;;) {
     Assignment assignment = first_that_can(problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device runs which node, and the islands that follow.
+// Decides which device runs which node, and forms the islands.
 #pragma once
 
 #include <compare>
@@ -17,7 +17,7 @@ namespace backplane {
 // The user's requirements, as in bp_session_desc_t.
 struct Policy {
   uint32_t fallback = BP_FALLBACK_ALLOW;
-  uint32_t max_islands = 0;       // 0: no bound
+  uint32_t max_islands = 0;       // 0: no limit
   uint32_t max_island_nodes = 0;  // likewise
   struct Pin {
     std::string pattern, device;
@@ -27,9 +27,9 @@ struct Policy {
 
 // A convex set of nodes on one device.
 struct Island {
-  uint32_t device = 0;                  // position in the coverage's list
+  uint32_t device = 0;                  // index in the coverage list
   std::vector<uint32_t> nodes;          // ascending
-  std::vector<model::ValueId> inputs;   // not constants; in the order in which the island's view has them
+  std::vector<model::ValueId> inputs;   // not constants; in the order of the island's view
   std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
   double seconds = 0;                   // of its nodes, without the launch
   double launch_seconds = 0;
@@ -38,34 +38,34 @@ struct Island {
 // A value that is copied between the memories of devices.
 struct Copy {
   model::ValueId value;
-  uint32_t from, to;      // positions in the coverage's list, or BP_NONE: the host
-  double seconds, bytes;  // both are estimates; unknown dimensions are assumed as in place/cost.h
+  uint32_t from, to;      // indices in the coverage list, or BP_NONE: the host
+  double seconds, bytes;  // both are estimates; place/cost.h says what is assumed for unknown dimensions
   Source source;
 };
 
-// A node that the device supports but has no memory for.
+// A node that the device supports but has no memory left for.
 struct NoRoom {
   uint32_t node, device;
   auto operator<=>(const NoRoom&) const = default;
 };
 
 struct Placement {
-  std::vector<uint32_t> device;  // of each node: position in the coverage's list
-  std::vector<uint32_t> island;  // of each node
-  std::vector<std::string> pin;  // of each node: the pattern that put it there, or empty
+  std::vector<uint32_t> device;  // by node: index in the coverage list
+  std::vector<uint32_t> island;  // by node
+  std::vector<std::string> pin;  // by node: the pattern that pins it, or empty
   std::vector<Island> islands;   // in an order in which they can run
   std::vector<Copy> copies;      // without copies that cost nothing
-  std::vector<double> seconds;   // node * devices + device: expected; infinite where it is impossible
+  std::vector<double> seconds;   // [node * devices + device]: expected; infinite if impossible
   std::vector<MissedSpeedup> missed_speedups;
   std::vector<NoRoom> no_room;  // ascending
   Cost cost;
 };
 
-// BP_FALLBACK_ALLOW: the cheapest placement found (search.h). PREFER: each node runs on the first device of the list
-// that supports it. FORBID: the first device must run all nodes. Pins apply in each. Atomic groups stay whole.
+// BP_FALLBACK_ALLOW: the cheapest placement found (search.h). PREFER: each node runs on the first listed device that
+// supports it. FORBID: the first device must run all nodes. Pins apply to all three. Atomic groups stay whole.
 //
 // With `max_islands`, nodes move to other devices until the number fits, in ALLOW and PREFER. With `max_island_nodes`,
-// larger islands are cut; an atomic group may be larger. A device that reports the size of its memory gets no more than
+// larger islands are cut; an atomic group may be larger. A device that reports its memory size gets no more than
 // fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands), BP_NOT_FOUND (the device of a
 // pin), BP_RESOURCE_EXHAUSTED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);

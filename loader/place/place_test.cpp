@@ -67,7 +67,7 @@ TEST(Place, AnUnprofitableIslandStaysAndTheSavingIsNamed) {
   EXPECT_EQ(placement->missed_speedups[0].nodes, std::vector<uint32_t>{4});
   EXPECT_EQ(placement->missed_speedups[0].instead_of, 1u);
   EXPECT_NEAR(placement->missed_speedups[0].seconds, pinned->cost.total() - placement->cost.total(), 1e-12);
-  // A node moves where it pays.
+  // A node moves if the total gets cheaper.
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 200);
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 3u);
   EXPECT_TRUE(place(graph, coverage, {})->missed_speedups.empty());
@@ -91,7 +91,7 @@ TEST(Place, MeasuredCopiesTakePrecedenceOverEstimates) {
   auto coverage = devices.coverage(3);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 3000);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1000);
-  // 6 ms saved, two copies of 4 MB at 1 GB/s: 8.4 ms.
+  // Saves 6 ms, but two copies of 4 MB at 1 GB/s take 8.4 ms.
   EXPECT_EQ(place(graph, coverage, {})->islands[0].device, 0u);
   coverage[1].profile = std::make_shared<Profile>();
   for (const auto& [from, to] : {std::pair("host", "b"), std::pair("b", "host")}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement as a problem of numbers, for the stages of the search.
+// The placement problem as indices and costs, for the stages of the search.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace backplane {
 
-// A device for each node: position in the coverage's list.
+// A device for each node: its index in the coverage list.
 using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value with readers. It is copied once to each device that reads it, and to the host where it is an output of the
+  // A value with readers. It is copied once to each device that reads it, and to the host if it is an output of the
   // graph.
   struct Link {
     model::ValueId value;
-    uint32_t producer;  // node, or BP_NONE: it comes from the host
+    uint32_t producer;  // node, or BP_NONE for a value from the host
     uint32_t first_reader, reader_count;
     bool to_host;
     double bytes;
   };
-  // Nodes that a device supports, or runs faster, together. A node is in at most one group of a device.
+  // Nodes that a device supports, or runs faster, together. A node is in at most one group of each device.
   struct Group {
     uint32_t device;
     std::vector<uint32_t> nodes;  // ascending
     bool atomic;                  // all or none; their costs are shares of the group's cost
-    double saving;                // not atomic: how much cheaper they are when all are in one island
+    double saving;                // not atomic: how much less they cost if all are in one island
   };
 
   uint32_t devices = 0;
   uint32_t nodes = 0;
-  std::vector<double> seconds;       // node * devices + device; infinite where it is impossible
-  std::vector<Link> links;           // by producer; links from the host last
-  std::vector<uint32_t> first_link;  // of each node, and the end
-  std::vector<uint32_t> readers;     // of links
+  std::vector<double> seconds;       // [node * devices + device]; infinite if impossible
+  std::vector<Link> links;           // by producer; links from the host come last
+  std::vector<uint32_t> first_link;  // by node, and the end
+  std::vector<uint32_t> readers;     // by link
   std::vector<uint32_t>
       parts;  // as `seconds`, or empty: nodes of a device with different parts are never in one island
-  std::vector<CopyRate> copies;  // from * (devices + 1) + to; number `devices` is the host
-  std::vector<double> launch;    // of each device
+  std::vector<CopyRate> copies;  // [from * (devices + 1) + to]; index `devices` is the host
+  std::vector<double> launch;    // by device
   std::vector<Group> groups;
-  std::vector<std::vector<uint32_t>> group_of;  // [device], empty or [node]: position in `groups` or BP_NONE
+  std::vector<std::vector<uint32_t>> group_of;  // [device], empty or [node]: index in `groups` or BP_NONE
 
   uint32_t host() const { return devices; }
   double at(uint32_t node, uint32_t device) const { return seconds[size_t{node} * devices + device]; }
@@ -59,14 +59,14 @@ struct Problem {
   uint32_t group(uint32_t node, uint32_t device) const {
     return group_of[device].empty() ? BP_NONE : group_of[device][node];
   }
-  // The atomic group that the node is in on the device, or BP_NONE.
+  // The atomic group that contains the node on the device, or BP_NONE.
   uint32_t atomic_group(uint32_t node, uint32_t device) const {
     const uint32_t g = group(node, device);
     return g != BP_NONE && groups[g].atomic ? g : BP_NONE;
   }
-  // Forbids the nodes of an atomic group on its device.
+  // Forbids the nodes of an atomic group on its device, and empties the group.
   void ban(uint32_t group);
-  // Whether other devices support the node and, where it is in an atomic group of this device, the group's other nodes.
+  // Whether other devices support the node and, if it is in an atomic group of this device, the group's other nodes.
   bool elsewhere(uint32_t node, uint32_t device) const;
   // Forbids the node, or its atomic group, on the device.
   void exclude(uint32_t node, uint32_t device);
@@ -74,12 +74,12 @@ struct Problem {
   static constexpr double kInfinite = __builtin_inf();
 };
 
-// Links, costs and groups of a graph. Invalid groups (see groups.h) are left out. `only` has for each node
-// the only device that it may be on, or BP_NONE.
+// The links, costs and groups of a graph. Impossible groups (see groups.h) are left out. `only` has for each node
+// the only device that it may be on, or BP_NONE for any.
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);
 
-// Calls `visit` for each value of this graph that the node reads, those of its sub-graphs included; some more than
+// Calls `visit` for each value of this graph that the node or its sub-graphs read; for some values more than
 // once.
 template <class Visit>
 void for_each_read(const model::Graph& graph, const model::Node& node, const Visit& visit) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs over random partial devices, executed: every placement is legal, and the results are those of one
-// device, bit for bit. `random_graphs_test --graphs N` runs N of them instead of a sample.
+// Random graphs run on random partial devices: every placement is legal, and the results are those of one device, bit
+// for bit. `random_graphs_test --graphs N` runs N graphs instead of a sample.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,10 +25,10 @@ constexpr int32_t kLargest = 64;
 
 struct Operator {
   const char* name;
-  int inputs;       // values that it reads, the indices of GatherElements not counted
-  bool weight;      // and then a weight
-  bool grows;       // a Clip follows
-  int outputs = 1;  // TopK: values and their indices
+  int inputs;       // how many values it reads, without the indices of GatherElements
+  bool weight;      // whether a weight is its last input
+  bool grows;       // whether a Clip follows
+  int outputs = 1;  // TopK has 2: values and indices
 };
 constexpr Operator kOperators[] = {
     {"Neg", 1, false, false},       {"Abs", 1, false, false},
@@ -41,7 +41,7 @@ constexpr Operator kOperators[] = {
     {"TopK", 1, false, false, 2},   {"GatherElements", 1, false, false},
 };
 
-// A random graph.
+// Builds a random graph.
 class Drawing {
  public:
   Drawing(std::mt19937& random, uint32_t nodes) : random_(random) {
@@ -85,7 +85,7 @@ class Drawing {
     if (op.outputs == 2) indices_.push_back(made + 1);
   }
 
-  // The first output.
+  // Adds a node; returns its first output.
   uint32_t make(const char* op, const std::string& name, const std::vector<uint32_t>& inputs, int outputs) {
     NodeOptions how;
     how.name = name;
@@ -100,8 +100,8 @@ class Drawing {
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };
 
-// The first device supports every node, the others those of their masks; some have a memory of their own, some return
-// islands in review.
+// The first device supports every node, the others those that their masks select; some have their own memory, some give
+// islands back in review.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
   how.backend_files = {kCpu, kPartialFile};
@@ -128,11 +128,11 @@ std::vector<Tensor> run(const Session& session, const Tensor& x, const Tensor& y
   return outputs;
 }
 
-// Islands run in the order of their numbers. They are convex and acyclic if every value goes from an island to itself
+// Islands run in the order of their numbers. They are convex and acyclic if every value goes from an island to the same
 // or a later one.
 void expect_legal(const Session& session) {
   const bp_graph_t& graph = *session.model().graph().raw();
-  std::vector<uint64_t> device_of;  // of each island
+  std::vector<uint64_t> device_of;  // by island
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     const bp_placed_node_t node = session.node(i);
     ASSERT_NE(node.island, BP_NONE);

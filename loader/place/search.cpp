@@ -16,7 +16,7 @@ uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }
 constexpr uint32_t kMaxRounds = 8;
-// In large graphs, launch costs move the borders of a device's nodes, or all of them: nodes farther inside stay
+// In large graphs, launch costs move nodes near a border between devices one by one; nodes farther from it move only
 // together.
 constexpr uint32_t kMargin = 50;
 
@@ -36,7 +36,7 @@ Assignment prefer(const Problem& problem, uint32_t device) {
   return assign(problem, [&](uint32_t) { return order.data(); });
 }
 
-// The cheaper of the two; of equals the first. A placement with fewer islands beyond the bound counts as cheaper.
+// Whether `a` is cheaper than `b`. Islands beyond the bound count first: fewer of them are cheaper.
 bool better(const Solution& a, const Solution& b, uint32_t max_islands) {
   const auto beyond = [&](const Solution& found) {
     return max_islands && found.cost.islands > max_islands ? found.cost.islands - max_islands : 0;
@@ -56,7 +56,7 @@ class Search {
     if (active_.size() == 2) base_ = prefer(problem, active_[0]);
   }
 
-  // False: groups were banned, so the search must start again.
+  // False: groups were banned, so the search must be restarted.
   bool run() {
     Assignment greedy = first_that_can(problem_);
     if (!complete(greedy)) {
@@ -84,7 +84,7 @@ class Search {
   Solution best() { return std::move(candidates_.front()); }
 
  private:
-  // Keeps the cheapest first.
+  // Puts the cheapest first.
   void sort() {
     std::ranges::stable_sort(candidates_,
                              [&](const Solution& a, const Solution& b) { return better(a, b, max_islands_); });
@@ -98,7 +98,7 @@ class Search {
     return true;
   }
 
-  // Each node where it is cheapest by itself.
+  // Adds the placement with each node where that node alone is cheapest.
   bool add_cheapest() {
     std::vector<uint32_t> order;
     Assignment assignment = assign(problem_, [&](uint32_t node) {
@@ -109,7 +109,7 @@ class Search {
     return !complete(assignment) || add(std::move(assignment));
   }
 
-  // The cut of compute and copies alone.
+  // Adds the minimum cut of compute and copies alone.
   bool cut() {
     if (!base_.empty()) return !complete(base_) || add(move_to(problem_, base_, active_[1]));
     Solution found = candidates_.front();
@@ -155,8 +155,8 @@ class Search {
   Problem& problem_;
   const uint32_t max_islands_;
   const uint32_t rounds_ = tries(problem_.nodes, kMaxRounds);
-  std::vector<uint32_t> active_;  // devices that support some node
-  Assignment base_;               // two devices: as many nodes as possible on the first
+  std::vector<uint32_t> active_;  // devices that support any node
+  Assignment base_;               // if there are two devices: as many nodes as possible on the first
   std::vector<Solution> candidates_;
 };
 

@@ -12,10 +12,10 @@ struct Solution {
   Cost cost;
 };
 
-// The order and cost of an assignment.
+// Returns an assignment with its order and cost.
 Solution evaluate(const Problem& problem, Assignment assignment);
 
-// Each node on the first device of the list that supports it. BP_NONE where none does.
+// Puts each node on the first listed device that supports it; BP_NONE if none does.
 Assignment first_that_can(const Problem& problem);
 
 // Candidates are the greedy placement, those that prefer one device, and the minimum cut of compute and copies, which
@@ -24,12 +24,12 @@ Assignment first_that_can(const Problem& problem);
 // the devices. The result is the cheapest placement seen, hence never more expensive than the greedy one or the best
 // single device.
 //
-// `max_islands` 0: no bound. Otherwise launches are weighted more and more until the bound is met; the result is the
+// `max_islands` 0: no limit. Otherwise launches get more and more weight until the limit is met; the result is the
 // closest found. Nodes that no device supports are BP_NONE in the result. Bans atomic groups of `problem` that together
 // close a cycle.
 Solution search(Problem& problem, uint32_t max_islands);
 
-// Reduces the islands of a given placement to `max_islands` by the same means, if it can.
+// Reduces the islands of a given placement to `max_islands` in the same way, if possible.
 Solution reduce(const Problem& problem, Solution start, uint32_t max_islands);
 
 // Bans atomic groups until those that `assignment` keeps whole close no cycle. True: some were banned, and the

@@ -13,7 +13,7 @@ namespace {
 
 using namespace placement_test;
 
-// The cost of an assignment, counted directly, with the least launches that two devices need.
+// The cost of an assignment, counted directly, with as few launches as two devices need.
 double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                   const std::vector<uint32_t>& assignment) {
   const uint32_t host = BP_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates sessions whose placement rests on measured costs.
+// Creates sessions whose placement may use measured costs.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace backplane {
 
-// Everything between a model and programs: coverage, measuring what `request.costs` asks for, placement, compiling.
+// Does all steps from a model to programs: coverage, measurements that `request.costs` asks for, placement, compiling.
 Result<std::shared_ptr<Session>> create_session(const std::shared_ptr<Environment>& environment,
                                                 std::shared_ptr<const model::Model> model,
                                                 const SessionRequest& request);

@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The median of some runs after one that is not counted: at least 3, for about 10 ms.
+// Returns the median time of as many runs as fit into 10 ms, but 3 to 1000, after one that is not counted.
 template <class Run>
 Result<double> time(const Run& run) {
   BP_TRY(run());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMaxBytes = 4e9;  // of one input
 
-// Bits of 0.5, and of what may be added to stay below 1, of floating-point types.
+// For each floating-point type: the bits of 0.5, and the bits that can be added without reaching 1.
 struct FloatBits {
   bp_dtype_t dtype;
   uint64_t half, mantissa;
@@ -75,7 +75,7 @@ Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& 
   for (model::Attribute& attribute : copy.attributes) {
     if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS ||
         attribute.type == BP_ATTR_SPARSE_TENSOR || attribute.type == BP_ATTR_SPARSE_TENSORS)
-      return Status(BP_UNSUPPORTED, "attribute '" + attribute.name + "' belongs to its graph");
+      return Status(BP_UNSUPPORTED, "attribute '" + attribute.name + "' refers to its graph and cannot be copied");
     if (attribute.type != BP_ATTR_TENSOR && attribute.type != BP_ATTR_TENSORS) continue;
     for (uint32_t& index : std::get<std::vector<uint32_t>>(attribute.data)) {
       graph.weights.push_back(from.weights[index]);
@@ -98,7 +98,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   const model::Value& value = graph.values[id];
   const model::Type& type = value.type;
   if (type.kind != BP_KIND_TENSOR || dtype_bits(type.dtype) == 0 || type.rank < 0)
-    return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers, or of unknown rank"};
+    return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers of known rank"};
   const double bytes = value_bytes(graph, id);
   if (bytes > kMaxBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();
@@ -111,7 +111,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   tensor.extents = extents.data();
   tensor.buffer.address = memory_.back().get();
   tensor.buffer.bytes = static_cast<uint64_t>(bytes);
-  if (dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed, the last byte may be half full
+  if (dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed: the last byte may be partly filled
   fill(type.dtype, memory_.back().get(), tensor.buffer.bytes);
   inputs_.push_back(tensor);
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a model as a model of its own, with generated inputs.
+// Turns a node into a model of its own, with generated inputs.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace backplane {
 
 class SingleNode {
  public:
-  // Weights stay weights, borrowed from `model`, which outlives it. Open extents are as in place/cost.h. Floating-point
-  // inputs are between 0.5 and 1, others 0. Errors: BP_UNSUPPORTED (a body; an input that is not a tensor of numbers,
-  // or of unknown rank).
+  // Weights stay weights, borrowed from `model`, which outlives it. Unknown extents are as in place/cost.h. Inputs of
+  // floating-point types are between 0.5 and 1, others 0. Errors: BP_UNSUPPORTED (a body; an input that is not a tensor
+  // of numbers of known rank, or is too large).
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }

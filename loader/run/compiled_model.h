@@ -15,7 +15,7 @@ namespace backplane {
 // The failure of a run.
 struct Fault {
   Status status;
-  Device* device = nullptr;  // where; null: not known
+  Device* device = nullptr;  // that failed; null: unknown
   uint32_t island = BP_NONE;
 };
 
@@ -28,7 +28,7 @@ class CompiledModel {
   // In an order in which they can run.
   virtual const std::vector<std::shared_ptr<Program>>& programs() const = 0;
   virtual bool compiled() const = 0;  // false: there are no programs
-  // The present weight of a value; null if it is no weight. Thread-safe.
+  // The current weight of a value; null if the value is not a weight. Thread-safe.
   virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
 
   // The model to use: this one, or the one that replaced it after a device failed or a weight was replaced.

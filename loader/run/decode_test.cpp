@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT-2 of random weights decodes with key-value caches of a fixed capacity that are updated in place.
+// A GPT-2 with random weights decodes with key-value caches of a fixed capacity that are updated in place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   return tensor;
 }
 
-// With caches the model has one token and its position as inputs, and the caches have the tokens before it; without,
-// all tokens. Both have the same weights.
+// With caches, the model's inputs are one token, its position, the length and the caches of earlier tokens; without,
+// all tokens and their positions. The weights are the same.
 Model gpt2(bool cached) {
   Graph graph;
   uint64_t seed = 1;
@@ -122,7 +122,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
-#else  // products are computed by oneDNN there, which allocates in each call
+#else  // elsewhere oneDNN computes products, and allocates in each call
   std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif

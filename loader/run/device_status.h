@@ -6,7 +6,7 @@
 
 namespace backplane {
 
-// The status of a call into a device's plugin. Success costs nothing: bound runs come through here.
+// Returns the status of a call into a device's plugin. Success costs nothing, since each bound run comes through here.
 inline Status device_status(const Device& device, const PluginError& error, bp_status_t code) {
   if (code == BP_OK) return {};
   return error.status(code, "device '" + device.name() + "'");

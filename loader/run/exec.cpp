@@ -38,7 +38,7 @@ std::string format(const model::Graph& graph, const model::Type& type) {
 }
 
 Status lost() {
-  return {BP_DEVICE_LOST, "a device did not return from a run of this exec: make another one"};
+  return {BP_DEVICE_LOST, "a device did not return from a run of this exec: create another exec"};
 }
 
 bool is_tensor(const model::Type& type) {
@@ -49,7 +49,7 @@ bool is_tensor(const model::Type& type) {
 
 Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const CompiledModel>& model) {
   if (!model->compiled())
-    return Status(BP_BAD_STATE, "the session was made with BP_SESSION_PLACE_ONLY: it has no programs to run");
+    return Status(BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs to run");
   auto exec = std::unique_ptr<Exec>(new Exec(model->current()));
   exec->inputs_.resize(exec->model_->model().graph.inputs.size());
   exec->outputs_.resize(exec->model_->model().graph.outputs.size());
@@ -137,10 +137,10 @@ Status Exec::check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const 
   if (type.dtype && dtype != type.dtype)
     return {BP_TYPE_MISMATCH,
             "expects " + std::string(dtype_name(type.dtype)) + ", got " + std::string(dtype_name(dtype))};
-  if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank or extents are not valid"};
+  if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank is too large, or extents are NULL"};
   bool fits = type.rank < 0 || static_cast<uint32_t>(type.rank) == rank;
   for (uint32_t i = 0; i < rank; ++i) {
-    if (extents[i] < 0) return {BP_INVALID_ARGUMENT, "extents " + format(rank, extents) + " are not all numbers"};
+    if (extents[i] < 0) return {BP_INVALID_ARGUMENT, "extents " + format(rank, extents) + " must not be negative"};
     if (fits && type.rank >= 0 && type.dims[i].extent >= 0 && type.dims[i].extent != extents[i]) fits = false;
   }
   if (!fits) return {BP_TYPE_MISMATCH, "expects " + format(graph, type) + ", got " + format(rank, extents)};
@@ -175,7 +175,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const MemoryLocation before = binding->location();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
-  if (binding->location() != before) drop_run();  // other copies are needed
+  if (binding->location() != before) drop_run();  // copies must change
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};
@@ -197,7 +197,7 @@ Status Exec::unbind(uint32_t slot) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   if (!binding->bound) return {};
   wait_for_stream();
-  drop_run();  // including the bindings of instances
+  drop_run();  // and with it the bindings of instances
   *binding = {};
   return {};
 }
@@ -271,7 +271,7 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
 
 Status Exec::check_symbols() const {
   const model::Graph& graph = model_->model().graph;
-  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});  // extent, input
+  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});  // extent and its input
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
     if (!inputs_[i].bound)
@@ -282,7 +282,7 @@ Status Exec::check_symbols() const {
       const int64_t extent = inputs_[i].extents[d];
       if (extent < graph.symbols[symbol].min || extent > graph.symbols[symbol].max)
         return {BP_TYPE_MISMATCH, slot_name(i) + ": dimension '" + graph.symbols[symbol].name + "' is " +
-                                      std::to_string(extent) + ", and the session was made for " +
+                                      std::to_string(extent) + ", but the session was created for " +
                                       std::to_string(graph.symbols[symbol].min) + " to " +
                                       std::to_string(graph.symbols[symbol].max)};
       if (seen[symbol].first >= 0 && seen[symbol].first != extent)
@@ -329,13 +329,13 @@ void Exec::adopt_current_model() {
   model_ = model_->current();
 }
 
-// Runs, and runs again where a device fails and the model may fail over to others.
+// Runs, and runs again if a device fails and the model may fail over to others.
 Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
     adopt_current_model();
     Fault fault;
     fault.status = prepare();
-    if (Device* const device = fault.status.ok() ? abandoned_device() : nullptr) {  // in a run of another exec
+    if (Device* const device = fault.status.ok() ? abandoned_device() : nullptr) {  // in another exec's run
       fault.status =
           Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run, which was abandoned");
       fault.device = device;
@@ -354,7 +354,7 @@ Status Exec::attempt(const bp_run_t& options) {
     if (run_ && run_->plan->updates_inputs())
       return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
     if (options.deadline && options.deadline <= monotonic_now()) return std::move(fault.status);
-    // Each round excludes a device or nodes on it, so the number of rounds is bounded.
+    // Each round excludes a device or an island on one, so the number of rounds is bounded.
     if (!model_->fail_over(fault).ok()) return std::move(fault.status);
   }
 }
@@ -393,7 +393,7 @@ Status Exec::enqueue_in(const bp_run_t& options) {
   return {};
 }
 
-// An accepted run ends with `done`, then the exec allows the next run, then the signals advance.
+// When an accepted run ends, `done` is called, then the exec allows the next run, then the signals advance.
 void Exec::report(const bp_run_t& options, const Status& status) {
   if (options.done) {
     std::string text(status.text());
@@ -410,7 +410,7 @@ void Exec::report(const bp_run_t& options, const Status& status) {
 void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
   for (const bp_point_t& point : points) {
     if (point.kind == BP_POINT_NATIVE) {
-      (void)semaphore_of(point).signal(point.value);  // read_run checked that it can
+      (void)semaphore_of(point).signal(point.value);  // read_run checked that signalling is supported
       continue;
     }
     bp_semaphore_t& semaphore = *bp_point_host(&point);
@@ -425,7 +425,7 @@ void Exec::release() {
 
 namespace {
 
-// The options as they were given, or in `room` where they are not as the loader takes them.
+// Returns `run`; or a copy in `room` if it is null, lacks fields, or its deadline is BP_FOREVER, which becomes 0.
 Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
     room = {};

@@ -31,45 +31,45 @@ class Exec {
   Status unbind(uint32_t slot);
   // Sets the extents of all slots or, after an error, of none.
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
-  // The extents of named dimensions, in every bound input that has them; likewise all or none.
+  // Sets the extents of named dimensions in all bound inputs that have them or, after an error, in none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
-  // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only where it
-  // succeeds. `run` may be null.
+  // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only on
+  // success. `run` may be null.
   Status run(const bp_run_t* run);
-  // Runs on the exec's own thread, started with the first call. Once accepted, `done` and the signals report the end.
+  // Runs on the exec's own thread, which the first call starts. Once accepted, `done` and the signals report its end.
   Status submit(const bp_run_t* run);
   Status output(uint32_t index, bp_tensor_t& out);
   Status output_container(uint32_t index, bp_container_t*& out);
 
  private:
-  // The binding of a slot by the framework.
+  // What the framework bound to a slot.
   struct Binding {
     bool bound = false;
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
     bp_buffer_t buffer{};
     uint64_t generation = 0;
-    Device* device = nullptr;  // in whose memory it lies; null: the host's
+    Device* device = nullptr;  // whose memory it is; null: host memory
     bp_container_t* container = nullptr;
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };
 
-  // Everything derived from the model and from the memories of bindings. Members refer to members above them.
+  // Everything derived from the model and the memories of bindings. Members refer to members above them.
   struct Run {
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;
     std::unique_ptr<RunPlan> plan;
     std::unique_ptr<Runner> runner;
     ~Run() {
-      if (state) state->stop();  // no callback reaches the runner any more
+      if (state) state->stop();  // afterwards no callback reaches the runner
     }
   };
 
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run_forever();           // a device that did not return may still write its memory
-  Device* abandoned_device() const;  // a device whose run was abandoned, or null
+  void keep_run_forever();           // a device that did not return may still write the run's memory
+  Device* abandoned_device() const;  // a device whose run was abandoned; null: none
   Result<Binding*> binding(uint32_t slot);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
@@ -79,12 +79,12 @@ class Exec {
 
   Status check_symbols() const;
   void apply_bindings();       // to the run's state
-  Status prepare();            // run and plan for what is bound
-  void adopt_current_model();  // uses the model that replaced this one, if there is one
+  Status prepare();            // creates the run and its plan for the current bindings, if needed
+  void adopt_current_model();  // uses the model that replaced this one, if any
   Status attempt(const bp_run_t& options);
-  Status execute(const bp_run_t& options);  // waits, runs
+  Status execute(const bp_run_t& options);  // waits for the points, then runs
   Status enqueue_in(const bp_run_t& options);
-  void wait_for_stream();  // into which runs were put
+  void wait_for_stream();  // for runs that were put into it
   static void report(const bp_run_t& options, const Status& status);
   static void signal(std::span<const bp_point_t> points, const Status& status);
   void release();  // allows the next run
@@ -95,9 +95,9 @@ class Exec {
   bool planned_ = false;
   bool ran_ = false;
   bool lost_ = false;
-  std::shared_ptr<FrameworkStream> stream_;  // into which runs were put and not waited for; null: none
+  std::shared_ptr<FrameworkStream> stream_;  // contains runs that were not waited for; null: none
   std::atomic<bool> busy_{false};
-  std::vector<bp_point_t> submitted_;  // the points of the submitted run: its waits, then its signals
+  std::vector<bp_point_t> submitted_;  // of the submitted run: its waits, then its signals
   std::unique_ptr<Worker> worker_;
 };
 

@@ -29,7 +29,7 @@ Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr
   BP_ASSIGN(bp_device_t * handle, device.open());
   PluginError error;
   BP_TRY(device_status(device, error, api->stream_create(handle, &how, &stream->stream_, error.get())));
-  if (!stream->stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create made no stream");
+  if (!stream->stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create returned no stream");
   return stream;
 }
 
@@ -51,7 +51,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
     return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run, which was abandoned"};
   PluginError error;
   Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
-  // Work is left: the caller must not take a kept failure for the end of the stream.
+  // Work is still running: the caller must not mistake an earlier failure for the end of the stream's work.
   if (status.code() == BP_TIMED_OUT && deadline <= monotonic_now()) return status;
   const std::lock_guard lock(mutex_);
   Status kept = std::exchange(kept_, {});
@@ -66,7 +66,7 @@ void FrameworkStream::drain() noexcept try {
   Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
   const std::lock_guard lock(mutex_);
   if (kept_.ok()) kept_ = std::move(status);
-} catch (...) {  // no memory for the text of a failure
+} catch (...) {  // no memory for the failure's message
   const std::lock_guard lock(mutex_);
   kept_ = Status(BP_RESOURCE_EXHAUSTED, {});
 }
@@ -87,7 +87,7 @@ Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shar
   PluginError error;
   BP_TRY(device_status(device, error, api->semaphore_create(handle, &how, &semaphore->semaphore_, error.get())));
   if (!semaphore->semaphore_)
-    return Status(BP_INTERNAL, "device '" + device.name() + "': semaphore_create made no semaphore");
+    return Status(BP_INTERNAL, "device '" + device.name() + "': semaphore_create returned no semaphore");
   return semaphore;
 }
 
@@ -100,7 +100,7 @@ FrameworkSemaphore::~FrameworkSemaphore() {
 
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
   if (!api().semaphore_wait) return lacks(*device_, "waiting for its semaphores on the host");
-  constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers have no wait that a token ends
+  constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers' waits cannot be cancelled
   for (;;) {
     if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};
     const uint64_t until = cancel ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline;
@@ -138,16 +138,16 @@ Status check_run(const bp_run_t& run) {
   if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL here"};
   BP_TRY(abi::check_flags(run.flags, 0, "run.flags"));
   const auto check = [](const bp_point_t* points, uint32_t count, const char* name) -> Status {
-    if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is not 0"};
+    if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is not 0"};
     for (const bp_point_t& point : std::span(points, count)) {
       if (!point.handle || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
         return {BP_INVALID_ARGUMENT,
-                std::string(name) + " takes semaphores of bp_semaphore_create and bp_native_semaphore_create"};
+                std::string(name) + " accepts only semaphores of bp_semaphore_create and bp_native_semaphore_create"};
       if (point.flags) return abi::check_flags(point.flags, 0, std::string(name) + ".flags");
       const uint64_t owner = point.kind == BP_POINT_NATIVE ? semaphore_of(point).device().id() : 0;
       if (point.device != owner)
         return {BP_INVALID_ARGUMENT, std::string(name) + ".device is " + std::to_string(point.device) +
-                                         ", and the semaphore's is " + std::to_string(owner)};
+                                         ", but the semaphore's is " + std::to_string(owner)};
     }
     return {};
   };
@@ -183,7 +183,7 @@ Status DeviceRun::take(const bp_point_t* points, uint32_t count, std::vector<bp_
       FrameworkSemaphore& semaphore = semaphore_of(point);
       if (!device_) device_ = &semaphore.device();
       if (device_ != &semaphore.device())
-        return {BP_INVALID_ARGUMENT, "a point is of device '" + semaphore.device().name() + "', the work of '" +
+        return {BP_INVALID_ARGUMENT, "a point belongs to device '" + semaphore.device().name() + "', the run to '" +
                                          device_->name() + "': import the semaphore there"};
       point = bp_native_point(semaphore.plugin_semaphore(), semaphore.device().id(), point.value);
     }

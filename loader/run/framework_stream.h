@@ -22,9 +22,9 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Waits until all work in the stream has ended. Reports failures of work without `done`, also those kept by `drain`.
+  // Waits until all work in the stream has ended. Reports failures of runs without `done`, also those kept by `drain`.
   Status wait(uint64_t deadline);
-  // Waits too, but keeps a failure for the next `wait`.
+  // Waits likewise, but keeps a failure for the next `wait`.
   void drain() noexcept;
   Status export_native(bp_native_t& out) const;
   // Waits and destroys the plugin's stream. Execs may keep this object after the framework has destroyed its handle.
@@ -51,9 +51,9 @@ class FrameworkSemaphore {
 
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
-  // BP_CANCELLED where the token (may be null) is set first.
+  // BP_CANCELLED if `cancel` (may be null) is cancelled before the value is reached.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
-  Status can_signal() const;  // from the host
+  Status can_signal() const;  // whether the host can signal it
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
   Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;
@@ -76,18 +76,18 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
 
-// Checks the rules for every run that a framework describes: known flags and points, and no `output`.
+// Checks the rules that hold for all runs of a framework: known flags and points, and no `output`.
 Status check_run(const bp_run_t& run);
-// Whether something outside a stream would report its end.
+// Returns an error unless `done` or a host semaphore reports the end of a run outside a stream.
 Status check_reported(const bp_run_t& run);
 
 // A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
 class DeviceRun {
  public:
-  // `order` outlives this. BP_INVALID_ARGUMENT where stream and points are of different devices.
+  // `order` outlives the result. BP_INVALID_ARGUMENT if stream and points belong to different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
-  Device* device() const { return device_; }  // null: the order names none
+  Device* device() const { return device_; }  // null: no stream or point of `order` has a device
 
  private:
   Status take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in streams of the framework, native points, and other uses of an exec by a framework.
+// Tests runs in the framework's streams, native points, and other uses of an exec by a framework.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ RunOptions in(const Stream& stream) {
   return how;
 }
 
-// An allocator of the framework, for host memory that partial devices import.
+// A framework's allocator of host memory that partial devices import.
 struct Pool {
   std::atomic<int> allocations{0}, releases{0};
 
@@ -92,14 +92,14 @@ TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   exec.bind_output(0u, y);
   const auto begin = std::chrono::steady_clock::now();
   exec.run(in(stream));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // three runs of 100 ms
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // not three times 100 ms
   stream.wait();
   EXPECT_THAT(y.values<float>(), ElementsAre(-1, 2, -3));
   const partial::Counters& counted = counters(env);
   EXPECT_EQ(counted.stream_runs, 3u);
   EXPECT_EQ(counted.stream_copies, 2u);
   EXPECT_EQ(counted.reports, 0u);  // no run had a `done`
-  // The next one has other memory: bind waits for the stream.
+  // The next run uses other memory: bind waits for the stream.
   exec.run(in(stream));
   const Tensor other = Tensor::of<float>({3}, {4, 5, 6});
   exec.bind("x", other);
@@ -108,7 +108,7 @@ TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   exec.run(in(stream));
   stream.wait();
   EXPECT_THAT(y.values<float>(), ElementsAre(-4, -5, -6));
-  exec.run();  // and without the stream
+  exec.run();  // this run uses no stream
   EXPECT_THAT(y.values<float>(), ElementsAre(-4, -5, -6));
 }
 
@@ -132,7 +132,7 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
 }
 
-// Then nothing is copied before the first island or after the last.
+// If memory is shared, nothing is copied before the first island or after the last.
 TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
@@ -161,7 +161,7 @@ TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[1], -2);
   EXPECT_EQ(counters(env).copies, 0u);
-  // If the host has to flush it, there is no point in time to do that.
+  // Memory that the host must flush is refused: in a stream the host has no opportunity to do so.
   const Environment flushed = streaming({{"partial.memory", "flushed"}});
   Exec other = flushed.compile(chain(2), pinned({{"*", "partial"}})).exec();
   const Stream its = flushed.stream(partial_id(flushed));
@@ -170,10 +170,10 @@ TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   other.bind_memory(0, tensor);
   const Error refused = failure([&] { other.run(in(its)); });
   EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
-  EXPECT_THAT(refused.text(), HasSubstr("bind memory of its own"));
+  EXPECT_THAT(refused.text(), HasSubstr("bind device memory"));
 }
 
-// Nothing is put into the stream.
+// Refused runs put nothing into the stream.
 TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   const Environment env = streaming({});
   const Stream stream = env.stream(partial_id(env));
@@ -183,7 +183,7 @@ TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
   EXPECT_THAT(refused.text(), HasSubstr("runs on device 'cpu'"));
   EXPECT_EQ(counters(env).runs, 0u);
-  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);  // the CPU's
+  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);  // the CPU's device
   bp_run_t run{};
   run.size = sizeof run;
   run.stream = stream.get();
@@ -199,14 +199,14 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   for (int i = 0; i < 2; ++i) {
     const Stream stream = env.stream(partial_id(env));
     exec.run(in(stream));
-  }  // which waits
+  }  // the stream's destructor waits
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
   exec.run();
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// One device writes half a second after it was abandoned, to memory that must still exist; the other never returns, and
-// a wait for it would never end.
+// One device writes half a second after it was abandoned, to memory that must still exist; another never returns, and a
+// wait for it would never end.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
   std::vector<Tensor> results;
@@ -249,7 +249,7 @@ TEST(FrameworkStream, WaitReportsFailures) {
   const Error failed = failure([&] { stream.wait(); });
   EXPECT_EQ(failed.status(), BP_INTERNAL);
   EXPECT_THAT(failed.text(), HasSubstr("a scripted defect"));
-  stream.wait();  // once
+  stream.wait();  // the failure is reported only once
   // A bind that waits keeps the failure for the stream's own wait.
   const Environment again = streaming({{"partial.fault", "internal@n1#1"}});
   Exec second = again.compile(chain(3), how).exec();
@@ -260,14 +260,14 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
-// A framework that took it for the end would free memory that the device still writes to.
+// A framework that took the failure for the end of all work would free memory that the device still writes.
 TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run(in(stream));
-  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits, and keeps the failure
+  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits, and keeps the failure for the stream's wait
   const uint64_t runs = counters(env).runs;
   exec.run(in(stream));
   EXPECT_EQ(failure([&] { stream.wait(1); }).status(), BP_TIMED_OUT);
@@ -287,7 +287,7 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
-    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // ends after the run, which uses the others
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // waits at its end: the run uses the others
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};
@@ -306,7 +306,7 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (seen == BP_OK && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     EXPECT_EQ(seen, BP_CANCELLED);
-    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // a run that waits still ends with this
+    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // lets a run that still waits end
   }
   api().native_semaphore_destroy(semaphore);
 }
@@ -336,7 +336,7 @@ TEST(FrameworkStream, OrdersMemory) {
   EXPECT_THAT(to, ElementsAre(1, 2, 3));
   EXPECT_EQ(counters(env).releases, 1u);
   EXPECT_EQ(counters(env).stream_copies, 2u);
-  // The stream of one device cannot be used with another.
+  // A stream of one device cannot be used with another device.
   const Environment other = streaming({});
   EXPECT_EQ(failure([&] {
               detail::call(api().memory_allocate, other.get(), other.devices().front().info.id, &what, &buffer);
@@ -411,7 +411,7 @@ TEST(Exec, ScratchMemoryIsBound) {
   }
 }
 
-// On the way from one set of extents to the other one alone would not fit.
+// A change of only one of the two extents may not fit into the buffer.
 TEST(Exec, ManyDimensionsAreSetAtOnce) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, -1}, {"n", "m"});
@@ -454,7 +454,7 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
   exec.bind("b", Tensor::of<float>({5}, {1, 1, 1, 1, 1}));
   const Error refused = failure([&] { exec.run(); });
   EXPECT_EQ(refused.status(), BP_TYPE_MISMATCH);
-  EXPECT_THAT(refused.text(), HasSubstr("made for 1 to 4"));
+  EXPECT_THAT(refused.text(), HasSubstr("created for 1 to 4"));
   how.symbols = {{"m", {1, 4}}};
   EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_NOT_FOUND);
 }

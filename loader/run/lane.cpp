@@ -21,7 +21,7 @@ Result<Lane> Lane::make(Device& device) {
   how.size = sizeof how;
   BP_TRY(device_status(device, error,
                        device.backend().plugin->sync->stream_create(handle, &how, &lane.stream_, error.get())));
-  if (!lane.stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create made no stream");
+  if (!lane.stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create returned no stream");
   return lane;
 }
 

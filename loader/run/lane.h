@@ -12,10 +12,10 @@
 
 namespace backplane {
 
-// A device's stream.
+// A stream of a device, which the lane owns.
 class Lane {
  public:
-  // Whether the device works in streams.
+  // Whether the device supports streams.
   static bool possible(const Device& device);
   // Opens the device.
   static Result<Lane> make(Device& device);
@@ -24,7 +24,7 @@ class Lane {
 
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
-  // Waits until all work in the stream has ended. Reports failures of work without `done`.
+  // Waits until all work in the stream has ended. Reports failures of runs without `done`.
   bp_status_t wait(PluginError& error) const;
 
  private:
@@ -34,18 +34,18 @@ class Lane {
   bp_stream_t* stream_ = nullptr;
 };
 
-// A semaphore of a lane's device that others can wait for. Its value is the number of the run.
+// A semaphore of a lane's device that other lanes can wait for. Its value is the number of the run.
 class Mark {
  public:
   explicit Mark(const Lane& lane) : api_(lane.device().backend().plugin->sync) {}
   Mark(const Mark&) = delete;
   ~Mark();
 
-  // Lets lane `to`, number `number`, wait for signals of `from`. Does nothing where the devices do not support that:
-  // then the host waits.
+  // Lets lane `to`, which has index `number`, wait for signals of `from`. Does nothing if the devices do not support
+  // that: the host waits instead.
   static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
   bp_native_semaphore_t* own() const { return own_; }
-  // The semaphore as imported by a lane's device, or null.
+  // The semaphore as imported by the device of lane `lane`, or null.
   bp_native_semaphore_t* of(uint32_t lane) const;
 
  private:

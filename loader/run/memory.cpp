@@ -59,7 +59,7 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   }
   if (!api->allocate || !api->release || !api->copy)
     return Status(BP_UNSUPPORTED,
-                  "device '" + device.name() + "' has memory of its own but no way to allocate, release and copy it");
+                  "device '" + device.name() + "' has its own memory but no way to allocate, release and copy it");
   memory.device_ = &device;
   memory.handle_ = handle;
   memory.api_ = api;
@@ -103,7 +103,7 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
       BP_TRY(status(error, api_->allocate(handle_, &what, &buffer, error.get())));
     }
     if (!buffer.memory)
-      return Status(BP_INTERNAL, "device '" + device_->name() + "': allocate answered BP_OK without memory");
+      return Status(BP_INTERNAL, "device '" + device_->name() + "': allocate returned BP_OK without memory");
     buffer.device = device_->id();
     buffer.space = space_;
   } else {
@@ -115,12 +115,12 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   return buffer;
 }
 
-// Memory of the framework's, which the plugin returns when it releases the import.
+// Allocates from the framework; the plugin returns the memory to it when it releases the import.
 Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
   bp_external_t external{};
   external.size = sizeof external;
   if (const bp_status_t code = device_->framework_allocate()(device_->framework(), &what, &external))
-    return Status(code, "the framework's allocator has no " + std::to_string(what.bytes) + " bytes for device '" +
+    return Status(code, "the framework's allocator refused " + std::to_string(what.bytes) + " bytes for device '" +
                             device_->name() + "'");
   bp_import_t import{};
   import.size = sizeof import;
@@ -131,11 +131,11 @@ Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
   Status imported =
       external.bytes < what.bytes
           ? Status(BP_BUFFER_TOO_SMALL, "the framework's allocator returned " + std::to_string(external.bytes) +
-                                            " bytes where " + std::to_string(what.bytes) + " were asked for")
+                                            " bytes, but " + std::to_string(what.bytes) + " were requested")
       : !api_->import ? Status(BP_UNSUPPORTED, "device '" + device_->name() + "' imports no memory")
                       : status(error, api_->import(handle_, &import, &buffer, error.get()));
   if (imported.ok()) return buffer;
-  if (external.release) external.release(external.self);  // an import that fails does not
+  if (external.release) external.release(external.self);  // a failed import does not release it
   return imported;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories that hold the buffers of a run: host memory, or a memory space of a device that does not work on it.
+// The memories that contain a run's buffers: host memory, or a space of a device that does not work on host memory.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace backplane {
 // All members are thread-safe.
 class Memory {
  public:
-  // The host's.
+  // Host memory.
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
-  // The memory in which a device works: the host's where its first space is host memory. Opens the device.
+  // The memory in which a device works: host memory if its first space is that, or it has no spaces. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
-  // A further space of a device that works on host memory, in which the framework has buffers. Opens the device.
+  // A further space of a device that works on host memory, for buffers of the framework in it. Opens the device.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
 
-  // Null: the host's.
+  // Null: host memory.
   Device* device() const { return device_; }
-  // Every buffer starts on a multiple.
+  // Every buffer starts at a multiple of this.
   uint64_t alignment() const { return alignment_; }
   // Whether the device can use host memory in place, by importing it.
   bool shares_host() const { return shares_host_; }
@@ -34,9 +34,9 @@ class Memory {
   bool zero_copy() const { return zero_copy_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
-  // Imports `bytes` of host memory as a buffer. BP_UNSUPPORTED where the device cannot.
+  // Imports `bytes` of host memory as a buffer. BP_UNSUPPORTED if the device cannot.
   Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
-  // Frees either.
+  // Frees an allocated or imported buffer.
   void release(bp_buffer_t& buffer) const;
   // Makes what was written on one side of an import visible on the other: BP_MAP_WRITE host to device, BP_MAP_READ
   // back.
@@ -62,21 +62,21 @@ class Memory {
   bool zero_copy_ = false;
 };
 
-// Whether `copy` works between them; otherwise two copies through host memory are needed.
+// Whether `copy` works between the two memories; otherwise two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
 
-// Copies, in the stream of `run` or, without one, at once; a copy that is not direct is BP_UNSUPPORTED.
+// Copies in the stream of `run`, or at once without `run`. BP_UNSUPPORTED if the copy is not `direct`.
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
             uint64_t bytes, const bp_run_t* run = nullptr);
-// The device whose plugin copies between them; null: the host does.
+// The device whose plugin copies between the two memories; null: the host copies.
 inline Device* copier(const Memory& from, const Memory& to) {
   return to.device() ? to.device() : from.device();
 }
 
-// A number for each allocation: handles and addresses are reused.
+// Returns a unique number for an allocation, because handles and addresses are reused.
 uint64_t new_generation();
 
-// `bytes` from `offset` on of a buffer.
+// Returns `bytes` of a buffer, from `offset` on, as a buffer.
 bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
 // The address of a buffer in host memory.
 char* host_address(const bp_buffer_t& buffer);
@@ -88,12 +88,12 @@ class Block {
   Block(Block&& other) noexcept { *this = std::move(other); }
   Block& operator=(Block&& other) noexcept;
   ~Block() { reset(); }
-  // At least `bytes` bytes; the contents are lost.
+  // Allocates at least `bytes` bytes unless it has them; a new allocation loses the contents.
   Status reserve(const Memory& memory, uint64_t bytes);
-  // An import of host memory; does nothing if it is already that import.
+  // Imports host memory; does nothing if it is already an import of that memory.
   Status import(const Memory& memory, void* host, uint64_t bytes);
   void reset();
-  // The buffer, whose `bytes` is the capacity.
+  // The block's buffer; `bytes` is its capacity.
   const bp_buffer_t& buffer() const { return buffer_; }
   uint64_t generation() const { return generation_; }
 

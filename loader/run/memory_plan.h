@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets of buffers in one block of memory, by their lifetimes.
+// Assigns buffers offsets in one block of memory, by their lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Lifetime {
   uint64_t bytes = 0;
   uint32_t first = 0;   // the step that writes it
   uint32_t last = 0;    // the last step that reads it, at least `first`
-  uint64_t offset = 0;  // the result
+  uint64_t offset = 0;  // set by plan_memory
 };
 
 // Sets the offset of each buffer, a multiple of `alignment`, so that buffers with overlapping lifetimes do not overlap.

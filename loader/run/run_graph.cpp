@@ -65,19 +65,19 @@ class Maker {
     return {};
   }
 
-  // In which a device works.
+  // Returns the index of the memory in which a device works.
   uint32_t memory_of(Device* device) const {
     const auto found = std::ranges::find(devices_, device, [](auto& known) { return known.first; });
     return found->second;
   }
 
-  // In which a buffer of the framework lies.
+  // Returns the index of the memory that contains a framework's buffer.
   uint32_t memory_of(const MemoryLocation& location) const {
     const auto found = std::ranges::find(spaces_, location, [](auto& known) { return known.first; });
     return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
   }
 
-  // Whether a device's islands use buffers of this memory without a copy, in addition to the one in which it works.
+  // Whether a device's islands use buffers of this memory without a copy, although it is not the one in which it works.
   bool uses_directly(Device* device, uint32_t memory) const {
     return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
   }
@@ -102,11 +102,11 @@ class Maker {
     return static_cast<uint32_t>(value.replicas.size() - 1);
   }
 
-  // The replica of the value in a memory, with the copies that it needs: one, or two through host memory.
+  // Returns the replica of a value in a memory; if needed, adds it and its copies: one, or two through host memory.
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
-    uint32_t from = 0;  // the memory in which it is produced
+    uint32_t from = 0;  // replica 0, where the value is produced
     if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
     const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
     const uint32_t to = add_replica(value, memory, number);
@@ -117,7 +117,7 @@ class Maker {
     return to;
   }
 
-  // The value's replica that an island of the device reads.
+  // Returns the value's replica that an island of the device reads.
   uint32_t replica_for(Device* device, uint32_t index) {
     const std::vector<Replica>& replicas = run_.values[index].replicas;
     for (uint32_t r = 0; r < replicas.size(); ++r)
@@ -125,7 +125,7 @@ class Maker {
     return replica_in(index, memory_of(device));
   }
 
-  // The task reads the replica.
+  // Records that the task reads the replica.
   void read(Replica& replica, uint32_t task) {
     replica.readers.push_back(task);
     if (replica.writer != BP_NONE) run_.tasks[task].after.push_back(replica.writer);
@@ -181,7 +181,7 @@ class Maker {
       uint32_t index = run_value_of_[id];
       if (index == BP_NONE || run_.values[index].producer == BP_NONE || run_.values[index].output) {
         if (index == BP_NONE && graph_.values[id].weight == BP_NONE)
-          return {BP_INTERNAL, "output '" + graph_.values[id].name + "' is made by no island"};
+          return {BP_INTERNAL, "output '" + graph_.values[id].name + "' is written by no island"};
         const uint32_t source = index;
         index = new_run_value(id);
         RunValue& copy = run_.values[index];
@@ -195,7 +195,7 @@ class Maker {
     return {};
   }
 
-  // A stream for each device with work that can follow on other work without the host.
+  // Gives a stream to each device with several tasks, which then follow each other without the host.
   void make_lanes() {
     std::vector<std::pair<Device*, std::vector<uint32_t>>> tasks;  // by device
     for (uint32_t t = 0; t < run_.tasks.size(); ++t) {
@@ -219,10 +219,10 @@ class Maker {
   Services& services_;
   const BoundLocations& locations_;
   RunGraph& run_;
-  std::vector<std::pair<Device*, uint32_t>> devices_;        // and the memories in which they work
+  std::vector<std::pair<Device*, uint32_t>> devices_;        // with the memories in which they work
   std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of those devices, with their memories
   std::vector<uint32_t> run_value_of_;                       // by model value
-  std::vector<uint32_t> output_memory_of_;                   // by model value: the memory in which an output is wanted
+  std::vector<uint32_t> output_memory_of_;                   // by model value: the memory to which an output is bound
 };
 
 }  // namespace

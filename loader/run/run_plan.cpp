@@ -119,7 +119,7 @@ Status RunPlan::plan_dynamic_step(uint32_t number) const {
 
 Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   const Program& program = *step.program;
-  std::vector<bp_tensor_t> inputs;  // without data, as the plan must be valid for any
+  std::vector<bp_tensor_t> inputs;  // without data: the plan must be valid for any data
   for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
   std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
   bp_shape_query_t query{};
@@ -148,7 +148,7 @@ Status RunPlan::infer_outputs(const Step& step) const {
     if (is_static) {
       for (int32_t d = 0; d < type.rank; ++d) extents.push_back(graph.dims[type.first_dim + d].extent);
     } else if (program.info.shapes != BP_SHAPES_COMPUTED || !program.plugin->program->output_extents) {
-      continue;  // the program asks for its memory during the run
+      continue;  // the program requests the memory during the run
     } else {
       if (shapes.empty()) {
         BP_ASSIGN(shapes, query_extents(step));
@@ -222,10 +222,10 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// The waits of the host between tasks: none if both are in one stream, or if one waits for the other's mark.
+// Determines for which tasks the host waits: not for one in the same stream, or whose mark the later task waits for.
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
-  std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in its stream, whose end implies its own
+  std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in the same stream, whose end implies its end
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     const Task& task = graph_.tasks[t];
     Issue& issue = issues_[t];
@@ -234,7 +234,7 @@ void RunPlan::make_issues() {
       const Transfer& transfer = graph_.transfers[task.transfer];
       const std::vector<RunState::Buffer>& replicas = state_.value(transfer.value).replicas;
       if (replicas[transfer.from].imported || replicas[transfer.to].imported)
-        issue.in_stream = false;  // nothing is copied
+        issue.in_stream = false;  // no bytes are copied
     }
     for (uint32_t before : after_[t]) {
       const Task& other = graph_.tasks[before];
@@ -265,7 +265,7 @@ void RunPlan::make_tasks() {
   std::vector<const Device*> devices;
   for (const Step& step : graph_.steps)
     if (std::ranges::find(devices, step.program->device) == devices.end()) devices.push_back(step.program->device);
-  // One for each device's islands, one for copies.
+  // One at a time for the islands of each device, and one for copies.
   tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !graph_.transfers.empty());
   for (uint32_t task = 0; task < count; ++task)
     for (uint32_t before : after_[task])
@@ -273,7 +273,7 @@ void RunPlan::make_tasks() {
                     std::ranges::find(issues_[task].host_before, before) == issues_[task].host_before.end());
 }
 
-// A task writes a buffer only after the last use of buffers that were in the same memory before.
+// Lets a task write a buffer only after the last use of buffers that were in the same memory before.
 void RunPlan::order_buffers() {
   for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
     struct Occupant {
@@ -296,7 +296,7 @@ void RunPlan::order_buffers() {
   }
 }
 
-// If the framework bound an output to the memory of an input, one island updates it in place after all others have read
+// If the framework bound an output to an input's memory, one island updates it in place, after all others have read
 // it.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;

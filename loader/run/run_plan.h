@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derived from the extents of the inputs: all other extents, the offsets of buffers in one block for each memory, and
-// the order in which tasks may run.
+// What follows from the extents of the inputs: all other extents, the offsets of buffers in one block for each memory,
+// and the order in which tasks may run.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@
 
 namespace backplane {
 
-// Written by `make` alone: runs read it.
+// Only `make` writes it; runs read it.
 class RunPlan {
  public:
-  // How a task is put into its lane's stream.
+  // How a task is started.
   struct Issue {
     bool in_stream = false;               // it has a lane, and is an island or a copy of bytes
-    bool reports = false;                 // the host has to be notified of its end
-    std::vector<uint32_t> host_before;    // tasks whose end the host waits for before it is started
-    std::vector<uint32_t> marked_before;  // tasks of other lanes for whose mark it waits
-    bool marks = false;                   // it signals its mark
+    bool reports = false;                 // the host must be notified of its end
+    std::vector<uint32_t> host_before;    // tasks for whose end the host waits before it starts this one
+    std::vector<uint32_t> marked_before;  // tasks of other lanes for whose marks this one waits
+    bool marks = false;                   // the task signals its mark
   };
 
-  // Both must outlive it.
+  // Both arguments must outlive the plan.
   RunPlan(const RunGraph& graph, RunState& state);
 
-  // Plans for the extents of the inputs that `state` has, and places and binds buffers there.
+  // Plans for the input extents in `state`, and places and binds buffers there.
   Status make();
-  // Does the same for one dynamic step, after the steps before it have run.
+  // Plans one dynamic step likewise, after the steps before it have run.
   Status plan_dynamic_step(uint32_t step) const;
 
   TaskGraph& tasks() const { return *tasks_; }
   const Issue& issue(uint32_t task) const { return issues_[task]; }
-  // Whether its extents are known only when the steps before it have run.
+  // Whether the step's extents are known only when the steps before it have run.
   bool is_dynamic_step(uint32_t step) const { return dynamic_steps_[step]; }
   bool is_dynamic_value(uint32_t value) const { return dynamic_values_[value]; }
   // Whether the framework bound an output to the memory of an input.
@@ -45,7 +45,7 @@ class RunPlan {
 
  private:
   Status infer_extents();
-  // The extents of the step's outputs, as its program computes them from the extents of its inputs.
+  // Returns the extents of the step's outputs, which its program computes from those of its inputs.
   Result<std::vector<bp_shape_t>> query_extents(const Step& step) const;
   Status infer_outputs(const Step& step) const;
   Status place_buffers();
@@ -61,11 +61,11 @@ class RunPlan {
   RunState& state_;
   std::vector<bool> dynamic_steps_, dynamic_values_;
   std::vector<std::vector<uint32_t>> in_arena_;  // by memory: values, by their first task
-  std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that come before it
+  std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that must come before it
   std::vector<Issue> issues_;                    // by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // The extents of all values by the extents of the inputs; values without an entry are dynamic.
+  // All values' extents by those of the inputs; values without an entry are dynamic.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

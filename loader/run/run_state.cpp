@@ -115,7 +115,7 @@ void RunState::bind_container(uint32_t index, bp_container_t* container) {
 void RunState::bind_tensor(uint32_t index, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation) {
   Value& value = values_[index];
   Buffer& user_replica = value.replicas[graph_.values[index].user_replica];
-  if (user_replica.generation != generation)  // imports of what was bound before end
+  if (user_replica.generation != generation)  // end imports of the previous buffer
     for (Buffer& other : value.replicas) other.block.reset();
   user_replica.user = true;
   user_replica.buffer = buffer;

@@ -26,35 +26,35 @@ class RunState {
     uint64_t generation = 0;  // of the underlying allocation
     bool user = false;        // the framework's
     bool imported = false;    // an import of the replica in host memory
-    Block block;  // where the buffer is neither the framework's nor part of an arena; an import where imported
+    Block block;              // used unless the buffer is the framework's or in an arena; also for imports
   };
   struct Value {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
     uint64_t bytes = 0;            // the size that the extents need
-    bool known = false;            // `extents` are known; of a container: always
+    bool known = false;            // whether `extents` are known; for a container: true
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;
     std::unique_ptr<bp_container_t> own_container;  // set if the framework bound none
   };
 
-  // Creates the instances and streams. `graph` must outlive the result. Errors: as the devices report them.
+  // Creates the instances and streams. `graph` must outlive the result. Errors: those of the devices.
   static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }
-  // Destroys the instances and streams: when it returns, no plugin calls back any more.
+  // Destroys the instances and streams; after it returns, no plugin calls back.
   void stop();
 
   const Value& value(uint32_t value) const { return values_[value]; }
   const Buffer& replica(ReplicaRef ref) const { return values_[ref.value].replicas[ref.replica]; }
   // Whether the framework bound a buffer to the value.
   bool is_bound(uint32_t value) const;
-  // Borrows the extents; without a replica it has no buffer.
+  // The tensor borrows the extents; without a replica it has no buffer.
   bp_tensor_t tensor(ReplicaRef ref) const;
   bp_instance_t* instance(uint32_t step) const { return steps_[step].instance; }
   const Lane& lane(uint32_t lane) const { return lanes_[lane]; }
   std::span<const Lane> lanes() const { return lanes_; }
-  // The mark that other lanes wait for after a task; null: they wait on the host.
+  // The mark by which other lanes wait for a task; null: the host waits for it.
   const Mark* mark(uint32_t task) const { return marks_[task].get(); }
 
   // ---- what the framework binds ----
@@ -63,31 +63,31 @@ class RunState {
   void set_input_extents(uint32_t value, const std::vector<int64_t>& extents);
 
   // ---- what follows from the extents of the inputs ----
-  // Before a new plan: the extents of what islands make are unknown, and no replica is an import.
+  // Called before a new plan: forgets the extents of what islands write, and which replicas are imports.
   void forget_plan();
   // Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL (of the framework's buffer).
   Status set_extents(uint32_t value, std::vector<int64_t> extents);
-  // Memory of its own for a replica, as large as the value's bytes. Grows, never shrinks.
+  // Gives a replica its own memory, large enough for the value. Grows, never shrinks.
   Status allocate(ReplicaRef ref);
-  // The block of each memory in which buffers between islands lie.
+  // Reserves the block of a memory that contains the buffers between islands.
   Status reserve_arena(uint32_t memory, uint64_t bytes);
   void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
-  // Makes the replica an import of the one in host memory, or allocates where the device cannot import that.
+  // Makes the replica an import of the one in host memory, or allocates it if the device cannot import that.
   Status import_from_host(ReplicaRef ref);
-  // Whether its bytes are, or will be, an import of the replica in host memory.
+  // Marks the replica as an import of the replica in host memory, made now or later.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }
-  // Binds the island's slots whose extents are known, where they are not bound so already.
+  // Binds those slots of the island whose extents are known and whose binding has changed.
   Status bind(uint32_t step);
 
   // ---- what a run computes ----
-  // A result whose extents the program reports during the run; `bytes` counts for strings. Allocates where the
-  // framework bound no buffer.
+  // Stores a result whose extents the program reports during the run; `bytes` is used for strings only. Allocates it if
+  // the framework bound no buffer.
   Status set_result(ReplicaRef ref, std::span<const int64_t> extents, uint64_t bytes);
-  // The same for an output that is another value or a weight.
+  // Likewise for an output that is a copy of another value or a weight.
   Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
 
  private:
-  // The present binding of a slot, so that only changes are bound again.
+  // The current binding of a slot, so that only changes are bound.
   struct Slot {
     bp_buffer_t buffer{};
     uint64_t generation = 0;
@@ -100,8 +100,8 @@ class RunState {
     uint32_t scratch = BP_NONE;
     uint64_t scratch_generation = 0;  // of the scratch memory that is bound
   };
-  // Scratch memory that all instances on a device share: they run one after the other, and its contents are lost
-  // between runs.
+  // Scratch memory that all instances on a device share: they run one after another, and its contents are lost between
+  // runs.
   struct Scratch {
     const Device* device = nullptr;
     uint64_t bytes = 0;  // the largest size that an instance needs
@@ -117,7 +117,7 @@ class RunState {
 
   const RunGraph& graph_;
   std::vector<Block> arenas_;   // by memory
-  std::vector<Block> imports_;  // by memory: the import of the host's arena
+  std::vector<Block> imports_;  // by memory: the import of host memory's arena
   std::vector<Value> values_;
   std::vector<StepState> steps_;
   std::vector<Scratch> scratch_;
@@ -125,7 +125,7 @@ class RunState {
   std::vector<std::unique_ptr<Mark>> marks_;  // by task
 };
 
-// Whether two buffers are the same bytes.
+// Whether two buffers consist of the same bytes.
 bool same_buffer(const bp_buffer_t& a, const bp_buffer_t& b);
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs over several devices, with memories of their own, through the public API: partial devices
+// Runs over several devices with their own memories, through the public API: partial devices
 // (testing/partial_backend) and the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// y = -|-x| with each node on a device of its own choice.
+// y = -|-x|; tests choose a device for each node.
 Model chain_of_three() {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
@@ -40,7 +40,7 @@ TEST(Run, CopiesToAndFromADevicesOwnMemory) {
   EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, -2, -3));
   EXPECT_EQ(counters(env).copies, 2u);
   EXPECT_EQ(counters(env).copied_bytes, 24u);
-  EXPECT_THAT(run(exec, {4, -5}), ElementsAre(-4, -5));  // smaller: the same memory serves
+  EXPECT_THAT(run(exec, {4, -5}), ElementsAre(-4, -5));  // smaller: the memory is reused
   EXPECT_EQ(counters(env).allocations, 1u);
 }
 
@@ -58,7 +58,7 @@ TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
     Exec exec =
         env.compile(chain_of_three(), pinned({{"a", "partial:0"}, {"b", "partial:1"}, {"y", "partial:0"}})).exec();
     EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
-    // x in and y out; between the islands two values, each in one copy or in two.
+    // x in and y out; the two values between islands take one copy each, or two.
     EXPECT_EQ(counters(env, 0).copies + counters(env, 1).copies, peers ? 4u : 6u);
   }
 }
@@ -71,7 +71,7 @@ TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
     EXPECT_THAT(run(exec, {-7, 8, 9}), ElementsAre(-7, -8, -9));
     EXPECT_EQ(counters(env).copies, 0u);
     EXPECT_EQ(counters(env).allocations, 0u);
-    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // in and out, twice
+    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // in and out, for two runs
   }
 }
 
@@ -79,7 +79,7 @@ TEST(Run, BuffersThatCannotBeSharedAreCopied) {
   const Environment env = partial_environment({{"partial.memory", "shared"}});
   Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
   const Tensor whole = Tensor::of<float>({4}, {0, 1, -2, 3});
-  bp_tensor_t odd = whole.abi();  // starts 4 bytes into its memory: the device imports multiples of 64 only
+  bp_tensor_t odd = whole.abi();  // starts 4 bytes into its memory: the device imports only from multiples of 64
   const int64_t extent = 3;
   odd.extents = &extent;
   odd.buffer.offset = 4;
@@ -200,7 +200,7 @@ TEST(Run, ABoundRunAllocatesNothing) {
       exec.bind_output("y", y);
       for (int warm = 0; warm < 3; ++warm) exec.run();
       const uint64_t binds = counters(env).binds + counters(env, 1).binds;
-      // A stream allocates when it holds more at a time than ever before, which may take a few runs.
+      // A stream allocates when it contains more work at a time than ever before, which may take a few runs.
       uint64_t allocated = 1;
       for (int round = 0; round < 10 && allocated != 0; ++round) {
         const uint64_t before = allocation_count();
@@ -236,7 +236,7 @@ TEST(Run, AFailureOfOneDeviceEndsTheOthers) {
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
   EXPECT_THAT(error.text(), HasSubstr("node 'right' (Abs): device 'partial:1': scripted scarcity"));
-  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));  // the next one is not affected
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(0, 4, 0));  // the next run is not affected
 }
 
 TEST(Run, DeadlinesAndCancellationEndAHang) {
@@ -262,7 +262,7 @@ TEST(Run, DeadlinesAndCancellationEndAHang) {
   canceller.join();
 }
 
-// Neg on device 0, Abs on device 1 and, at a high price, on device 2.
+// Neg is on device 0, Abs on device 1 and, at a high cost, on device 2.
 std::map<std::string, std::string> with_a_spare(const std::string& fault) {
   return {{"partial.devices", "3"}, {"partial.seconds", "1e-6"}, {"partial.0.ops", "Neg"},  {"partial.1.ops", "Abs"},
           {"partial.2.ops", "Abs"}, {"partial.2.seconds", "1"},  {"partial.1.fault", fault}};
@@ -291,7 +291,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
         RunOptions bounded;
         bounded.timeout = std::chrono::seconds(10);
         exec.bind("x", Tensor::of<float>({2}, {3, -4}));
-        exec.run(bounded);  // the fault
+        exec.run(bounded);  // in which the fault occurs
         EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, -4));
         EXPECT_EQ(session.node(1).device, env.devices()[3].info.id);
         EXPECT_THAT(session.report(),
@@ -310,7 +310,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
 TEST(Run, AFaultIsReportedIfOtherDevicesAreForbidden) {
   for (const std::string fault : {"lost", "internal"}) {
     const Environment env =
-        partial_environment({{"partial.max_nodes", "1"}, {"partial.fault", fault + "@b#1"}});  // an island a node
+        partial_environment({{"partial.max_nodes", "1"}, {"partial.fault", fault + "@b#1"}});  // one node per island
     SessionOptions how;
     how.devices = {"partial"};
     how.fallback = BP_FALLBACK_FORBID;
@@ -379,7 +379,7 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     runs[i].signals = &points[i];
     runs[i].signal_count = 1;
     if (i) {
-      runs[i].waits = &points[i - 1];  // so that the semaphore's last value means that all ended
+      runs[i].waits = &points[i - 1];  // so that the semaphore's last value means that all runs ended
       runs[i].wait_count = 1;
     }
     exec.submit(runs[i]);
@@ -389,7 +389,7 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     EXPECT_THAT(results[i].values<float>(), ElementsAre(0, 2 * static_cast<float>(i), 0));
 }
 
-// Sixteen threads over three devices with three kinds of memory, each with an exec of its own.
+// Sixteen threads over three devices with three kinds of memory, each thread with its own exec.
 TEST(Run, SixteenThreadsOnThreeDevices) {
   constexpr int kRuns = 1000;
   const Environment env = partial_environment({{"partial.devices", "2"},

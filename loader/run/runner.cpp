@@ -16,7 +16,7 @@ namespace {
 
 using Started = TaskGraph::Started;
 
-// Appends copies of everything in `from`.
+// Replaces the contents of `to` with copies of everything in `from`.
 Status copy_container(const bp_container_t& from, bp_container_t& to) {
   to.clear();
   for (uint64_t i = 0; i < from.count(); ++i) {
@@ -40,12 +40,12 @@ bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
 
-// A run is abandoned when it has not ended this long after its deadline.
+// A run is abandoned if it has not ended this long after its deadline.
 constexpr uint64_t kGraceNs = 100'000'000;
 
-// Work in a stream cannot be stopped in most drivers, so what a bounded run has there is all that it can be late by:
-// tasks that were put there before the first of them has ended, and the nodes of an island. Larger islands run on their
-// own: their backends look for the end between kernels.
+// Most drivers cannot stop work in a stream, so a bounded run may end late by the work it has there: at most kAhead
+// tasks beyond those that ended, with islands of at most kMostNodes nodes. Larger islands run outside of streams:
+// their backends check between kernels whether to stop.
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 
@@ -111,7 +111,7 @@ Status Runner::run_at_once() {
   return tasks.run(start_task, &watch) ? Status() : abandon();
 }
 
-// Starts the tasks one after the other on this thread.
+// Starts the tasks one after another on this thread.
 Status Runner::run_in_order() {
   bool ends = true;
   for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
@@ -136,7 +136,7 @@ bool Runner::uses_stream(uint32_t task) const {
   return !at_once_ && (step == BP_NONE || graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
 }
 
-// False if the call has not ended and the run must be abandoned.
+// Waits for the call to end. False: it has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
   if (!bounded_) {
@@ -152,7 +152,7 @@ bool Runner::wait_for(Call& call) {
   return true;
 }
 
-// Setting the framework's token wakes no waiting thread, so it is polled.
+// Setting the framework's token wakes no waiting thread, so the token is polled.
 void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
@@ -186,7 +186,7 @@ Status Runner::abandon() {
       .with_flags(BP_ERROR_ABANDONED);
 }
 
-// After a failure streams may hold work that was started without `done`.
+// Waits for streams that, after a failure, may hold work started without `done`.
 void Runner::drain() {
   if (!failed_ || bounded_) return;
   for (const Lane& lane : state_.lanes()) {
@@ -203,7 +203,7 @@ void Runner::drain() {
 
 void Runner::fail(Status status, uint32_t step, Device* device) {
   const std::lock_guard lock(mutex_);
-  // The first failure is reported, unless it is a failed dependency and its cause is found later.
+  // Keeps the first failure, unless it is a failed dependency and its cause is found later.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
   failed_ = true;
@@ -213,7 +213,7 @@ void Runner::fail(Status status, uint32_t step, Device* device) {
   if (bounded_) cancel_pending_.set();
 }
 
-// The task whose failure is reported by another one of its stream, or null.
+// Returns the task whose failure another task of its stream reports, or null.
 Runner::Call* Runner::call_of(const bp_error_t* error) {
   if (!error || !error->run || error->run - first_id_ >= calls_.size()) return nullptr;
   return &calls_[error->run - first_id_];
@@ -233,7 +233,7 @@ Started Runner::start(uint32_t number) {
   return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
 }
 
-// Fills in bp_run_t for the plugin: the stream and marks of the task, or only the callback at its end.
+// Fills in the plugin's bp_run_t: the stream and marks of the task, or only the callback at its end.
 void Runner::order(Call& call, bool in_stream, bool reports) {
   const Task& task = graph_.tasks[call.task];
   const RunPlan::Issue& issue = plan_.issue(call.task);
@@ -289,7 +289,7 @@ bool Runner::needs_stream(const Task& task) const {
 
 Status Runner::fits(const FrameworkStream& stream) const {
   const Device& device = stream.device();
-  const auto here = [&] { return "device '" + device.name() + "', of which the stream is"; };
+  const auto here = [&] { return "device '" + device.name() + "', which owns the stream"; };
   const auto name_of = [&](uint32_t value) { return "'" + graph_.name_of(graph_.values[value]) + "'"; };
   for (const Task& task : graph_.tasks) {
     if (task.step != BP_NONE) {
@@ -309,7 +309,7 @@ Status Runner::fits(const FrameworkStream& stream) const {
     const Replica& imported = graph_.values[moving.value].replicas[into_device ? moving.to : moving.from];
     if (!needs_stream(task) && !graph_.memories[imported.memory]->coherent())
       return {BP_UNSUPPORTED, "value " + name_of(moving.value) +
-                                  " is in host memory that has to be flushed for the device: bind memory of its own"};
+                                  " is in host memory that has to be flushed for the device: bind device memory"};
   }
   if (!graph_.passthroughs.empty())
     return {BP_UNSUPPORTED,
@@ -343,12 +343,12 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     }
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
-    if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the last one
+    if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the previous run
       stream.drain();
       status = put(task, run, code);
     }
     if (status.ok()) continue;
-    if (&task != &first) stream.drain();  // after an error no work of the call is left in the stream
+    if (&task != &first) stream.drain();  // after an error the call leaves no work in the stream
     return status;
   }
   return {};
@@ -411,7 +411,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    Call* const earlier = runner.call_of(error);  // an earlier one of the stream, without its own `done`
+    Call* const earlier = runner.call_of(error);  // an earlier task of the stream, without its own `done`
     Call& failed = earlier ? *earlier : call;
     const Task& task = runner.graph_.tasks[failed.task];
     const Device& device =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a RunGraph in the order of its plan, concurrently where the plan allows it.
+// Runs the tasks of a RunGraph in the order of its plan, concurrently if the plan allows it.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@ namespace backplane {
 
 class Runner {
  public:
-  // All four must outlive it.
+  // All four arguments must outlive the runner.
   Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
   // Allocates nothing unless a step is dynamic.
   Status run(const bp_run_t& options);
-  // Puts a run into the framework's stream. BP_UNSUPPORTED where a part of it cannot run there.
+  // Puts a run into the framework's stream. BP_UNSUPPORTED if a part of the run cannot be in a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
@@ -33,21 +33,21 @@ class Runner {
   bool abandoned() const { return abandoned_; }
 
  private:
-  // A task that was started; `self` of the callbacks in bp_run_t.
+  // A task that was started; also `self` of the callbacks in bp_run_t.
   struct Call {
     Runner* runner = nullptr;
     uint32_t task = 0;
     bp_run_t run{};
     std::vector<bp_point_t> waits, signals;  // marks
     uint64_t begin = 0;                      // for the trace
-    bool pending = false;                    // it was started and will report its end
+    bool pending = false;                    // whether it will report its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
 
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
-  bool needs_stream(const Task& task) const;  // whether it puts anything into the stream
+  bool needs_stream(const Task& task) const;  // whether the task puts anything into the stream
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);
@@ -83,12 +83,12 @@ class Runner {
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
-  std::atomic<bool> some_pending_{false};  // calls of this run, or work in streams
+  std::atomic<bool> some_pending_{false};  // whether calls of this run or work in streams may not have ended
   uint64_t first_id_ = 0;                  // of the run's tasks: bp_run_t.id is this and the task's number
   uint64_t mark_ = 0;                      // the value of all marks in this run
   bool at_once_ = false;
-  bool bounded_ = false;  // by a deadline or a cancel token: of a chain few tasks are in streams at a time
-  bp_cancel_t cancel_;    // for calls that block: follows the framework's, and is set when a part of the run failed
+  bool bounded_ = false;  // by a deadline or a cancel token: then few tasks of a chain are in streams at a time
+  bp_cancel_t cancel_;    // for calls that block: follows the framework's, and is set when a task of the run fails
   bp_cancel_t cancel_pending_;  // for calls that return before they end: set once the framework's is; outlives that one
   std::mutex mutex_;
   std::condition_variable changed_;  // a call ended

@@ -34,8 +34,8 @@ TEST(Streams, AChainOfIslandsRunsWithoutTheHost) {
     EXPECT_EQ(counted.runs, kIslands * runs);
     EXPECT_EQ(counted.stream_runs, kIslands * runs);
     EXPECT_EQ(counted.stream_copies, 2 * runs);
-    EXPECT_EQ(counted.copies, 2 * runs);  // no other
-    EXPECT_EQ(counted.reports, runs);     // of the copy back, at the end
+    EXPECT_EQ(counted.copies, 2 * runs);  // and no others
+    EXPECT_EQ(counted.reports, runs);     // for the copy back, at the end
     EXPECT_EQ(counted.stream_waits, 0u);
   }
 }
@@ -58,7 +58,7 @@ TEST(Streams, ARunWithADeadlineUsesTheStream) {
 }
 
 TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
-  constexpr uint64_t kIslands = 200, kMost = 3 + 4 + 1;  // within 30 ms, ahead of these, and the one that ends late
+  constexpr uint64_t kIslands = 200, kMost = 3 + 4 + 1;  // 3 in 30 ms, 4 ahead of them, and 1 that ends late
   for (const bool by_deadline : {true, false}) {
     const Environment env = streaming({{"partial.run_us", "10000"}});
     Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
@@ -81,7 +81,7 @@ TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
   }
 }
 
-// Islands in turn on two devices: each waits on the device for the mark of the other.
+// Islands alternate between two devices: each waits on its device for the mark of the other.
 TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   for (const bool marks : {false, true}) {
     const Environment env =
@@ -100,7 +100,7 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   }
 }
 
-// The device's intervals of this name in a timeline, in microseconds.
+// Returns the device's intervals of this name in a timeline, in microseconds.
 std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
                                                  const std::string& name) {
   std::smatch process;
@@ -147,7 +147,7 @@ TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
 }
 
 // The second device copies its input while the first one computes, both in their streams, and the first waits for the
-// mark of the second. A copy outside of a stream could overlap as well: that it was in one is counted.
+// mark of the second. A copy outside of a stream could overlap as well: the counters show that it was in one.
 TEST(Streams, CopiesOverlapWithComputing) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
@@ -195,7 +195,7 @@ TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// Tasks that waited for the failed one may be reported first: the cause is what counts.
+// Tasks that waited for the failed one may report their failure first: the run still reports the cause.
 TEST(Streams, TheCauseIsReportedNotWhatFollowsFromIt) {
   const Environment env = streaming({{"partial.devices", "2"},
                                      {"partial.peers", "1"},
@@ -218,7 +218,7 @@ TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// The device writes half a second after its run was abandoned, to memory that must still exist; the others continue.
+// The device writes half a second after its run was abandoned, to memory that must still exist; other devices go on.
 TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   for (const std::string memory : {"own", "host"}) {
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
@@ -245,7 +245,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
-      // On the remaining device, the CPU: with an older exec, and with a new one.
+      // On the remaining device, the CPU: with an exec created before and with a new one.
       EXPECT_THAT(run(second), ElementsAre(-1, 2, -3));
       Exec other = session.exec();
       EXPECT_THAT(run(other), ElementsAre(-1, 2, -3));

@@ -16,7 +16,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     ready.reserve(count);
   }
 
-  // Everything below needs the lock.
+  // All functions below need the lock.
 
   void finish(uint32_t task, bool failed) {
     --running;
@@ -28,7 +28,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     changed.notify_all();
   }
 
-  // The task is in its stream: tasks that follow it in this stream may be put there.
+  // The task was put into its stream: tasks that follow it in this stream may be put there.
   void pass_on(uint32_t task) {
     if (passed_on[task] || is_watched) return;
     passed_on[task] = 1;
@@ -44,7 +44,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   // A task may end before the call that starts it returns: the run waits for that call too.
   bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
-  // Lets a helper thread run ready tasks. Without memory for it, this thread runs them all.
+  // Lets helper threads run ready tasks. If there is no memory for that, this thread runs them all.
   void invite() {
     try {
       for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
@@ -117,7 +117,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   };
   std::vector<std::vector<Next>> after;
   std::vector<uint32_t> before_count;
-  uint32_t links = 0;  // orders between a task and the next one
+  uint32_t links = 0;  // how many tasks are ordered directly before the task with the next number
 
   std::mutex mutex;
   std::condition_variable changed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that wait for each other. They run on the calling thread and, where several can run at once, on threads of
-// oneTBB too.
+// Tasks that wait for each other. They run on the calling thread and, if several can run at once, also on oneTBB's
+// threads.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ class TaskGraph {
   TaskGraph(const TaskGraph&) = delete;
 
   // Only before the first run. `before` < `after`: the numbers are an order in which the tasks can run. `in_stream`:
-  // `after` may start once `before` was started, because the stream keeps the order.
+  // `after` may start once `before` was started, because a stream keeps the order.
   void order(uint32_t before, uint32_t after, bool in_stream = false);
   // Whether only one order is possible.
   bool is_chain() const;
@@ -33,9 +33,9 @@ class TaskGraph {
     std::function<void()> poll;
     uint64_t abandon_at = 0;  // ns on the monotonic clock, 0: never
   };
-  // Starts every task when its predecessors have ended, and returns when none is pending. After a failure no further
+  // Starts every task when its predecessors have ended, and returns when no task is pending. After a failure no further
   // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
-  // thread. With `watch` (may be null) tasks in a stream wait for each other's end too; the result is false where some
+  // thread. With `watch` (may be null) tasks in a stream also wait for each other's end; the result is false if some
   // have not ended at `abandon_at`. Allocates nothing.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
   void end(uint32_t task, bool failed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that runs one piece of work at a time. Submitted runs wait for semaphores that another submitted run may
 // signal: on a pool with a bounded number of threads such waits could fill the pool and hang, so each exec that submits
-// has its own.
+// has its own thread.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ class Worker {
   // Waits for the current work.
   ~Worker();
   Worker(const Worker&) = delete;
-  // Runs `work` on the thread, after the work before it, which must have ended or be about to. `work` must not throw.
+  // Runs `work` on the thread, after the previous work, which must have ended or be about to. `work` must not throw.
   void post(std::function<void()> work);
 
  private:
@@ -27,7 +27,7 @@ class Worker {
   std::condition_variable changed_;
   std::function<void()> work_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace backplane

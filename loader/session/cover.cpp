@@ -36,7 +36,7 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
   return devices;
 }
 
-// The model with the ranges that the framework gave for its dimensions.
+// Returns the model with the ranges that the framework set for its dimensions.
 Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model::Model> model,
                                                     const std::vector<model::Symbol>& ranges) {
   if (ranges.empty()) return model;
@@ -59,7 +59,7 @@ Result<Covered> cover(const Environment& environment, std::shared_ptr<const mode
   BP_ASSIGN(covered.model, bounded(std::move(model), request.symbols));
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(environment, request.devices));
   const CoverageOptions options{request.compute_types, request.costs, request.cancel, request.options};
-  // Types that a backend reports may let other devices accept more nodes.
+  // Types that a backend reports may let other devices support more nodes.
   for (bool changed = true; changed;) {
     BP_ASSIGN(covered.devices, query_devices(covered.model, devices, options));
     BP_ASSIGN(changed, learn_types(covered.model, covered.devices));

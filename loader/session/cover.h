@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage of a session: the devices to consider, and the verdict of each on each node.
+// The first stage of a session: the devices to consider, and the verdict of each device on each node.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace backplane {
 
 // The framework's request: bp_session_desc_t with its strings resolved.
 struct SessionRequest {
-  std::vector<std::string> devices;  // preferred first; none: all
+  std::vector<std::string> devices;  // preferred first; empty: all
   Policy policy;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
+  uint32_t compute_types = 0;  // allowed BP_COMPUTE_*
   uint32_t flags = 0;          // BP_SESSION_*
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;

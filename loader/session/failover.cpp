@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session that replaces one whose device failed.
+// Creates the session that replaces one whose device failed.
 #include <algorithm>
 
 #include "session/session.h"
@@ -7,7 +7,7 @@
 namespace backplane {
 namespace {
 
-// Excludes the nodes on the device.
+// Excludes the nodes on the device, and its groups that contain any of them.
 void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
   for (uint32_t node : nodes) {
     NodeVerdict& verdict = coverage.nodes[node];
@@ -56,9 +56,9 @@ std::shared_ptr<Session> Session::copy() const {
 
 Status Session::fail_over(const Fault& fault) const {
   const std::lock_guard lock(mutex_);
-  if (next_) return {};  // another run has replaced it already
+  if (next_) return {};  // another run has already replaced this session
   if (request_.policy.fallback == BP_FALLBACK_FORBID)
-    return {BP_UNSUPPORTED, "the session forbids other devices than '" + coverage_[0].device->name() + "'"};
+    return {BP_UNSUPPORTED, "the session forbids devices other than '" + coverage_[0].device->name() + "'"};
   auto next = copy();
   std::vector<uint32_t> all(model_->graph.nodes.size());
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;

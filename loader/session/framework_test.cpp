@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework supplies: weights beside a model, linked plugins, its pool and allocator, contexts and memory of
-// devices.
+// What a framework supplies: weights outside of a model, linked plugins, its thread pool and allocator, contexts and
+// memory of devices.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(Environment, AcceptsLinkedPlugins) {
   ASSERT_NE(library, nullptr) << dlerror();
   EnvironmentOptions how;
   how.plugins = {reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL)), nullptr};
-  how.backend_files = {kCpu};  // with an id that is in use
+  how.backend_files = {kCpu};  // has the same id as the linked plugin
   how.only_given = true;
   how.log = [](uint32_t, std::string_view) {};
   {
@@ -173,7 +173,7 @@ TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
   const Environment env = environment({kCpu});
   const uint64_t device = env.devices()[0].info.id;
   EXPECT_NE(device, 0u);
-  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // in each environment
+  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // the same in each environment
   const bp_native_t native{sizeof native, BP_NATIVE_CL_CONTEXT, 1, nullptr};
   EXPECT_EQ(failure([&] { env.open_device(device, native); }).status(), BP_UNSUPPORTED);
   bp_device_open_t how{};
@@ -201,7 +201,7 @@ TEST(Memory, IsMappedAndFilledIfTheDeviceSupportsIt) {
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   values[0] = 0;
   const Buffer there = env.allocate(env.devices()[1].info.id, sizeof values);
-  fill(there.abi());  // it has no `fill`: by a copy
+  fill(there.abi());  // the device has no `fill`: by a copy
   env.copy(there.abi(), host, sizeof values);
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   void* mapped = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacing weights of a session, and reading them.
+// Replaces and reads the weights of a session.
 #include <algorithm>
 #include <cstring>
 
@@ -70,7 +70,7 @@ Status Session::refit_programs(const Replacements& wanted) const {
 
 Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
   if (!refit_.possible || !compiled_)
-    return Status(BP_BAD_STATE, "the session was not made with BP_SESSION_REFIT: its weights are fixed");
+    return Status(BP_BAD_STATE, "the session was not created with BP_SESSION_REFIT: its weights are fixed");
   const model::Graph& graph = model_->graph;
   const auto value =
       std::ranges::find_if(graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });
@@ -133,7 +133,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
       wanted[program].present.push_back(&present);
     }
   }
-  // Compiling changes nothing when it fails, so it comes first.
+  // Compiling changes nothing if it fails, so it comes first.
   std::shared_ptr<Session> next;
   if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
     next = copy();

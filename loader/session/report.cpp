@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Text from outside may not be UTF-8; invalid bytes are replaced.
+// Strings from outside may not be UTF-8; invalid bytes are replaced.
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -106,7 +106,7 @@ void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>&
   for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
 }
 
-// An object of members whose keys come from a model. (operator[] searches from the object's beginning; a later member
+// A JSON object whose keys come from a model. (operator[] searches from the object's beginning; a later member
 // replaces an earlier one of the same key, in its place.)
 class Members {
  public:
@@ -149,7 +149,7 @@ json islands(const Session& session) {
   return list;
 }
 
-// Each device's share of the operations of a run.
+// Each device's share of a run's operations.
 json arithmetic(const Session& session) {
   const model::Graph& graph = session.model().graph;
   const Placement& placement = session.placement();
@@ -176,8 +176,8 @@ json verdict_entry(const Session& session, uint32_t i, uint32_t d) {
   if (std::ranges::binary_search(placement.no_room, NoRoom{i, d})) {
     entry["answer"] = "no";
     entry["reason"] = reason_name(BP_REASON_MEMORY);
-    entry["detail"] = "its " + std::to_string(device.info().memory_bytes) +
-                      " bytes of memory hold no more than the nodes that it has";
+    entry["detail"] =
+        "its " + std::to_string(device.info().memory_bytes) + " bytes of memory are full with the nodes placed there";
   } else if (verdict.usable() && std::isfinite(seconds)) {
     entry["seconds"] = seconds;
     entry["source"] = source_name(verdict.source);
@@ -214,7 +214,7 @@ json node_entry(const Session& session, uint32_t i) {
   return entry;
 }
 
-// Copies between memories. Devices that share one copy nothing.
+// Lists the copies between memories. Devices that share a memory copy nothing.
 json copies(const Session& session) {
   json list = json::array();
   for (const Copy& copy : session.placement().copies)
@@ -227,7 +227,7 @@ json copies(const Session& session) {
   return list;
 }
 
-// Nodes that another device would compute faster, and how much the total would grow if they ran there.
+// Lists nodes that another device would compute faster, and how much the total would grow if they ran there.
 json savings(const Session& session) {
   const Placement& placement = session.placement();
   json list = json::array();
@@ -328,7 +328,7 @@ std::string report(const Session& session) {
   }
   out["copies"] = copies(session);
   out["savings"] = savings(session);
-  double compute = 0;  // as reported by backends in review, where they did; 0 if the model cannot run
+  double compute = 0;  // reported by backends in review, otherwise expected; 0 if the model cannot run
   if (out["uncovered"].empty())
     for (uint32_t k = 0; k < placement.islands.size(); ++k) compute += session.programs()[k]->seconds;
   const double copied = placement.cost.copies, launches = placement.cost.launches;

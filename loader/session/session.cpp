@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From verdicts to programs, one call a stage: place → review → compile. Coverage (cover.h) comes before, running
+// From verdicts to programs, one call per stage: place → review → compile. Coverage (cover.h) comes before, running
 // (run/exec.h) after.
 #include "session/session.h"
 
@@ -10,8 +10,8 @@
 namespace backplane {
 namespace {
 
-// Placement is repeated when a backend rejects an island. Each round takes nodes away from a device, so rounds end by
-// themselves; the bound limits how long a backend that rejects node after node can delay a session.
+// Placement is repeated if a backend rejects an island. Each round takes nodes away from a device, so the rounds end by
+// themselves; the limit bounds how long a backend that rejects node after node can delay a session.
 constexpr int kMaxReviewRounds = 16;
 
 }  // namespace

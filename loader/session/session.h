@@ -24,7 +24,7 @@ namespace backplane {
 
 class Session : public CompiledModel, public std::enable_shared_from_this<Session> {
  public:
-  // Places the covered model and compiles it. What `request` refers to must live until this returns.
+  // Places the covered model and compiles it. What `request` refers to must stay valid until this returns.
   static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment, Covered covered,
                                                  const SessionRequest& request);
 
@@ -36,7 +36,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled() const override { return compiled_; }
 
   std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const override;
-  // One text per failed device.
+  // One message per failed device.
   const std::vector<std::string>& faults() const { return faults_; }
 
   // This session, or the one that replaced it.
@@ -53,14 +53,14 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
 
  private:
   Session() = default;
-  // From verdicts to programs. Reuses programs of `before` (may be null) that still fit.
+  // Performs all stages from verdicts to programs. Reuses programs of `before` (may be null) that still fit.
   Status place_and_compile(const Session* before);
   // Compiles the selected programs again, with the current weights.
   Status compile_again(const std::function<bool(const Program&)>& which);
   // A copy with the same programs; the caller replaces some of them.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
-  // The weights of a program that can be replaced, and their present values.
+  // The weights of a program that can be replaced, and their current values.
   struct Replacement {
     std::vector<bp_refit_weight_t> slots;
     std::vector<const model::Weight*> present;  // one for each slot

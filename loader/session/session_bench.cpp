@@ -33,7 +33,7 @@ Environment environment(std::vector<std::string> files, std::map<std::string, st
   return Environment(how);
 }
 
-// Additions of a constant and Relus in turn, on one number.
+// Additions of a constant and Relus, alternately, on one number.
 std::string chain(int64_t length) {
   Texts nodes;
   std::string before = "x";
@@ -61,19 +61,19 @@ void bound_run(benchmark::State& state) {
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
-// The same on the null backend, a plain loop: what remains is the cost of the calls.
+// As `bound_run`, on the null backend, a plain loop: only the cost of the calls remains.
 void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
-// The same with the backend in a process of its own.
+// As `bound_run_null`, with the backend in a separate process.
 void bound_run_isolated(benchmark::State& state) {
   run_bound(state, kNull, "null");
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
-// From this thread to another one and back: the part of async_chain that is the machine's, once in each run.
+// A round trip to another thread: the share of each async_chain run that is pure thread switching.
 void hand_over(benchmark::State& state) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -100,7 +100,7 @@ void hand_over(benchmark::State& state) {
 }
 BENCHMARK(hand_over)->UseRealTime();
 
-// Islands of one node each on an asynchronous device, one after the other. "beyond" is the cost of each in addition to
+// Islands of one node each on an asynchronous device, one after another. "beyond" is the cost of each in addition to
 // the time on the device. With a deadline the host waits for each island before it starts the next.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
@@ -129,7 +129,7 @@ void import_model(benchmark::State& state) {
 }
 BENCHMARK(import_model)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
-// From the model's bytes to a session that can run, and the end of both.
+// From the model's bytes to a session that can run, and the destruction of model and session.
 void session(benchmark::State& state) {
   const Environment env = environment({kCpu});
   const std::string bytes = chain(state.range(0));
@@ -146,7 +146,7 @@ void alternating_islands(benchmark::State& state) {
 }
 BENCHMARK(alternating_islands)->Arg(2000)->Unit(benchmark::kMillisecond);
 
-// Manifests of backends that are known and not requested, so no library is opened.
+// Manifests of known backends that no session requests, so no library is opened.
 void known_backends(benchmark::State& state) {
   testing::Sandbox sandbox;
   EnvironmentOptions how;
@@ -157,7 +157,7 @@ void known_backends(benchmark::State& state) {
     fs::copy_file(BACKPLANE_BUILD_DIR "/tests/plugins/fake.so", sandbox.root() / library);
     how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
   }
-  const Environment first(how);  // probes each one, in a process of its own
+  const Environment first(how);  // probes each one, in a separate process
   for (auto _ : state) Environment again(how);
   state.counters["candidates"] = static_cast<double>(first.candidates().size());
 }

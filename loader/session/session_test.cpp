@@ -190,7 +190,7 @@ TEST(Session, WaitsSignalsAndEndsInTheBackground) {
   EXPECT_EQ(done, 1);
 }
 
-// `done` comes before the exec allows the next run.
+// `done` is called before the exec allows the next run.
 TEST(Session, ARunFromWithinDoneIsRefused) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
@@ -228,7 +228,7 @@ TEST(Session, ARunFromWithinDoneIsRefused) {
 TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   const Environment env = environment({kCpu});
   const Session session = env.compile(relu_of_sum());
-  constexpr int kCount = 8;  // more than there are cores: each waits for the one submitted after it
+  constexpr int kCount = 8;  // each run waits for the one submitted after it
   const Semaphore order;
   std::vector<Exec> execs;
   std::vector<bp_point_t> points;
@@ -247,7 +247,7 @@ TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   order.wait(kCount);
 }
 
-// A call that fails leaves `done` and the signals to the caller; a run that was accepted does both.
+// A call that fails neither calls `done` nor signals; a run that was accepted does both, even if it fails.
 TEST(Session, AFailedRunIsReportedOnce) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
@@ -453,7 +453,7 @@ TEST(Session, RefusesArraysThatAreNotThere) {
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.pin_count = 1; }), BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.option_count = 1; }), BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.symbol_count = 1; }), BP_INVALID_ARGUMENT);
-  // Without a stride nothing would be read, and the pin dropped.
+  // Without a stride no element would be read, and the pin would be ignored.
   EXPECT_EQ(create([&](bp_session_desc_t& d) { d.pins = &pin, d.pin_count = 1, d.pin_stride = 0; }),
             BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([&](bp_session_desc_t& d) { d.options = &option, d.option_count = 1, d.option_stride = 8; }),
@@ -485,7 +485,7 @@ TEST(Session, RefitsThatCannotBeAreNamed) {
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
 }
 
-// Several at once, also from a device's memory; where one cannot be, none is replaced.
+// Several weights at once, also from a device's memory; if one cannot be replaced, none is.
 TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});

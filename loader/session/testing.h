@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends and the model of the tests of sessions.
+// The backends and the model of the session tests.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF files made to cost a reader time and memory: the headers of a valid library, then far more entries than a linker
+// ELF files that cost a reader time and memory: the headers of a valid library, then far more entries than a linker
 // writes.
 #pragma once
 
@@ -16,8 +16,8 @@ void append(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// `dynamic_sections` program headers that all share one dynamic section of `names` needed libraries, each name
-// `name_bytes` long, and `segments` in all. `terminated`: names end within the file.
+// A file with `segments` program headers. `dynamic_sections` of them share one dynamic section with `names` needed
+// libraries, which share one name of `name_bytes` bytes. `terminated`: the name ends within the file.
 inline std::string elf_file(const Elf64_Ehdr& like, uint16_t segments, uint16_t dynamic_sections, size_t names,
                             size_t name_bytes, bool terminated = true) {
   Elf64_Ehdr header = like;

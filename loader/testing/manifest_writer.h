@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sandbox for discovery: an empty folder that the search paths point into, and manifests written there.
+// A sandbox for discovery: an empty folder to which the search paths point, and manifests written there.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 
 namespace backplane::testing {
 
-// A valid manifest of org.backplane.test.<id>, in which tests replace parts. `more` is further keys: ", \"key\": 1".
+// A valid manifest of org.backplane.test.<id>, in which tests replace parts. `more`: further members, ", \"key\": 1".
 inline std::string manifest(std::string_view id, std::string_view library, std::string_view more = {}) {
   const std::string abi = "\"" + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
                           std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "\"";
@@ -24,8 +24,8 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
   return text.append(more).append("}");
 }
 
-// While this lives, the environment variables that discovery reads point here or are unset. The destructor removes the
-// folder.
+// While it exists, the environment variables that discovery reads point into its folder or are unset. The destructor
+// removes the folder.
 class Sandbox {
  public:
   Sandbox() {
@@ -57,7 +57,7 @@ class Sandbox {
     put(name, value);
   }
 
-  // Creates parent folders. Returns the whole path.
+  // Writes a file and creates its parent folders. Returns its absolute path.
   std::filesystem::path write(const std::filesystem::path& relative, std::string_view text) const {
     const std::filesystem::path path = root_ / relative;
     std::filesystem::create_directories(path.parent_path());

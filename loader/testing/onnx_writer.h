@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small ONNX models as bytes, for tests: valid and, since nothing is checked here, invalid ones.
+// Writes small ONNX models as bytes, for tests: valid and, since nothing is checked here, invalid ones.
 //
 //   std::string bytes = model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", 1, {2, 3})},
 //   {value("y")}));
@@ -21,7 +21,7 @@ namespace field = model::field;
 using model::wire::Writer;
 using Texts = std::vector<std::string>;
 
-// Pieces of a message, each with the field that it goes to.
+// A piece of a message, with the field that contains it.
 struct Piece {
   uint32_t field;
   std::string bytes;
@@ -60,7 +60,7 @@ inline std::string tensor_attribute(std::string_view name, const std::string& te
 inline std::string graph_attribute(std::string_view name, const std::string& graph) {
   return attribute(name, 5, [&](Writer& w) { w.add_message(field::attribute::kG, graph); });
 }
-// An attribute whose value is the attribute `outer` of the function's call.
+// An attribute that takes its value from attribute `outer` of the function's call.
 inline std::string reference_attribute(std::string_view name, uint32_t type, const std::string& outer) {
   return attribute(name, type, [&](Writer& w) { w.add_string(field::attribute::kRefAttrName, outer); });
 }

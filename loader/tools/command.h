@@ -42,15 +42,15 @@ struct EnvironmentFlags {
   std::vector<std::string> settings;  // NAME=VALUE
   uint32_t threads = 0;
   bool verbose = false;
-  bool compiles_verbosely = false;  // with `verbose` the log says how each node is computed
+  bool compiles_verbosely = false;  // with `verbose`, the log says how each node is computed
   Limits limits;
 
   void declare(cli::Command command);
-  // `only_lists`: libraries that are known from an earlier run are not opened until they are used.
+  // `only_lists`: libraries known from an earlier run are not opened until they are used.
   Environment make(bool only_lists = false) const;
 };
 
-// Options of every command that makes a session.
+// Options of every command that creates a session.
 struct SessionFlags {
   EnvironmentFlags environment;
   std::string model;
@@ -81,7 +81,7 @@ std::string bytes_text(uint64_t bytes);    // "1.5 MiB"
 std::string seconds_text(double seconds);  // "1.5 ms"
 std::string type_text(view::Value value);  // "float[N,3]"
 std::string join(const Json& list, std::string_view separator);
-// A cell of a report: strings as they are, everything else as JSON writes it.
+// Text for a cell of a report: strings unquoted, everything else as JSON.
 std::string cell(const Json& value);
 
 // A command, defined in the file of its name. Its action may throw Error, Usage and Failure.

@@ -33,7 +33,7 @@ constexpr bool kHasShadowMemory = false;
 #endif
 
 std::function<void(const std::string&)> g_print;
-std::string g_memory;  // --max-memory, where it was given
+std::string g_memory;  // the value of --max-memory; empty: not given
 
 double seconds_of(const std::string& text) {
   double seconds = 0;
@@ -61,14 +61,14 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// In a separate thread, as the main one may be in a loop in a backend. It blocks all signals.
+// Runs in a separate thread, as the main one may be in a loop in a backend. The thread blocks all signals.
 void stop_after(double seconds, const std::string& text) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread([seconds, text] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    alarm(2);  // if the output blocks
+    alarm(2);  // in case the output blocks
     if (g_print) g_print(fmt::format("stopped: it took longer than --timeout {}", text));
     std::fflush(stdout);
     _exit(cli::kNegative);

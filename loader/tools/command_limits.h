@@ -13,14 +13,14 @@ struct Limits {
   std::string timeout, memory;  // as written on the command line; empty: none
 
   void declare(cli::Command command);
-  // Applies the limits. Throws Usage if a value is no duration or size.
+  // Applies the limits. Throws Usage if a value is not a duration or a size.
   void start() const;
 
  private:
   void start_clock() const;
 };
 
-// Set by the program: prints an error when the time is over; the process then ends with exit status 1.
+// Sets the function that prints an error when the time is over; the process then ends with exit status 1.
 void report_timeout_by(std::function<void(const std::string& text)> print);
 // The error for exhausted memory.
 std::string no_memory_text();

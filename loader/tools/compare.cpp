@@ -10,7 +10,7 @@
 namespace backplane::tools {
 namespace {
 
-// Expected NaN and infinity match; elsewhere they count as infinitely far off.
+// Infinity and NaN are 0 from the same value and infinitely far from any other.
 double distance(std::complex<double> seen, std::complex<double> expected) {
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(seen.real(), expected.real()) && same(seen.imag(), expected.imag())) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two tensors that should be the same.
+// Compares two tensors that should be equal.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace backplane::tools {
 
-// |seen - expected| <= atol + rtol * |expected|, as numpy.allclose has it; a NaN equals a NaN. ONNX's own tests have
-// these bounds.
+// |seen - expected| <= atol + rtol * |expected|, like numpy.allclose, but NaN equals NaN. The default tolerances are
+// those of ONNX's own tests.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-7;
 
@@ -18,10 +18,10 @@ struct Tolerance {
 };
 
 struct Difference {
-  std::string shape;     // both types and shapes if they differ; the other members are not set then
+  std::string shape;     // both types and shapes if they differ; the other members are then not set
   uint64_t count = 0;    // elements
   uint64_t outside = 0;  // elements outside the tolerance
-  uint64_t first = 0;    // of these the first, and the one with the largest error
+  uint64_t first = 0;    // the first of those elements, and the one farthest outside
   uint64_t worst = 0;
   double worst_absolute = 0, worst_relative = 0;
   std::string seen, expected;  // at `worst`
@@ -32,7 +32,7 @@ struct Difference {
 Difference compare(const onnx::Tensor& seen, const onnx::Tensor& expected, const Tolerance& tolerance);
 // {matches, elements, outside, worst: {index, seen, expected, absolute, relative}}, or {matches, types}.
 Json to_json(const Difference& difference);
-// "3 of 12 elements differ, most element 7: 1.5 for 1.25", or "all 12 elements match".
+// "3 of 12 elements differ, the first is 2, the farthest 7: 1.5, expected 1.25", or "all 12 elements match".
 std::string text(const Difference& difference);
 
 }  // namespace backplane::tools

@@ -11,8 +11,8 @@
 namespace backplane::tools {
 namespace {
 
-// Replaces this process by the harness, a separate program: only the ABI may connect it with the backends that it
-// judges. Returns only by throwing.
+// Replaces this process by the harness, a separate program: only the ABI may connect it to the backends that it judges.
+// Returns only by throwing.
 Outcome conform(const std::vector<std::string>& words) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "backplane-conform";

@@ -20,7 +20,7 @@ namespace {
 using onnx::Malformed;
 using onnx::Tensor;
 
-// A literal with one value can have any size, so its memory is limited.
+// A literal with one value can have any number of elements, so that number is limited.
 constexpr uint64_t kMaxElements = uint64_t{1} << 28;
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers written into tensors, whatever their type.
+// Stores numbers in tensors of any type.
 #pragma once
 
 #include <string_view>
@@ -8,25 +8,25 @@
 
 namespace backplane::tools {
 
-// The nearest float16; beyond its range infinity, NaN as a quiet one.
+// The nearest float16; infinity beyond its range, a quiet NaN for NaN.
 uint16_t float16_bits(double value);
-// The same for bfloat16.
+// Likewise for bfloat16.
 uint16_t bfloat16_bits(double value);
 
-// Sets element i of a tensor of bools, integers from 8 bits, fp16, bf16, fp32 or fp64; false where an integer type
-// cannot hold the value, or the tensor has another type.
+// Sets element i of a tensor of bools, integers of at least 8 bits, fp16, bf16, fp32 or fp64. False if an integer type
+// cannot represent the value, or the tensor has another type.
 bool set_number(onnx::Tensor& tensor, uint64_t i, double value);
-// The same for integers, exactly.
+// Likewise for an integer, without a detour over double for integer types.
 bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
-// A tensor with the same values in another type, for --cast. Floats are rounded; an integer type must hold each value.
-// Throws onnx::Malformed that names the first one that it cannot hold.
+// Returns a tensor with the same values in another type, for --cast. Floats are rounded; integer types must represent
+// each value. Throws onnx::Malformed, which names the first value that does not fit.
 onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 
-// "2x3xf32=1,2,3,4,5,6", or "2x3xf32=0.5" for that value throughout, "f32=1" for a scalar. Types are f16, bf16, f32,
-// f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
+// Parses "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" for that value in all elements, or "f32=1" for a scalar. Types are f16,
+// bf16, f32, f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
 onnx::Tensor parse_literal(std::string_view text);
-// Whether a text looks like such a literal: it starts with extents or a type, and '='.
+// Whether a text looks like such a literal: extents (if any), a type, '='.
 bool is_literal(std::string_view text);
 
 }  // namespace backplane::tools

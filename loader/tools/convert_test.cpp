@@ -22,7 +22,7 @@ TEST(Convert, RoundsToFp16AndBf16) {
   for (const auto& [value, bits] : rows) EXPECT_EQ(float16_bits(value), bits) << value;
   EXPECT_EQ(float16_bits(NAN) & 0x7fff, 0x7e00);
   EXPECT_EQ(bfloat16_bits(1), 0x3f80);
-  EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);  // halfway: to even
+  EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);  // halfway: rounded to even
   EXPECT_EQ(bfloat16_bits(INFINITY), 0x7f80);
   EXPECT_NE(bfloat16_bits(NAN) & 0x7f, 0);
 }

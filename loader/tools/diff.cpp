@@ -21,7 +21,7 @@ constexpr size_t kShown = 10;
 struct Flags {
   SessionFlags session;
   InputFlags inputs;
-  // Wider than the tolerance for results: differences accumulate from node to node.
+  // Larger than the tolerance for results: differences accumulate from node to node.
   Tolerance tolerance{.relative = 1e-3, .absolute = 1e-4};
 };
 
@@ -53,8 +53,8 @@ struct Step {
   std::string value;
 };
 
-// Makes each intermediate value that the canonical graph still has an output; the types are known from that graph.
-// Returns these and the original outputs, in the order of the nodes in the file.
+// Makes each intermediate value that the canonical graph still contains an output; that graph has the types. Returns
+// these and the original outputs, in the order of the nodes in the file.
 std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   std::map<std::string_view, view::Value> values;
   for (const view::Node& node : graph.nodes()) {
@@ -78,7 +78,7 @@ std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   return steps;
 }
 
-// The values of the steps in a session over `devices`, of which the first runs everything that it supports.
+// Returns the steps' values in a session over `devices`, the first of which runs everything that it supports.
 std::map<std::string, onnx::Tensor> run_on(const Environment& env, const Model& model, SessionOptions options,
                                            std::vector<std::string> devices, const std::vector<Input>& inputs,
                                            const std::vector<Step>& steps) {

@@ -22,7 +22,7 @@ std::string sourced_text(const Json& seconds, const Json& source) {
   return text;
 }
 
-// The source of the cost of a node.
+// Returns the source of a node's cost.
 Json source_of(const Json& node) {
   for (const Json& verdict : node.at("verdicts"))
     if (verdict.at("device") == node.at("device") && verdict.contains("source")) return verdict.at("source");
@@ -33,7 +33,7 @@ std::string count_text(const Json& list, std::string_view one, std::string_view 
   return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
 }
 
-// "cpu: dtype: input 0 is string". Reasons are not repeated.
+// "cpu: dtype: input 0 is string". A reason that the detail contains is not repeated.
 std::string refusal_text(const Json& verdict) {
   const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
   if (detail.empty()) return fmt::format("{}: {}", cell(verdict.at("device")), reason);
@@ -41,7 +41,7 @@ std::string refusal_text(const Json& verdict) {
   return fmt::format("{}: {}: {}", cell(verdict.at("device")), reason, detail);
 }
 
-// The verdicts of the devices that did not get the node.
+// The verdicts of the devices other than the node's, except "yes".
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {
@@ -167,7 +167,7 @@ Action declare(cli::Command command) {
     outcome.is_positive = outcome.json.at("uncovered").empty();
     if (flags->environment.verbose && outcome.is_positive) {
       options.flags = 0;
-      (void)env.compile(model, options);  // implementations are chosen, and logged, when a device compiles
+      (void)env.compile(model, options);  // devices choose, and log, implementations when they compile
     }
     outcome.text = render(outcome.json);
     if (!page->empty()) {

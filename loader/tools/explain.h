@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the nodes that no device supports, for `explain` and `info`.
+// The nodes that no device supports, for `explain` and `info`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace backplane::tools {
 
-// The nodes of a session's report that no device supports, and the same as text: a line for each operator.
+// Returns the nodes of a session's report that no device supports, and a text for them: a line for each operator.
 Json uncovered_nodes(const Json& report);
 std::string uncovered_text(const Json& nodes);
 

@@ -6,7 +6,7 @@
 namespace backplane::tools {
 namespace {
 
-// The edges of the graph: the producer of each value, and its readers with the input that reads it (null: a body of If,
+// The edges of the graph: for each value its producer and its readers, each with the input slot (null: a body of If,
 // Loop or Scan).
 Json values(view::Graph graph) {
   Json out = Json::array();

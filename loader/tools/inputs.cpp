@@ -43,7 +43,7 @@ class Dimensions {
     }
   }
 
-  // Checks a tensor against the declaration of its input, and takes the extents of named dimensions from it.
+  // Checks a tensor against its input's declaration, and takes the extents of named dimensions from the tensor.
   void match(view::Value input, const onnx::Tensor& tensor, const std::string& source) {
     bool fits = tensor.dtype == input.dtype() &&
                 (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
@@ -68,7 +68,7 @@ class Dimensions {
     }
   }
 
-  // The extents of an input that was not given.
+  // Chooses the extents of an input that was not given.
   std::vector<int64_t> choose(view::Value input) {
     if (input.rank() < 0)
       throw Usage(fmt::format("input '{0}' has no declared shape: give it with --input {0}=FILE", input.name()));
@@ -82,9 +82,9 @@ class Dimensions {
       }
       extents[i] = 1;
       if (symbol.empty()) {
-        note(fmt::format("dimension {} of input '{}' is unknown and taken as 1", i, input.name()));
+        note(fmt::format("dimension {} of input '{}' is unknown: set to 1", i, input.name()));
       } else {
-        note(fmt::format("dimension '{0}' is taken as 1; set it with --dim {0}=EXTENT", symbol));
+        note(fmt::format("dimension '{0}' is set to 1; choose it with --dim {0}=EXTENT", symbol));
         extents_[symbol] = 1;
       }
     }
@@ -97,7 +97,7 @@ class Dimensions {
   std::map<std::string, int64_t> extents_;
 };
 
-// Random tensors are made in memory: a model may declare inputs of any size.
+// Throws if random inputs would take too much memory: a model may declare inputs of any size.
 void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint64_t& used) {
   const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   // Random strings have one digit; each object takes 32 bytes.
@@ -105,18 +105,18 @@ void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint6
                                                           : onnx::dense_bytes(input.dtype(), extents);
   if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
   throw Usage(
-      fmt::format("input '{0}' takes {1}, more than half of the memory here with those before it: give it with "
+      fmt::format("input '{0}' takes {1}, with the inputs before it over half of the memory here: give it with "
                   "--input {0}=FILE, or set its dimensions with --dim",
                   input.name(), bytes_text(bytes)));
 }
 
-// Assigns the values on the command line to the inputs.
+// Assigns the values from the command line to the inputs.
 class Given {
  public:
   Given(view::Graph graph, const InputFlags& flags, std::vector<Input>& inputs, Dimensions& dimensions)
       : graph_(graph), flags_(flags), inputs_(inputs), dimensions_(dimensions) {}
 
-  // "NAME=FILE", "NAME=2x3xf32=1", or an archive whose arrays have the names of inputs.
+  // "NAME=FILE", "NAME=2x3xf32=1", or an archive whose arrays are named like inputs.
   void setting(const std::string& setting) {
     if (setting.ends_with(".npz") && setting.find('=') == std::string::npos) return archive(setting);
     const auto [name, source] = split_setting("--input", setting, false);
@@ -132,7 +132,7 @@ class Given {
     }
   }
 
-  // The file after the model on the command line: for the only input without --input, or an archive.
+  // The file after the model on the command line: the value of the only input without --input, or an archive.
   void array(const std::string& file) {
     if (file.ends_with(".npz")) return archive(file);
     uint32_t index = BP_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a model: files and values from the command line, random numbers otherwise.
+// The inputs of a run: files and values from the command line, otherwise random numbers.
 #pragma once
 
 #include <memory>
@@ -27,15 +27,15 @@ struct Input {
   std::shared_ptr<onnx::Value> value;
 };
 
-// One for each input of the model, in order. A named dimension has the extent of --dim, or that of a given value;
+// Returns one for each input of the model, in order. A named dimension has the extent of --dim or of a given value;
 // otherwise 1, with a line on standard error. Throws Usage for names that the model does not have and for values of
 // another type or shape.
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags);
 
-// Names the random inputs on standard error, where results could be taken for real ones.
+// Names the random inputs on standard error, because the results could be mistaken for real ones.
 void note_random(const std::vector<Input>& inputs, uint64_t seed);
 
-// An exec of the session with its inputs bound, and everything that must live as long.
+// An exec of the session with its inputs bound, and everything that must live as long as it does.
 struct BoundExec {
   std::vector<onnx::Bound> bound;
   Exec exec;

@@ -26,7 +26,7 @@ constexpr const Verb* kVerbs[] = {
 #undef BACKPLANE_ENTRY
 };
 
-// As ASCII, with characters that control terminals escaped.
+// Prints ASCII, with characters that control terminals escaped.
 void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
 }
@@ -39,7 +39,7 @@ int fail(bool json, const char* status, const std::string& text, int exit_status
   return exit_status;
 }
 
-// This program's release, and the loader's, which is a separate library and may be of another release.
+// The releases of this program and of the loader, a separate library whose release may differ.
 std::string version_text() {
   const std::string_view loader(api().release.data, api().release.size);
   return fmt::format("backplane {} (loader {}, ABI {}.{})", BACKPLANE_RELEASE, loader, BP_VERSION_MAJOR(api().version),
@@ -62,7 +62,7 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = program.parse(argc, argv);
   if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) {
-    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // the option may not have it yet
+    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // parsing may stop before it
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
     return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), cli::kWrongUsage);
   }

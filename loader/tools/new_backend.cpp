@@ -14,12 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a project.
+// A file of the project.
 struct File {
   std::string_view from;  // of embedded_files()
   std::string_view to;
 };
-// The code is that of backends/null, which this tree builds and tests; files that differ outside of the tree are in
+// The code is that of backends/null, which this tree builds and tests; files that differ from it are in
 // new_backend/.
 constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
@@ -29,7 +29,7 @@ constexpr File kFiles[] = {
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},
 };
-// Additional files for vendors whose compiler reads ONNX.
+// Used instead of kFiles for vendors whose compiler reads ONNX.
 constexpr File kCompilerFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},  {"compiler_README.md.in", "README.md"},
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
@@ -45,13 +45,13 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// The vendor chooses the licence.
+// The vendor chooses the licence, so the template's line is removed.
 void remove_licence(std::string& text) {
   if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos)
     text.erase(0, text.find('\n') + 1);
 }
 
-// The template with its names replaced. "null" is also part of words of C++, so only these names are replaced.
+// Returns the template with its names replaced. "null" also occurs in words of C++, so only these names are replaced.
 std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
@@ -95,7 +95,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
     throw Failure(fmt::format("'{}' is not empty: name a new folder, nothing is overwritten", folder));
   }
   fs::create_directories(folder, error);
-  if (error) throw Failure(fmt::format("'{}' cannot be made: {}", folder, error.message()));
+  if (error) throw Failure(fmt::format("'{}' cannot be created: {}", folder, error.message()));
 
   Outcome outcome;
   outcome.json = {{"id", id}, {"folder", folder}, {"files", Json::array()}};
@@ -117,7 +117,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
   outcome.text = fmt::format(
       "Backend '{0}' is in {1}:\n"
       "  cd {1} && cmake -B build && cmake --build build && ctest --test-dir build\n"
-      "Add -DCMAKE_PREFIX_PATH=PREFIX where Backplane is not installed in a standard place. Then read README.md "
+      "Add -DCMAKE_PREFIX_PATH=PREFIX if Backplane is not installed in a standard location. Then read README.md "
       "there.\n",
       id, folder);
   return outcome;

@@ -18,7 +18,7 @@ using onnx::Tensor;
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 64 * 1024;
 
-// numpy's letter and bytes for a data type.
+// numpy's letter and size for a data type.
 struct Row {
   char letter;
   uint32_t bytes;
@@ -39,7 +39,7 @@ struct Header {
   std::optional<std::vector<int64_t>> shape;
 };
 
-// Reads the one kind of Python literal that headers are.
+// Parses a header, which is a Python dictionary of strings, bools and tuples.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -117,7 +117,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail("an extent");
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
-      take('L');  // Python 2 wrote long integers so
+      take('L');  // Python 2 wrote long integers with an L
       extents.push_back(extent);
       if (take(')')) break;
       expect(',');
@@ -128,10 +128,10 @@ class HeaderParser {
   std::string_view text_;
 };
 
-// Returns the header; `bytes` then starts at the elements.
+// Returns the header; afterwards `bytes` starts at the elements.
 std::string_view take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
-    throw Malformed("the file is no .npy file: its first bytes differ");
+    throw Malformed("the file is not a .npy file: its first bytes differ");
   const auto major = static_cast<uint8_t>(bytes[kMagic.size()]);
   if (major < 1 || major > 3) throw Malformed(fmt::format(".npy version {} is not known", major));
   bytes.remove_prefix(kMagic.size() + 2);
@@ -172,7 +172,7 @@ Element parse_descr(const std::string& descr) {
   return element;
 }
 
-// Elements of `width` bytes from Fortran order to C order.
+// Copies elements of `width` bytes from Fortran order to C order.
 std::string to_c_order(std::string_view data, uint64_t width, const std::vector<int64_t>& extents) {
   std::string result(data.size(), '\0');
   std::vector<int64_t> index(extents.size(), 0);
@@ -195,7 +195,7 @@ std::string to_c_order(std::string_view data, uint64_t width, const std::vector<
 
 void append_utf8(std::string& text, uint32_t code) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-    throw Malformed(fmt::format("the .npy text has the impossible character {:#x}", code));
+    throw Malformed(fmt::format("the .npy text has the invalid code point {:#x}", code));
   if (code < 0x80) {
     text += static_cast<char>(code);
     return;
@@ -206,7 +206,7 @@ void append_utf8(std::string& text, uint32_t code) {
   for (int i = tail - 1; i >= 0; --i) text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3f));
 }
 
-// The code points of UTF-8 text, or nothing if it is invalid.
+// Returns the code points of UTF-8 text; nullopt if it is invalid.
 std::optional<std::u32string> characters(std::string_view text) {
   std::u32string result;
   for (size_t i = 0; i < text.size();) {
@@ -227,7 +227,7 @@ std::optional<std::u32string> characters(std::string_view text) {
   return result;
 }
 
-// Fixed-width text, padded with zeros.
+// Reads fixed-width text, padded with zeros.
 Tensor read_texts(std::string_view data, Element element, std::vector<int64_t> extents, uint64_t count) {
   std::vector<std::string> texts(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -269,7 +269,7 @@ Tensor read_npy(std::string_view bytes) {
   const Element element = parse_descr(*header.descr);
   const std::vector<int64_t>& extents = *header.shape;
   const uint64_t count = onnx::element_count(extents);
-  // Both factors are bounded, so the product is.
+  // The file's size bounds the number of elements, unless they are empty texts.
   const bool is_empty_text = (element.letter == 'U' || element.letter == 'S') && element.bytes == 0;
   if (is_empty_text && count > kMaxHeader) throw Malformed("the .npy file has too many empty texts");
   if (element.bytes != 0 && count > UINT64_MAX / element.bytes) throw Malformed("the .npy file's shape is too large");
@@ -324,7 +324,7 @@ std::string write_npy(const Tensor& tensor) {
   for (const int64_t extent : tensor.extents) shape += fmt::format("{}, ", extent);
   if (tensor.extents.size() > 1) shape.resize(shape.size() - 2);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
-  // The elements start on a multiple of 64.
+  // The elements start at a multiple of 64.
   constexpr size_t kPrefix = kMagic.size() + 4;
   header.resize((kPrefix + header.size() + 1 + 63) / 64 * 64 - kPrefix - 1, ' ');
   header += '\n';

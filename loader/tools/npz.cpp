@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format: PKWARE's APPNOTE. The members, then the directory that names them, then its end record.
+// The format: PKWARE's APPNOTE. The members come first, then the directory that names them, then its end record.
 #include "npz.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ template <class T>
 T number(std::string_view bytes, size_t at) {
   T value;
   if (at > bytes.size() || bytes.size() - at < sizeof value) throw Malformed("the .npz file ends within a record");
-  std::memcpy(&value, bytes.data() + at, sizeof value);  // little-endian, as this processor is
+  std::memcpy(&value, bytes.data() + at, sizeof value);  // little-endian, like this processor
   return value;
 }
 
@@ -37,10 +37,10 @@ struct Member {
   std::string name;
   uint16_t method = 0;
   uint32_t crc = 0;
-  uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive, of the array's file, of its local record
+  uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive, bytes of the array's file, offset of its local record
 };
 
-// Values that do not fit in 32 bits are in this field, in order.
+// Reads the field that contains, in order, the values that do not fit in 32 bits.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);
@@ -60,7 +60,7 @@ void read_zip64(std::string_view extra, Member& member) {
 std::vector<Member> read_directory(std::string_view bytes) {
   // The end record is last, before a comment that numpy does not write.
   if (bytes.size() < kEndBytes || number<uint32_t>(bytes, bytes.size() - kEndBytes) != kEnd)
-    throw Malformed("the file is no .npz file: it does not end as a zip archive does");
+    throw Malformed("the file is not a .npz file: it does not end as a zip archive does");
   const size_t end = bytes.size() - kEndBytes;
   const auto count = number<uint16_t>(bytes, end + 10);
   uint64_t at = number<uint32_t>(bytes, end + 16);
@@ -88,7 +88,7 @@ std::vector<Member> read_directory(std::string_view bytes) {
   return members;
 }
 
-// Decompresses a member. Allocates at most `size` bytes, and only as data arrive.
+// Decompresses a member. Allocates little more than `size` bytes, and only as data arrive.
 std::string inflate_member(std::string_view stored, uint64_t size) {
   std::string bytes;
   z_stream stream{};
@@ -123,7 +123,7 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
   std::vector<std::pair<std::string, onnx::Tensor>> arrays;
   uint64_t read = 0;
   for (const Member& member : read_directory(bytes)) {
-    // Otherwise a small file could have any number of large arrays.
+    // If members could overlap, a small file could contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
       throw Malformed("members of the .npz file overlap");
     if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");
@@ -158,7 +158,7 @@ std::string write_npz(const std::vector<std::pair<std::string, onnx::Tensor>>& a
     const auto name_size = static_cast<uint16_t>(name.size());
     if (file.size() >= kLarge || out.size() + file.size() >= kLarge || name.size() > UINT16_MAX ||
         arrays.size() > kMaxMembers)
-      throw Malformed("this is more than a .npz file of 4 GB takes: write .npy files, to a folder");
+      throw Malformed("the arrays exceed what a .npz file can contain: write .npy files, to a folder");
     const uint16_t none = 0, flags = 0x800;  // names are UTF-8
     const uint32_t crc = checksum(file);
     put(out, kLocal, kVersion, flags, none, kNoTime, kNoDate, crc, size, size, name_size, none);

@@ -52,9 +52,9 @@ TEST(Npz, RefusesDamage) {
   EXPECT_THROW(read_npz("PK\3\4"), Malformed);
   EXPECT_THROW(read_npz(whole.substr(0, whole.size() - 1)), Malformed);
   std::string other = whole;
-  other[whole.find("\1\1\1\1")] = 2;  // an element: the checksum is wrong now
+  other[whole.find("\1\1\1\1")] = 2;  // changes an element, so the checksum is wrong
   EXPECT_THROW(read_npz(other), Malformed);
-  // Four entries of the directory for one member.
+  // Four directory entries for the same member.
   const size_t directory = whole.find("PK\1\2"), end = whole.find("PK\5\6");
   other = whole.substr(0, end);
   for (int i = 0; i < 3; ++i) other += whole.substr(directory, end - directory);

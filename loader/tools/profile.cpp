@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kShown = 20;
 
-// The number of nodes that a device supports, the number of measured ones, and their total time.
+// Counts the nodes that a device supports and those of them that are measured, and adds up their measured time.
 Json count_sources(const Json& report, const Json& device) {
   size_t taken = 0, measured = 0;
   double seconds = 0;

@@ -15,7 +15,7 @@ double uniform(std::mt19937_64& random) {
   return static_cast<double>((random() >> 11) + 1) * 0x1p-53;
 }
 
-// std::normal_distribution differs between libraries; Box and Muller's formula does not.
+// std::normal_distribution differs between libraries; the Box–Muller formula does not.
 double normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log(uniform(random)));
   return radius * std::cos(2 * std::numbers::pi * uniform(random));

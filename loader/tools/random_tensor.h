@@ -9,8 +9,8 @@
 
 namespace backplane::tools {
 
-// Floats are normally distributed, integers are 0 to 9 (or as far as the type goes), bools either, strings "0" to "9".
-// The same numbers on every machine for a seed. Throws onnx::Malformed for an impossible shape or type.
+// Floats of 16 bits or more are normally distributed, integers of 8 bits or more 0 to 9, strings "0" to "9"; smaller
+// types and bools are random. A seed yields the same numbers on every machine. Throws onnx::Malformed (shape, type).
 onnx::Tensor random_tensor(bp_dtype_t dtype, std::vector<int64_t> extents, std::mt19937_64& random);
 
 }  // namespace backplane::tools

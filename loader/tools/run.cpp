@@ -26,7 +26,7 @@ struct Flags {
   Tolerance tolerance;
 };
 
-// JSON has no NaN and no infinity, so these are counted.
+// JSON has no NaN and no infinity: such a value becomes null.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -110,7 +110,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Creates the folder of the outputs. Refuses NAME=FILE, the form of --input, as a mistake.
+// Creates the outputs' folder. Refuses NAME=FILE, the form of --input, as a mistake.
 void create_folder(const std::string& folder) {
   std::error_code error;
   if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {
@@ -120,17 +120,17 @@ void create_folder(const std::string& folder) {
                     folder));
   }
   std::filesystem::create_directories(folder, error);
-  if (error) throw Failure(fmt::format("folder '{}' cannot be made: {}", folder, error.message()));
+  if (error) throw Failure(fmt::format("folder '{}' cannot be created: {}", folder, error.message()));
 }
 
-// Whether the outputs go into one file.
+// Whether all outputs go into one file.
 bool is_archive(const std::string& output) {
   std::error_code error;
   return output.ends_with(".npz") && output.find('=') == std::string::npos &&
          !std::filesystem::is_directory(output, error);
 }
 
-// One entry for each tensor that --expect has, with how the output of that name differs from it.
+// Returns an entry for each tensor of --expect, with how the output of that name differs from it.
 Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const std::vector<std::string>& expected,
                      const Tolerance& tolerance) {
   Json entries = Json::array();

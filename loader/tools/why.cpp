@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether `id` refers to a file: libbackplane_<id>.so, <id>.json, or the full name.
+// Whether `id` refers to a file: libbackplane_<id>.so, <id>.json, or the file's whole name or path.
 bool is_named(const std::string& path, const std::string& id) {
   const fs::path file = fs::path(path).filename();
   return file == id || file == "libbackplane_" + id + ".so" || file == id + ".json" || path == id;
@@ -22,14 +22,14 @@ bool is_meant(const Json& candidate, const std::string& id) {
   return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
 }
 
-// The folders of bp_env_desc_t on this machine, for a user who looks for a missing backend.
+// The places on this machine that discovery searches (bp_env_desc_t), for a user who looks for a missing backend.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
   const auto add = [&](std::string_view what, const std::string& where) {
     places.push_back({{"place", what}, {"path", where}});
   };
   const auto variable = [](const char* name) {
-    const char* value = secure_getenv(name);  // as the loader reads it
+    const char* value = secure_getenv(name);  // like the loader
     return std::string(value == nullptr ? "" : value);
   };
   const auto base_folders = [&](const char* home, const char* below_home, const char* list, const char* otherwise) {

@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-// An attribute that the older form lacks can be omitted where it has its default.
+// An attribute that the older form lacks can be omitted if it has its default.
 bool fits_attributes(const Node& node, const ops::Schema& form) {
   for (const Attribute& attribute : node.attributes) {
     if (const ops::AttributeRule* rule = form.attribute(attribute.name)) {

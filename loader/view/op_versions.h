@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Older forms of nodes, for plugins that do not know the newest.
+// Finds older forms of nodes, for plugins that do not know the newest.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,7 +7,7 @@
 namespace backplane::model {
 
 // The newest form of the node's operator that exists in version `newest` of its domain and means the same for this
-// node; null where there is none. `node.schema` must be set.
+// node; null if there is none. `node.schema` must be set.
 const ops::Schema* older_form(const Graph& graph, const Node& node, uint32_t newest);
 
 }  // namespace backplane::model

@@ -22,7 +22,7 @@ std::string_view view(bp_text_t text) {
 struct Message {
   std::string head;
   struct Tail {
-    std::string head;  // the tensor's message up to the bytes, with its tag and length
+    std::string head;  // the tensor's message before the bytes, with its tag and length
     std::string_view bytes;
   };
   std::vector<Tail> tails;
@@ -34,7 +34,7 @@ struct Message {
   }
 };
 
-// A field's tag and length, where the content follows elsewhere.
+// Writes a field's tag and length; the content is appended separately.
 void write_tag(std::string& out, uint32_t field, uint64_t length) {
   constexpr uint32_t kLengthDelimited = 2;
   protozero::write_varint(std::back_inserter(out), uint64_t{field} << 3 | kLengthDelimited);
@@ -45,8 +45,8 @@ class Serializer {
  public:
   Serializer(const bp_graph_t& graph, uint64_t external_above) : graph_(graph), external_above_(external_above) {}
 
-  // Names are ids to ONNX, so each value needs its own: values that lack one or share one get a number.
-  // `outer` holds the names of the graph around this one, by value.
+  // ONNX identifies values by name, so each needs its own: values without a name, or with a shared one, get a number.
+  // `outer` contains the names of the graph around this one, by value.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);
     writer.add_string(field::graph::kName, graph_.name.size ? view(graph_.name) : std::string_view("graph"));
@@ -168,11 +168,11 @@ class Serializer {
     return {};
   }
 
-  // Adds the result of `tensor` as a field.
+  // Appends the message `whole`, a result of `tensor`, as a field.
   static void append(Writer& writer, uint32_t field, const Message::Tail& whole) {
     std::string bytes = whole.head;
     bytes.append(whole.bytes);
-    // Its first two varints are the field's tag and length, which the writer adds itself.
+    // The message starts with the field's tag and length, which the writer adds itself.
     wire::Reader reader(bytes);
     reader.next();
     writer.add_message(field, reader.get_view());

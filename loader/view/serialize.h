@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of the ABI as an ONNX ModelProto.
+// Writes a graph of the ABI as an ONNX ModelProto.
 #pragma once
 
 #include "backplane/graph.h"

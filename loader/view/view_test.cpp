@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of backends: a whole model, an island, older forms of nodes, and ONNX bytes.
+// The views that backends get: a whole model, an island, older forms of nodes, and ONNX bytes.
 #include "view/view.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ std::string serialized(const bp_graph_t* g) {
   return bytes;
 }
 
-// x, w → Add → a → Relu → b → If(c){ Neg(a) }{ b } → y
+// x, w → Add → a → Relu → b → If(c){ Neg(a) }{ Sub(b, w) } → y
 const std::string& sample() {
   static const std::string kBytes = model_bytes(
       {{"", 17}},
@@ -83,7 +83,7 @@ TEST(View, ExportsTheWholeGraph) {
   EXPECT_EQ(g->uses[shared->first_use].node, 1u);
   EXPECT_EQ(g->uses[shared->first_use].slot, 0u);
   EXPECT_EQ(g->uses[shared->first_use + 1].node, 2u);
-  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // by a sub-graph
+  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // read by a sub-graph
 
   ASSERT_EQ(g->subgraph_count, 2u);
   const bp_node_t* branch = bp_graph_node(g, 2);
@@ -134,7 +134,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_EQ(bp_graph_node(g, 0)->since_version, 13u);
   EXPECT_FALSE(view->too_new(0));
   EXPECT_EQ(bp_graph_node(g, 1)->since_version, 13u);
-  EXPECT_EQ(bp_graph_node(g, 1)->attribute_count, 0u);  // allowzero = 0 came later
+  EXPECT_EQ(bp_graph_node(g, 1)->attribute_count, 0u);  // allowzero, which has its default 0, came later
   EXPECT_FALSE(view->too_new(2));
   EXPECT_TRUE(view->too_new(3));  // Shape-13 cannot start at 1
   ASSERT_GE(g->opset_count, 1u);
@@ -142,7 +142,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_EQ(g->ir_version, 13u);
   const KnownOpsets old_ir{.opsets = {}, .ir_version = 8};
   EXPECT_EQ(View::whole(model, old_ir)->abi()->ir_version, 8u);
-  EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax had another meaning then
+  EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax-11 has another meaning
 }
 
 TEST(View, HashesContent) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that the other core, or the other hardware thread of a core, may do while a model is measured, and the floor
-// that results stand on. Compiled and run by neighbour.py.
+// Work that another core, or the other hardware thread of a core, may do while a model is measured, and the peak rate
+// with which results are compared. Compiled and run by neighbour.py.
 //
-//   neighbour fma|l1 CORE         computes, or reads the nearest cache, on that core until it is killed
-//   neighbour peak BITS SECONDS   prints multiply-adds a second of one core, of vectors of 128, 256 or 512 bits
+//   neighbour fma|l1 CORE         computes, or reads the L1 cache, on that core until it is killed
+//   neighbour peak BITS SECONDS   prints multiply-adds per second of one core, with vectors of 128, 256 or 512 bits
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CHAINS 12  // independent sums: more than the latency of a multiply-add times two units
+#define CHAINS 12  // independent sums: more than a multiply-add's latency in cycles times two units
 
 // `rounds` times CHAINS multiply-adds of whole vectors.
 #define MULTIPLY_ADDS(bits, features)                                                                             \

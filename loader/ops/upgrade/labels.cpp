@@ -5,7 +5,7 @@
 
 namespace backplane::ops {
 
-// One list of strings defined both directions; now keys and values are explicit.
+// A single list of strings defined both directions; the newer form has explicit keys and values.
 Status label_encoder_keys(Rewrite& r) {
   const Attribute* classes = r.node.find("classes_strings");
   if (!classes) return r.invalid("attribute 'classes_strings' is missing");

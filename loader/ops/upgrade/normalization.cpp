@@ -5,8 +5,8 @@
 
 namespace backplane::ops {
 
-// spatial = 0: statistics for each place, not each channel. Y = scale · (X − mean) / √(var + ε) + B, all of X's shape
-// without the batch.
+// spatial = 0: statistics for each position, not each channel. Y = scale · (X − mean) / √(var + ε) + B; scale, B, mean
+// and var have the shape of X without the batch.
 Status batch_normalization_spatial(Rewrite& r) {
   const int64_t spatial = r.node.attr("spatial", int64_t{1});
   r.node.erase("spatial");
@@ -26,7 +26,7 @@ Status batch_normalization_spatial(Rewrite& r) {
   return {};
 }
 
-// Training was implied if the running statistics are read.
+// Reading the running statistics used to imply training.
 Status batch_normalization_outputs(Rewrite& r) {
   if (r.is_read(3) || r.is_read(4)) return r.unsupported("the saved mean and variance are read");
   const bool training = r.is_read(1) || r.is_read(2);
@@ -35,7 +35,7 @@ Status batch_normalization_outputs(Rewrite& r) {
   return {};
 }
 
-// Scale and bias were one number a group, now one a channel: repeat each channels / groups times.
+// Scale and bias had an element per group, now one per channel: repeats each element channels / groups times.
 Status group_normalization_channels(Rewrite& r) {
   const int64_t groups = r.node.attr("num_groups", int64_t{1});
   const ValueId channels =

@@ -26,7 +26,7 @@ Status upsample_resize(Rewrite& r) {
   return {};
 }
 
-// Coordinates were x / scale; the nearest element was the one below when growing, the one above when shrinking.
+// Coordinates were x / scale; the nearest element was the lower one when growing, the upper one when shrinking.
 Status resize_modes(Rewrite& r) {
   const ValueId scales = r.node.inputs[1];
   r.node.inputs = {r.node.inputs[0], BP_NONE, scales};
@@ -46,8 +46,8 @@ Status resize_modes(Rewrite& r) {
   return {};
 }
 
-// tf_half_pixel_for_nn is gone. It was t = (x + ½) / scale where half_pixel is t − ½, so ⌊t⌋ is half_pixel rounded with
-// halves upwards, and t rounded with halves downwards is ⌈half_pixel⌉.
+// tf_half_pixel_for_nn was removed. It was t = (x + ½) / scale, and half_pixel is t − ½: ⌊t⌋ is half_pixel rounded to
+// nearest with ties upwards, and t rounded to nearest with ties downwards is ⌈half_pixel⌉.
 Status resize_tf_half_pixel(Rewrite& r) {
   if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = r.node.attr("nearest_mode", "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upgrades operators from the forms in a file to the newest ones. A table has what each change of an operator means for
-// a node; a change without an entry affects types only.
+// Upgrades operators from the forms in a file to the newest ones. A table has a function for each change of an operator
+// that affects more than types.
 #pragma once
 
 #include <span>
@@ -23,15 +23,15 @@ struct Upgrade {
 };
 
 std::span<const Upgrade> all_upgrades();
-// The upgrade to form `to`; null where only types change.
+// The upgrade to form `to`; null if only types change.
 const Upgrade* find_upgrade(const Schema& to);
-// For changes whose defaults keep the old meaning. Such a node can be downgraded again.
+// For changes whose defaults keep the old meaning. A node so upgraded can be downgraded again.
 Status unchanged(Rewrite&);
 
 // Upgrades every node of known domains to the newest form that is not deprecated, and writes out its default
 // attributes. BP_UNSUPPORTED names a node that has no equivalent newer form.
 Status upgrade(model::Model& model);
-// Writes out the attributes that a node leaves to their defaults.
+// Writes out the defaults of attributes that a node omits.
 void write_defaults(model::Node& node);
 
 }  // namespace backplane::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every change of an operator is accounted for, and rewrites produce the right nodes.
+// The table covers every change of an operator, and upgrades produce the right nodes.
 #include "ops/upgrade/upgrade.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Upgrade, EveryChangeHasAnEntry) {
   std::vector<std::string> missing;
   for (const Schema& schema : all_schemas()) {
     if (!schema.older || !differs(*schema.older, schema) || find_upgrade(schema)) continue;
-    if (schema.deprecated) continue;  // the form before is the last one with a meaning
+    if (schema.deprecated) continue;  // the previous form is the last usable one
     missing.push_back(form(schema));
   }
   EXPECT_THAT(missing, IsEmpty());
@@ -67,7 +67,7 @@ TEST(Upgrade, EveryEntryIsAChange) {
   }
 }
 
-// A model of one node with float inputs of these shapes, in this opset, after its upgrade. Keeps the bytes.
+// A one-node model after its upgrade. Keeps the bytes of the model, which the graph refers to.
 struct Upgraded {
   std::string bytes;
   std::shared_ptr<Model> model;

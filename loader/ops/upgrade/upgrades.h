@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the table in upgrade.cpp, by file. Each upgrades one operator by one change.
+// The functions of upgrade.cpp's table, by source file. Each handles one change of one or several operators.
 #pragma once
 
 #include "ops/upgrade/rewrite.h"
@@ -35,7 +35,7 @@ Status split_input(Rewrite&);
 Status tile_repeats(Rewrite&);
 Status top_k_input(Rewrite&);
 
-// broadcast.cpp: operators that aligned their second input by an axis.
+// broadcast.cpp: operators that aligned their second input by an attribute `axis`.
 Status numpy_broadcast(Rewrite&);
 Status prelu_broadcast(Rewrite&);
 

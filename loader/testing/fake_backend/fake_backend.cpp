@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A good backend whose behaviour a test scripts through options:
-//   fake.devices  how many there are (1)
-//   fake.ops      operators that it claims, with commas ("Identity")
+//   fake.devices  how many devices it has (1)
+//   fake.ops      operators that it claims, separated by commas ("Identity")
 //   fake.fails    operators that it does not compile, though it claimed them (none)
 //   fake.infer    what it reports of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
-//   fake.compute  compute types that it says it uses, a number (0)
+//   fake.compute  compute types that it claims to use, a number (0)
 //   fake.most     the largest extent of the graph's first symbol that it computes (0: any)
-//   fake.pci      PCI addresses of its devices, with commas (none)
-//   fake.uuid     their UUIDs: up to 16 letters each, with commas (none)
+//   fake.pci      PCI addresses of its devices, separated by commas (none)
+//   fake.uuid     UUIDs of its devices: up to 16 letters each, separated by commas (none)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
 //   fake.open_ms  how long opening a device takes (0)
-// Its extension "compiled" is the text of what it compiled, a line for each node.
-// It computes nothing: each node hands its first input on, which is right for Identity alone.
+// Its extension "compiled" is a text that describes what it compiled, a line for each node.
+// It computes nothing: each node passes its first input on, which is right for Identity alone.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -42,7 +42,7 @@ struct bp_device_t {
 };
 
 struct Source {
-  uint32_t input = BP_NONE;  // of the graph, or else a constant
+  uint32_t input = BP_NONE;  // of the graph; BP_NONE: a constant
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::vector<int64_t> extents;
@@ -85,7 +85,7 @@ std::vector<std::string> split(const std::string& list) {
   return items;
 }
 
-// "my.Scale:wide 'call' alpha=3 2->1": overload, name and whole numbers among the attributes where there are any.
+// "my.Scale:wide 'call' alpha=3 2->1": with overload, name and integer attributes, if the node has any.
 std::string describe(const bp_graph_t* graph, const bp_node_t& node) {
   std::string words(view(node.domain));
   if (!words.empty()) words += '.';
@@ -105,7 +105,7 @@ char* address(const bp_buffer_t& buffer) {
   return static_cast<char*>(buffer.address) + buffer.offset;
 }
 
-// Whose bytes a value has.
+// Returns the graph input or the constant whose bytes are the value's.
 Source trace(const bp_graph_t* graph, uint32_t value) {
   const bp_value_t* v = bp_graph_value(graph, value);
   while (v->producer != BP_NONE) v = bp_graph_value(graph, bp_node_input(graph, bp_graph_node(graph, v->producer), 0));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake backend with one fault, which the option "fault.what" names:
-//   KIND_in_SLOT   crash, exit, hang, throw, kill, stack, forge, nothing, many or wrong in one of the slots below;
-//   forge
-//                  writes to every descriptor
+//   KIND_in_SLOT   in one of the slots below: crash, exit, hang, throw, kill, stack, nothing, many, wrong,
+//                  or forge, which writes a false message
+//                  to every descriptor
 //   done_twice, done_never   of an asynchronous device
 //   writes_beyond  in a run, 64 KB past the end of the output
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   in a run
-//   opens_socket, opens_file, starts_program   in create, which fails where it succeeds in doing so
-//   maps_weights   no fault: it maps all weights when it compiles
-// "fault.run_us" is what each run takes at least, "fault.first" how many runs are good before a fault in `run`.
+//   opens_socket, opens_file, starts_program   tried in create, which fails if the sandbox allows it
+//   maps_weights   no fault: maps all weights when it compiles
+// "fault.run_us" is the minimum time of each run, "fault.first" how many runs are good before a fault in `run`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -62,7 +62,7 @@ bool is(std::string_view fault) {
   return what == fault;
 }
 
-// Faults that are possible in any slot.
+// Causes a fault that is possible in any slot, if `fault.what` names this slot.
 void misbehave(const char* slot) {
   const std::string tail = std::string("_in_") + slot;
   if (!what.ends_with(tail)) return;
@@ -82,7 +82,7 @@ bool is_asynchronous() {
   return is("done_twice") || is("done_never");
 }
 
-// Whether an operation succeeded that the sandbox should forbid.
+// Tries the operation that `fault.what` names; returns whether it succeeded, which the sandbox should prevent.
 bool escapes() {
   if (is("opens_socket")) return ::socket(AF_INET, SOCK_STREAM, 0) >= 0;
   if (is("opens_file")) return ::open("/root", O_RDONLY | O_DIRECTORY) >= 0 || ::open("/tmp", O_RDONLY) >= 0;
@@ -206,7 +206,7 @@ void destroy_instance(bp_instance_t* handle) {
   fake->instance->destroy(handle);
 }
 
-char* output;  // the buffer that was bound last
+char* output;  // the output buffer that was bound last
 uint64_t output_bytes;
 
 bp_status_t bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t* error) {

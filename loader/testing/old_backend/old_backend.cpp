@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend built when ai.onnx was at version 26: it knows Range-11, for int64. Its output's extent depends on data, so
-// it asks for memory during the run. Version 27 gave Range an attribute and more types.
+// A backend built when ai.onnx was at version 26: it knows Range-11, for int64. The output's extent depends on data, so
+// the backend requests memory during the run. Version 27 gave Range an attribute and more types.
 #include "backplane/sdk.hpp"
 
 namespace old_backend {

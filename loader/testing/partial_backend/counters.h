@@ -9,7 +9,7 @@
 namespace backplane::partial {
 
 struct Counters {
-  std::atomic<uint64_t> allocations{0};  // of memory of its own
+  std::atomic<uint64_t> allocations{0};  // of the device's own memory
   std::atomic<uint64_t> releases{0};     // of allocations and imports
   std::atomic<uint64_t> imports{0};      // of host memory
   std::atomic<uint64_t> copies{0};
@@ -27,15 +27,15 @@ struct Counters {
   std::atomic<uint64_t> stream_waits{0};
   std::atomic<uint64_t> in_streams{0};  // runs and copies that are in a stream and whose work has not ended
   std::atomic<uint64_t> marks{0};       // native points that runs and copies waited for
-  std::atomic<uint64_t> abandoned{0};   // devices
+  std::atomic<uint64_t> abandoned{0};   // devices that the host abandoned
   std::atomic<uint64_t> busy_ns{0};     // the total time of runs on the device
   std::atomic<uint64_t> at_once{
-      0};  // the largest number of devices that ran at the same time as this one, itself included
-  std::atomic<uint64_t> programs{0};   // existing ones
-  std::atomic<uint64_t> instances{0};  // existing ones
+      0};  // the most runs active on all devices when a run of this one began, itself included
+  std::atomic<uint64_t> programs{0};   // that exist now
+  std::atomic<uint64_t> instances{0};  // that exist now
 };
 
-// Counts something of a stream as ended when it is destroyed.
+// Counts work of a stream as ended when it is destroyed.
 struct EndInStream {
   std::atomic<uint64_t>& in_streams;
   ~EndInStream() { --in_streams; }

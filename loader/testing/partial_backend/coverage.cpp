@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts of the CPU backend, restricted by the script.
+// Restricts the CPU backend's verdicts by the script.
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +36,7 @@ struct Sink {
     }
   }
 
-  // A group is kept as a whole or dropped.
+  // Passes a group on as a whole or drops it.
   static void BP_CALL groups(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
     const Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {

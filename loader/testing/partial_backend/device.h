@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handles of the plugin. Each wraps a handle of the CPU backend, which does the work.
+// The objects behind the plugin's handles. Each wraps a handle of the CPU backend, which does the work.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ extern const bp_plugin_t* cpu;
 struct Backend {
   bp_backend_t* inner = nullptr;
   const bp_host_t* host = nullptr;
-  bp_host_t cpu_host{};               // the same without settings, for the CPU backend
-  std::optional<sdk::Host> sdk_host;  // the same
+  bp_host_t cpu_host{};               // `host` without settings, for the CPU backend
+  std::optional<sdk::Host> sdk_host;  // wraps `host`
   std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;
   std::atomic<uint64_t> running{0};
@@ -34,7 +34,7 @@ struct Device {
   bp_device_t* inner = nullptr;
   Backend* backend = nullptr;
   uint32_t index = 0;
-  uint64_t id = 0;  // by which the host knows it
+  uint64_t id = 0;  // the host's id of the device
   std::atomic<bool> lost{false};
 
   const Script& script() const { return backend->scripts[index]; }
@@ -45,7 +45,7 @@ struct Device {
   }
 };
 
-// A graph in which calls of org.backplane.test Same are calls of Identity, for the CPU backend. It needs the original.
+// A graph for the CPU backend, with calls of org.backplane.test Same replaced by Identity. It refers to the original.
 class Translated {
  public:
   static bool is_same(const bp_node_t& node);
@@ -70,7 +70,7 @@ struct Program {
   mutable std::atomic<uint64_t> runs{0};
 };
 
-// The handles are pointers to these.
+// Handles are pointers to these objects.
 inline Backend& of(bp_backend_t* handle) {
   return *reinterpret_cast<Backend*>(handle);
 }
@@ -81,7 +81,7 @@ inline const Program& of(const bp_program_t* handle) {
   return *reinterpret_cast<const Program*>(handle);
 }
 
-// Throws the failure of a call of the CPU backend, whose text is already in `error`.
+// Thrown for a failed call of the CPU backend, whose message is already in `error`.
 struct Passed {
   bp_status_t status;
 };
@@ -104,7 +104,7 @@ inline void pass(bp_status_t status) {
 // Sleeps for the time that the script sets.
 void take_time(uint64_t microseconds);
 
-// A span of the device, from its making to its end, where the host collects them.
+// Reports a span of the device, from its construction to its destruction, if the host collects spans.
 class Span {
  public:
   Span(const Device& device, uint32_t kind, std::string_view name);
@@ -116,10 +116,10 @@ class Span {
   const Device& device_;
   const uint32_t kind_;
   const std::string_view name_;
-  const uint64_t begin_;  // 0: nothing is collected
+  const uint64_t begin_;  // 0: the host collects no spans
 };
 
-// Writes at most the caller's size of a sized struct.
+// Writes a sized struct, but no more than the caller's `size` bytes.
 template <class T>
 void write(T* out, T value) {
   value.size = out->size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An extension table that acts on the plugin's own handles: bp_env_get_extension("partial/handles", 1).
+// An extension table whose functions take the plugin's own handles: bp_env_get_extension("partial/handles", 1).
 #pragma once
 
 #include "backplane/plugin.h"

@@ -21,14 +21,14 @@ uint64_t now() {
           .count());
 }
 
-// The tensor in the form that the CPU backend gets: with a pointer.
+// The tensor as the CPU backend gets it: with a pointer.
 bp_tensor_t reached(const Device& device, const bp_tensor_t& tensor) {
   bp_tensor_t host = tensor;
   host.buffer = bp_buffer_t{0, 0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
   return host;
 }
 
-// bp_run_t.output, with the framework's buffer turned into a pointer.
+// Implements bp_run_t.output for the CPU backend: turns the framework's buffer into a pointer.
 struct Outputs {
   const Device& device;
   const bp_run_t& run;
@@ -154,7 +154,7 @@ void Instance::run(const bp_run_t& run) {
   ++device.counters().in_streams;
   stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
     const EndInStream end{program_.device->counters().in_streams};
-    // The caller may run it again as soon as the end is reported.
+    // The caller may run the instance again as soon as the end is reported.
     struct Ended {
       Instance& instance;
       ~Ended() {

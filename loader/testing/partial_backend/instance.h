@@ -30,8 +30,8 @@ class Instance {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool in_flight_ = false;
-  bp_run_t run_{};       // the one in flight
-  uint64_t number_ = 0;  // its number among all runs of the program
+  bp_run_t run_{};       // the run in flight
+  uint64_t number_ = 0;  // of the run, among all runs of the program
   char* scratch_ = nullptr;
   std::optional<sdk::HostStream> own_;
 };

@@ -15,7 +15,7 @@ struct Allocation {
   void* self = nullptr;
 };
 
-// The bytes of a buffer that `device` (or, for copies, a peer of it) can access. Throws if it cannot.
+// The bytes of a buffer. Throws if `device` (with `peers_too`: or a peer of it, or the host) cannot access them.
 char* reach(const Device& device, const bp_buffer_t& buffer, bool peers_too = false);
 
 }  // namespace backplane::partial

@@ -107,7 +107,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
-    // Without settings: they are the script, which the CPU backend would refuse.
+    // Without settings: they are the script, which the CPU backend would reject.
     backend->cpu_host = sdk::read(how->host, "how.host");
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
@@ -139,7 +139,7 @@ const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t
   return wanted == "counters" ? of(handle).counters.get() : nullptr;
 }
 
-// The library stays loaded, so a second query has the same result.
+// The library stays loaded, so all queries have the same result.
 const bp_plugin_t* ask_cpu(const bp_host_offer_t* offer) {
   static void* const kLibrary = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   static const auto kQuery =
@@ -154,7 +154,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   using namespace backplane::partial;
   const bp_plugin_t* answer = ask_cpu(offer);
   if (answer == nullptr || answer->version == 0) return answer;
-  if (cpu == nullptr) cpu = answer;  // once: threads of an abandoned device may read it
+  if (cpu == nullptr) cpu = answer;  // only once: threads of an abandoned device may read it
   static bp_plugin_t plugin;
   plugin = *answer;
   plugin.id = {"partial", 7};

@@ -50,7 +50,7 @@ std::vector<std::string> list(std::string_view text) {
   return items;
 }
 
-// Looks up the options of a device: its own take precedence over those of all devices.
+// Looks up the options of a device: they take precedence over options for all devices.
 struct Reader {
   const bp_host_t* host;
   uint32_t device;

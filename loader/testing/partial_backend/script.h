@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script for a partial device, read from the plugin's options. "partial.devices" is their number; each other option
-// applies to all of them ("partial.ops") or to one ("partial.1.ops"):
+// The script of a partial device, read from the plugin's options. "partial.devices" is how many devices there are; each
+// other option applies to all of them ("partial.ops") or to one ("partial.1.ops"):
 //
 //   ops       operators that it claims: "*", "Conv,Relu", or "!Softmax" for all but             *
 //   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
@@ -8,27 +8,27 @@
 //   reject    operators whose islands it rejects in review                                  none
 //   split     operators at which it splits an island in review                              none
 //   groups    1: it reports a group of all nodes that it claims                               0
-//   max_nodes of an island; it splits those that are larger                                 unbounded
+//   max_nodes of an island; it splits larger ones                                           unbounded
 //   kind      BP_DEVICE_*                                                                   5
 //   uuid      16 letters at most                                                            none
-//   memory    "host"; "own": what was imported, or copied to it; "shared": host memory,     host
-//             "flushed": it does, and sees host writes after a flush alone
+//   memory    "host"; "own": only what was copied to it or imported; "shared": host memory; host
+//             "flushed": host memory, but it sees the host's writes only after a flush
 //   peers     1: the devices copy directly between each other                               0
-//   scratch   bytes that each instance wants bound, and overwrites in each run               0
+//   scratch   bytes that each instance needs bound, and overwrites in each run               0
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: its semaphores can be waited for by the other devices                      0
-//   run_us    what each run takes at least                                                  0
-//   meet      how many devices must have run at once before a run ends; it waits 10 s at most 0
-//   copy_us   what each copy takes at least                                                 0
-//   copy_meets 1: a copy ends when a device ran during it; it waits 10 s at most            0
-//   compile_us what each compile takes at least                                             0
-//   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that holds the node:     none
-//             "lost" (for good), "internal", "exhausted", "hang" until cancelled or late, or "late": half a second
-//             more, whatever the run says
-//   cache     1: its programs can be stored; "usable" or "recompile": it says so of each    0
-//   stamp     of its compiler: entries of another one are to be compiled anew               1
+//   run_us    minimum time of each run                                                      0
+//   meet      how many runs must have been active at once before a run ends; it waits 10 s at most 0
+//   copy_us   minimum time of each copy                                                     0
+//   copy_meets 1: a copy ends only after a device ran during it; it waits 10 s at most      0
+//   compile_us minimum time of each compile                                                 0
+//   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that contains the node:  none
+//             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline, or
+//             "late": half a second longer, even if cancelled or past the deadline
+//   cache     1: its programs can be stored; "usable" or "recompile": and it reports so     0
+//   stamp     its compiler's version: stored programs of another version are compiled again 1
 //
-// One operator is its own: org.backplane.test Same, whose output is its input.
+// It adds one operator: org.backplane.test Same, whose output is its input.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Fault {
 };
 
 struct Script {
-  bool claims_all = true;  // except `ops`; otherwise only `ops`
+  bool claims_all = true;  // true: all except `ops`; false: only `ops`
   std::vector<std::string> ops;
   uint64_t mask_seed = 0;
   uint64_t mask_percent = 100;
@@ -72,7 +72,7 @@ struct Script {
   std::string stamp = "1";
 
   bool claims(std::string_view op, uint64_t node_id) const;
-  // The cost that it reports for a node; none: the cost that the CPU backend reports.
+  // The cost that it reports for a node; nullopt: the cost that the CPU backend reports.
   std::optional<double> cost(uint64_t node_id) const;
 };
 

@@ -8,10 +8,10 @@ namespace {
 
 using sdk::Error;
 
-// The exported handle of a semaphore: a pointer to it, for the other devices of this backend.
+// A semaphore is exported as a pointer to it, for the other devices of this backend.
 constexpr uint32_t kNativeKind = BP_VENDOR + 1;
 
-// Semaphores of several devices may share one timeline.
+// A semaphore. Those of several devices may share one timeline.
 class Timeline final : public sdk::NativeSemaphore {
  public:
   Timeline(Device& device, std::shared_ptr<sdk::HostTimeline> shared) : shared(std::move(shared)), device_(device) {}
