@@ -35,7 +35,7 @@ constexpr bool is_float(bp_dtype_t dtype) {
   return contains(kFloats, dtype);
 }
 
-// "float, double": the types of a set, for texts.
+// The types of a set as text, such as "float, double"; "none" for the empty set.
 inline std::string to_string(bp_dtype_set_t set) {
   std::string names;
   for (bp_dtype_t dtype = 0; dtype < 64; ++dtype) {

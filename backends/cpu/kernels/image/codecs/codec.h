@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates, and a
-// damaged image causes an error text, never a crash.
+// damaged image causes an error message, never a crash.
 #pragma once
 
 #include <cstdint>
