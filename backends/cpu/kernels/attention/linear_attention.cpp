@@ -147,8 +147,7 @@ Verdict supports_linear(const Node& node) {
     return no(BP_REASON_ATTRIBUTE, "update_rule '" + rule + "' and the beta input contradict each other");
   const int64_t q = node.attr("q_num_heads", int64_t{0}), kv = node.attr("kv_num_heads", int64_t{0});
   if (q < 1 || kv < 1 || q % kv != 0)
-    return no(BP_REASON_ATTRIBUTE,
-              "q_num_heads % kv_num_heads != 0: " + std::to_string(q) + " % " + std::to_string(kv));
+    return no(BP_REASON_ATTRIBUTE, "q_num_heads % kv_num_heads != 0: " + std::to_string(q) + ", " + std::to_string(kv));
   return yes();
 }
 
