@@ -19,7 +19,7 @@ using backplane::testing::Detail;
 using backplane::testing::PluginUnderTest;
 using backplane::testing::TinyGraph;
 
-constexpr uint32_t kTooSmall = 4;  // bytes, for every struct
+constexpr uint32_t kTooSmall = 4;  // bytes: too small a size for every struct
 
 bp_text_t text(std::string_view s) {
   return backplane::view::text(s);
@@ -188,7 +188,7 @@ bp_status_t run_with(Subject& s, uint32_t slot) {
   return s.start();
 }
 
-// A run is certainly in progress while the host waits for its point: the second run is started from that wait.
+// Starts the second run from the host's semaphore_wait, when the first is certainly in progress.
 bp_status_t run_twice(Subject& s) {
   s.bind_all();
   const bp_point_t point = bp_host_point(reinterpret_cast<bp_semaphore_t*>(&s), 1);

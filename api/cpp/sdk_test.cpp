@@ -338,7 +338,7 @@ TEST_F(Sdk, OrdersARun) {
   plugin->program->destroy(program);
 }
 
-// A device without streams refuses concurrent runs, native points and streams.
+// An instance that does not override `submit` refuses concurrent runs, native points and streams.
 TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);

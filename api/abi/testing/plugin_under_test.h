@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that use a plugin only through the C ABI: a small hand-built graph, and a loaded plugin with an open device
+// For tests of a plugin through the C ABI alone: a small hand-built graph; a loaded plugin with an open device.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace backplane::testing {
 
-// A text buffer for one call's error.
+// A bp_error_t and its text buffer, for one call.
 struct Detail {
   bp_error_t error{};
   char buffer[500];

@@ -71,7 +71,7 @@ class Value {
     const uint32_t symbol = graph_->dims[type().first_dim + i].symbol;
     return symbol == BP_NONE ? std::string_view() : text(bp_graph_symbol(graph_, symbol)->name);
   }
-  // Whether the rank and all extents are known numbers.
+  // Whether the rank and all extents are known.
   bool has_static_shape() const {
     for (int32_t i = 0; i < rank(); ++i) {
       if (extent(static_cast<uint32_t>(i)) < 0) return false;

@@ -189,7 +189,7 @@ class Tensor {
     }
     return result;
   }
-  // "[2, 3]"
+  // Formats the extents as "[2, 3]".
   std::string shape() const {
     std::string result = "[";
     for (size_t i = 0; i < extents_.size(); ++i) result += (i == 0 ? "" : ", ") + std::to_string(extents_[i]);

@@ -213,7 +213,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   (void)held.release();  // the import now owns it
   auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer->abi());
   array->keep(*buffer);
-  buffer.reset();  // the Array now has the last one
+  buffer.reset();  // the Array now has the last reference
   return nb::cast(array.release(), nb::rv_policy::take_ownership);
 }
 
@@ -234,7 +234,7 @@ nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, voi
   const bool foreign = type.code > static_cast<uint8_t>(nb::dlpack::dtype_code::Bool) ||
                        type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat) || type.bits < 8;
   if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Complex)) {
-    // NumPy has them
+    // NumPy has complex types
   } else if (foreign) {
     type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
     type.bits = std::max<uint8_t>(type.bits, 8);

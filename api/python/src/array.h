@@ -11,7 +11,7 @@
 
 namespace backplane::python {
 
-// The number of external arrays that view memory which a run may write or release; it refuses to while there are any.
+// The number of external arrays that view memory which a run may write or release; the run refuses to unless it is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
 // A dense tensor in memory that native code owns. NumPy and DLPack view host memory without a copy, DLPack also memory

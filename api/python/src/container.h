@@ -17,7 +17,7 @@ Container make_container(const Environment& env, const bp_graph_t* graph, uint32
 nb::object read_container(const Environment& env, const bp_graph_t* graph, uint32_t type,
                           const bp_container_t* container);
 
-// The type as ONNX writes it: "float32[N,3]", "seq(int64[])".
+// A type as text: "float32[N,3]", "seq(int64[])".
 std::string type_text(const bp_graph_t* graph, uint32_t type);
 
 }  // namespace backplane::python

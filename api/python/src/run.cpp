@@ -163,7 +163,7 @@ class PyRun {
       throw;
     }
   }
-  // Starts a run; the descriptor is readable when it has ended.
+  // Starts a run; returns a descriptor that becomes readable when the run has ended.
   int submit(nb::handle timeout, const Cancel* cancel) {
     check_views();
     if (!completion_) completion_ = std::make_unique<Completion>();

@@ -32,7 +32,7 @@ struct Operand {
 };
 
 struct Case {
-  const char* op_type;  // after its domain and "::", unless that is ai.onnx
+  const char* op_type;  // with "DOMAIN::" in front, except for ai.onnx
   std::vector<Operand> inputs;
   Attributes attributes = {};
   std::vector<bp_dtype_t> outputs = {BP_DTYPE_FLOAT};

@@ -39,7 +39,7 @@ struct NodeOptions {
 };
 
 // Values are numbered in order of creation. Tensors that are passed in are kept for as long as the model and its
-// sessions need them. Use it from one thread at a time.
+// sessions need them. Use a Builder from one thread at a time.
 class Builder {
  public:
   explicit Builder(uint32_t opset) : Builder(std::map<std::string, uint32_t>{{"", opset}}) {}
@@ -90,10 +90,10 @@ class Builder {
     detail::call(api().builder_weight, get(), view::text(name), &raw, &value);
     return value;
   }
-  // Returns the node's first output; its others have the next numbers. An input of BP_NONE is omitted.
+  // Returns the node's first output; its other outputs have the next numbers. An input of BP_NONE is omitted.
   uint32_t node(std::string_view op_type, const std::vector<uint32_t>& inputs, const NodeOptions& options = {}) {
     std::vector<Attribute> attributes;
-    attributes.reserve(options.attributes.size());  // elements are pointed at
+    attributes.reserve(options.attributes.size());  // pointers to elements must stay valid
     std::vector<bp_attribute_t> raw;
     for (const auto& attribute : options.attributes) {
       attributes.emplace_back();

@@ -54,7 +54,7 @@ inline bp_loader_api_t load_api() {
 
 }  // namespace detail
 
-// The loader's functions.
+// The loader's functions, loaded at the first call.
 inline const bp_loader_api_t& api() {
   static const bp_loader_api_t kTable = detail::load_api();
   return kTable;

@@ -65,7 +65,7 @@ class Buffer {
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
-  bool only_given = false;                   // do not search the default folders
+  bool only_given = false;                   // search no other places
   std::map<std::string, std::string> options;
   uint32_t log_level = 0;                                          // BP_LOG_*; 0: as BACKPLANE_LOG says, else errors
   uint32_t threads = 0;                                            // 0: as many as the process may use

@@ -88,7 +88,7 @@ class Exec {
     run.trace_id = options.trace_id;
     detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
   }
-  // Starts a run; what `run` points at must stay valid until the run has ended and its signals have advanced.
+  // Starts a run. `run` and its arrays are copied; its cancel token and semaphores live until the signals advance.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
   // Returns an output of the last run without copying it: valid until the next run or bind.

@@ -258,7 +258,7 @@ class HostStream : public Stream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Queues `work`, which the thread calls in order; then it reports the end. `work` must first call RunSync::wait.
+  // Queues `work`; the thread calls it in order, then reports the end. `work` must first call RunSync::wait.
   void submit(const Host& host, const bp_run_t& run, Work work) {
     {
       const std::lock_guard lock(state_->mutex);

@@ -328,7 +328,7 @@ class Instance : public Object {
                   where(slot) + " needs " + std::to_string(bytes) + " bytes but was given " + std::to_string(capacity));
     }
   }
-  // "input 'x'"
+  // Names a slot, for example "input 'x'".
   std::string where(uint32_t slot) const {
     if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
     return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
@@ -469,7 +469,7 @@ class NativeSemaphore : public Object {
   // Returns false if the deadline passed first (ns on the monotonic clock; 0 checks without waiting).
   virtual bool wait(uint64_t value, uint64_t deadline) = 0;
   // Also returns false once `stop` is set, provided that `wakes()` is true. The caller sets `stop`, then calls `wake`.
-  // Devices whose waits cannot be interrupted need not override it.
+  // Devices whose waits cannot be interrupted need not override this method.
   virtual bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& /*stop*/) {
     return wait(value, deadline);
   }

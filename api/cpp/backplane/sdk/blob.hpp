@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A header around data that a plugin stores. It detects damage, and data of another build, before any of the content is
+// A header for data that a plugin stores. It detects damage, and data of another build, before any of the content is
 // read. A blob is a header, a key and the content.
 //
 //   std::string serialize(const sdk::Program& program) override {
@@ -43,7 +43,7 @@ struct BlobHeader {
   uint32_t version;  // of the format of the content
   uint32_t reserved;
   uint64_t key_bytes;      // the content depends on the key: device, driver, build, options
-  uint64_t content_bytes;  // to the end of the blob
+  uint64_t content_bytes;  // all that follows the key
   uint64_t checksum;       // of the key, the content, and the fields above
 
   uint64_t sum(std::string_view rest) const {

@@ -30,7 +30,7 @@ inline constexpr bp_dtype_set_t kAnything = kNumbers | kBooleans;
 inline uint32_t bytes_of(bp_dtype_t dtype) {
   return view::dtype_bits(dtype) / 8;
 }
-// Whether it is one of kFloats.
+// Whether the type is one of kFloats.
 constexpr bool is_float(bp_dtype_t dtype) {
   return contains(kFloats, dtype);
 }

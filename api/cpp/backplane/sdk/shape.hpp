@@ -61,7 +61,7 @@ inline Shape broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-// Resolves a negative axis, which counts from the end. Throws Error if the axis is out of range.
+// Returns a nonnegative axis; negative ones count from the end. Throws Error if `axis` is out of range.
 inline size_t axis_of(int64_t axis, size_t rank) {
   const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   if (at < 0 || at >= static_cast<int64_t>(rank)) {

@@ -42,7 +42,7 @@ struct WindowAttributes {
         ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
-  // Sets all but the output extents; padding only if it is explicit.
+  // Returns the window without its output extents, and with padding only if that is explicit.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;

@@ -24,7 +24,7 @@ struct LinearAttention {
   int64_t decays = 0, betas = 0;  // for each position; 0: none
 };
 
-// One head of one batch, position by position. `state` is [key_size, value_size].
+// Computes one head of one batch, position by position. `state` is [key_size, value_size].
 void follow(const LinearAttention& a, int64_t b, int64_t h, const float* const* in, float* state, float* output) {
   const int64_t dk = a.key_size, dv = a.value_size, group = a.q_heads / a.kv_heads;
   std::vector<float> write(static_cast<size_t>(dv));

@@ -29,8 +29,8 @@ class MappedCopy {
   Shape from_, to_;
   std::vector<std::vector<int64_t>> maps_;  // of the axes before the block
   int64_t block_, element_size_;            // elements that are copied as a unit
-  std::vector<Run> runs_;                   // of the last map, if they are few
-  int64_t repeats_ = 0;                     // of each source in the last map, if equal for all; else 0
+  std::vector<Run> runs_;                   // of the last map; used unless they are short
+  int64_t repeats_ = 0;                     // 2 or 4 if the last map repeats each source so often; else 0
 };
 
 }  // namespace backplane::cpu

@@ -16,7 +16,7 @@ class Stack {
   Value finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis, bool reversed);
 
  private:
-  bool bytewise_ = true;  // else in `items_`, for strings and types of less than a byte
+  bool bytewise_ = true;  // in `bytes_`; else in `items_`: strings and types of less than a byte
   bp_dtype_t dtype_ = BP_DTYPE_UNDEFINED;
   Shape shape_;
   int64_t count_ = 0;

@@ -28,7 +28,7 @@ class Values : public ::testing::Test {
  protected:
   Plugin plugin;
 
-  // Adds the first inputs of a loop's body, and returns its condition unchanged.
+  // Adds a loop body's first two inputs, and its condition, unchanged, as the first output.
   static GraphBuilder& begin_body(GraphBuilder& b) {
     b.input("round", BP_DTYPE_INT64, {}).input("go", BP_DTYPE_BOOL, {});
     b.node("Identity", 25, {"go"}, {"on"}, BP_DTYPE_BOOL).output("on");

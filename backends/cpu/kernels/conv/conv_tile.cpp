@@ -185,7 +185,7 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// Whether there is one tap, inside the input at every position. There always is for positions without a fixed stride.
+// Whether there is one tap, inside the input at every position; with kStride 0 there always is.
 template <int kStride>
 bool has_one_tap(const ConvTile& t) {
   return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);

@@ -117,7 +117,7 @@ std::vector<Share> cut(const Geometry& g) {
   };
   std::vector<Share> shares;
   if (g.size.groups > 1 && !g.depthwise) {
-    // As wide as possible without multiplying many more zeros than single blocks would.
+    // Shares are as wide as possible without multiplying many more zeros than single blocks would.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
       int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own

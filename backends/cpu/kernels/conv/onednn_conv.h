@@ -13,7 +13,7 @@ struct ConvPlan {
   ConvSize size;
   Window window;
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
-  int64_t shuffled_groups = 1;       // its input's channels have to be shuffled first (kernels/conv/channel_shuffle.h)
+  int64_t shuffled_groups = 1;       // groups of a shuffle that the input needs (kernels/conv/channel_shuffle.h)
 };
 
 // Whether Winograd convolution is the fastest implementation here.

@@ -36,7 +36,7 @@ struct TiledWork {
   bool blocked;                                                 // the result is blocked
   bool transposed;                                              // the weights are [input channel][output channel]
   std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
-  std::vector<int32_t> channel_at = {};                         // see ConvTile; empty if they are in blocks
+  std::vector<int32_t> channel_at = {};                         // see ConvTile; empty if channels are in blocks
 };
 
 // A step for inputs that begin with x and weights; `bias` is the index of another input or -1, and the last input is

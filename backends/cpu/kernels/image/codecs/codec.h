@@ -24,7 +24,7 @@ struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
   Problem (*size)(Encoded bytes, Size* size);                        // reads the header only
-  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size` is what the header says
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size`: as in the header
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;
