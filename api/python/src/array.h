@@ -14,8 +14,8 @@ namespace backplane::python {
 // The number of external arrays that view memory which a run may write or release; the run refuses to unless it is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
-// A dense tensor in memory that native code owns. NumPy and DLPack view host memory without a copy, DLPack also memory
-// of devices.
+// A dense tensor in memory that native code owns. DLPack views it without a copy; so does NumPy on the host, except for
+// strings and packed types.
 class Array {
  public:
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
