@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong calls. Each is made to every backend of this build through its tables, is refused with the same code and a
-// text, and leaves the instance fit for a run.
+// Invalid calls. Every backend in this build must refuse each with the same status and with a message, and its instance
+// must still be able to run afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,14 +19,14 @@ using backplane::testing::Detail;
 using backplane::testing::PluginUnderTest;
 using backplane::testing::TinyGraph;
 
-constexpr uint32_t kTooSmall = 4;  // bytes, for every struct
+constexpr uint32_t kTooSmall = 4;  // bytes: too small a size for every struct
 
 bp_text_t text(std::string_view s) {
   return backplane::view::text(s);
 }
 
-// y = Relu(x) on floats of [2, 3], compiled, with an instance to which nothing is bound. Its calls are right until a
-// case changes what they pass.
+// A compiled y = Relu(x) on floats of shape [2, 3], with an instance that has nothing bound. Its calls are valid until
+// a case changes their arguments.
 class Subject {
  public:
   explicit Subject(PluginUnderTest& plugin) : plugin(plugin), table(*plugin.plugin) {
@@ -85,7 +85,7 @@ class Subject {
     run.done = [](void* self, bp_status_t status, const bp_error_t*) { static_cast<Subject*>(self)->end(status); };
   }
 
-  // ---- the calls, as the case has prepared them ----
+  // ---- the calls, with the arguments that the case has prepared ----
   bp_status_t look(uint32_t device) { return table.device->info(plugin.backend, device, &info, &detail.error); }
   bp_status_t create() {
     bp_backend_t* made = plugin.backend;
@@ -147,7 +147,7 @@ class Subject {
   const bp_chain_t required{sizeof required, 1, text("org.example.unknown"), 1, 0, nullptr};
 
   bp_device_info_t info;
-  bp_host_t host;  // of another backend
+  bp_host_t host;  // for creating another backend
   bp_backend_create_t how_created;
   bp_device_open_t how_opened;
   bp_coverage_query_t query;
@@ -172,10 +172,10 @@ struct Case {
   const char* name;
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
-  bool asks_for_extents = false;  // a slot that not every backend has
+  bool asks_for_extents = false;  // whether it calls a slot that not every backend has
 };
 
-// The status of the offer; the descriptor carries code and text.
+// Returns the status of the offer's refusal; its message goes to s.detail.
 bp_status_t offer(Subject& s, const bp_host_offer_t* offer) {
   const bp_plugin_t* answer = s.plugin.query(offer);
   EXPECT_EQ(answer->version, 0u);
@@ -188,7 +188,7 @@ bp_status_t run_with(Subject& s, uint32_t slot) {
   return s.start();
 }
 
-// The host's wait for a point is when a run is surely under way: there another one is started.
+// Starts the second run from the host's semaphore_wait, when the first is certainly in progress.
 bp_status_t run_twice(Subject& s) {
   s.bind_all();
   const bp_point_t point = bp_host_point(reinterpret_cast<bp_semaphore_t*>(&s), 1);
@@ -207,7 +207,7 @@ bp_status_t BP_CALL wait_by_running(const bp_host_t*, bp_semaphore_t* semaphore,
   return BP_OK;
 }
 
-// Runs in a child process, which reports by its exit code. Unused under the thread sanitizer.
+// Runs in a child process, which reports the result by its exit code. Unused under the thread sanitizer.
 [[maybe_unused]] bp_status_t run_in_child(Subject& s) {
   s.bind_all();
   const pid_t child = fork();
@@ -363,7 +363,7 @@ constexpr Case kCases[] = {
        return s.start();
      }},
     {"second_run", BP_BUSY, run_twice},
-#if !defined(__SANITIZE_THREAD__)  // which does not follow forks of programs with threads
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forks of multithreaded programs
     {"forked", BP_FORKED, run_in_child},
 #endif
 };
@@ -382,7 +382,7 @@ class Refusals : public ::testing::TestWithParam<std::tuple<std::string, Case>> 
 
 TEST_P(Refusals, AreTheSame) {
   const auto& [backend, wrong] = GetParam();
-  bp_host_t host{};  // whose cancel tokens are all set
+  bp_host_t host{};  // it reports every cancel token as set
   host.cancelled = [](const bp_host_t*, const bp_cancel_t* token) -> uint32_t { return token != nullptr ? 1 : 0; };
   host.semaphore_wait = wait_by_running;
   setenv("BACKPLANE_ONNXIFI_PATH", BACKPLANE_BUILD_DIR "/tests/onnxifi/plain", 1);  // a library for the backend onnxifi

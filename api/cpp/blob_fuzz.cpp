@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: any bytes are opened as a blob or refused, and opened content lies inside them. The bytes are also
-// used as content that is framed and then damaged in one place.
+// libFuzzer: any bytes are opened as a blob or refused, and opened content must lie inside them. The bytes are also
+// written as a blob's content: the blob must open, and be refused after one bit of it is flipped.
 #include <cstdlib>
 
 #include "backplane/sdk/blob.hpp"
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string blob = std::move(writer).finish();
   if (opened(blob, content) != BP_OK || content != bytes) std::abort();
   if (size == 0) return 0;
-  // One bit at a place that the input chooses.
+  // Flips one bit, at a position that depends on the input.
   const size_t place = fingerprint(bytes) % blob.size();
   blob[place] = static_cast<char>(blob[place] ^ (1 << (data[0] & 7)));
   if (opened(blob, content) != BP_CORRUPT) std::abort();

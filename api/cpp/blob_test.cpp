@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin stores and reads again: the frame, files of a cache, and the graph as ONNX.
+// What a plugin stores and reads back: blobs, cache files, and the graph as ONNX.
 #include "backplane/sdk/blob.hpp"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(Blob, DamagedAnywhereIsCorrupt) {
   EXPECT_EQ(check_blob("", 3, "device", why), BP_CACHE_UNUSABLE);
 }
 
-// The fuzzer's own checks, over what it would begin with.
+// Runs the fuzzer's own checks on a valid blob and its prefixes.
 TEST(Blob, PassesTheFuzzersFirstInputs) {
   std::string bytes = blob_of(7, "device\ndriver", "content");
   for (size_t i = 0; i <= bytes.size(); ++i)
@@ -128,7 +128,7 @@ TEST(Numbers, KeepSixDigitsInEveryLocale) {
 
 class Onnx : public ::testing::Test {
  protected:
-  // The host writes three pieces, and returns `status_`.
+  // As the host: writes three pieces, unless `status_` makes it fail.
   static bp_status_t serialize(const bp_graph_t*, uint64_t external_above, bp_text_sink_t sink, void* context,
                                bp_error_t* error) {
     if (status_ != BP_OK) return report(error, status_, "the file is gone");

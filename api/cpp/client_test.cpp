@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ client over the real loader and the null backend alone.
+// The C++ client with the real loader and no backend but the null backend.
 #include "backplane/client.hpp"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ backplane::EnvironmentOptions null_alone() {
   return options;
 }
 
-// The error that a call throws.
+// Returns the error that `body` throws, or one of status BP_OK.
 template <class Body>
 backplane::Error error_of(Body body) {
   try {
@@ -119,7 +119,7 @@ TEST_F(Client, OrdersRunsBySemaphores) {
   options.timeout = std::chrono::milliseconds(5);
   options.signals = {done.at(4)};
   EXPECT_EQ(error_of([&] { exec.run(options); }).status(), BP_TIMED_OUT);
-  EXPECT_EQ(done.value(), 3u);  // the call has failed: its signals are the caller's
+  EXPECT_EQ(done.value(), 3u);  // the run failed, so advancing its signals is up to the caller
   done.fail(4, BP_TIMED_OUT, "the run was late");
   EXPECT_EQ(error_of([&] { done.wait(4); }).text(),
             "the work that was to bring the semaphore to 4 failed: the run was late");
@@ -175,7 +175,7 @@ TEST_F(Client, BuildsAttributesOfEachTypeAndBodies) {
   EXPECT_THAT(node.ints_attribute("integers"), ElementsAre(1, 2));
 }
 
-// `release` is called once, when neither a model nor a session uses the weights.
+// `release` is called once, when no model or session uses the weights any more.
 TEST_F(Client, ABuildersWeightsAreReleased) {
   static int released;
   released = 0;
@@ -209,7 +209,7 @@ TEST_F(Client, ABuildersWeightsAreReleased) {
   EXPECT_EQ(released, 2);
 }
 
-// The null backend under another id, whose refit fails.
+// The null backend under the id `stubborn`, with a refit that always fails.
 const bp_plugin_t* BP_CALL query_stubborn(const bp_host_offer_t* offer) {
   static bp_plugin_t plugin;
   static bp_weights_api_t weights;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each check of the chain says no with its reason code and names what it saw; the first one that fails counts.
+// Each check in the chain refuses with its reason code and names the value found; the first failure counts.
 #include "backplane/sdk/expect.hpp"
 
 #include <gmock/gmock.h>
@@ -46,8 +46,8 @@ TEST_F(Expects, CountsOperands) {
   EXPECT_TRUE(expect(call({x, BP_NONE, BP_NONE})).inputs(1).ok());
   EXPECT_TRUE(expect(call({x, BP_NONE, x})).inputs(1, 3).ok());
   EXPECT_TRUE(expect(call({x})).form(kUnary).ok());
-  refused(expect(call({ints})).form(kUnary), BP_REASON_DTYPE, "output 0 is float and would be int32");
-  refused(expect(call({x})).form(kUnaryTest), BP_REASON_DTYPE, "would be bool");
+  refused(expect(call({ints})).form(kUnary), BP_REASON_DTYPE, "output 0 is float but must be int32");
+  refused(expect(call({x})).form(kUnaryTest), BP_REASON_DTYPE, "must be bool");
   EXPECT_TRUE(expect(call({ints})).form(kUnaryOpen).ok());
 }
 

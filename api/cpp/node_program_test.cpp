@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeProgram: where values lie and what kernels are called with; and the plan of an arena.
+// NodeProgram: the memory of values and the arguments of kernels; and the planning of an arena.
 #include "backplane/sdk/node_program.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> make_sum(const Node& node) {
   });
 }
 
-// A device of a backend that is not needed otherwise.
+// A device, and the backend that it needs for its construction.
 class TestDevice : public Device {
  public:
   using Device::Device;
@@ -181,7 +181,7 @@ TEST(Arena, TensorsThatNeverLiveAtOnceShareMemory) {
   lives(0, 100, 0, 1);
   lives(1, 10, 1, 2);
   lives(2, 100, 2, 3);
-  tensors[3].bytes = 1000;  // nothing touches it
+  tensors[3].bytes = 1000;  // no step uses it
   EXPECT_EQ(pack(tensors, 64), 192u);
   EXPECT_EQ(tensors[0].offset, tensors[2].offset);
   EXPECT_EQ(tensors[1].offset, 128u);

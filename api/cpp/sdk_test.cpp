@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SDK's own work: which slots appear, what becomes of exceptions, and the ABI's size rules. A backend that offers
-// everything and throws on demand is driven through its C tables.
+// What the SDK does itself: which slots are set, how exceptions become statuses, and the ABI's size rules. The tests
+// call the C tables of a backend that has all of them and throws on demand.
 #include "backplane/sdk.hpp"
 
 #include <gmock/gmock.h>
@@ -200,7 +200,7 @@ TEST_F(Sdk, TruncatesErrorsToTheCallersRoom) {
   EXPECT_EQ(plugin->device->health(device, &detail.error), BP_IO_ERROR);
   EXPECT_EQ(std::string(detail.buffer, 5), "0123#");
   EXPECT_EQ(detail.error.text_size, 10u);
-  bp_error_t old{};  // of a caller that knows the struct up to `node`
+  bp_error_t old{};  // as of a caller built when the struct ended with `node`
   old.size = offsetof(bp_error_t, vendor_code);
   old.vendor_code = 5;
   EXPECT_EQ(plugin->device->health(device, &old), BP_IO_ERROR);
@@ -273,7 +273,7 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   const bp_release_t release{sizeof release, 0, &buffer, nullptr};
   plugin->memory->release(device, &release);
   EXPECT_EQ(reinterpret_cast<AllDevice*>(device)->released, 1);
-  EXPECT_EQ(plugin->memory->map, nullptr);  // it is not overridden
+  EXPECT_EQ(plugin->memory->map, nullptr);  // AllDevice does not override it
   const bp_fill_t fill{sizeof fill, 3, 0, &buffer, nullptr};
   EXPECT_EQ(plugin->memory->fill(device, &fill, &detail.error), BP_INVALID_ARGUMENT);
   bp_run_t order{};
@@ -282,7 +282,7 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_OK);
   order.flags = 0x80000000u;
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_UNSUPPORTED);
-  order.flags = 1;  // a hint
+  order.flags = 1;  // an unknown hint is ignored
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_OK);
   order.output = [](void*, uint32_t, uint32_t, const int64_t*, uint64_t, bp_tensor_t*) -> bp_status_t { return BP_OK; };
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_INVALID_ARGUMENT);
@@ -305,7 +305,7 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   plugin->program->destroy(program);
 }
 
-// A refused or failed run leaves signals and `done` to the host; a good one advances them itself, in that order.
+// A refused or failed run leaves signals and `done` to the host; a successful one calls `done` itself.
 TEST_F(Sdk, OrdersARun) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);
@@ -338,7 +338,7 @@ TEST_F(Sdk, OrdersARun) {
   plugin->program->destroy(program);
 }
 
-// Without streams, runs are synchronous and serialized by the host.
+// An instance that does not override `submit` refuses concurrent runs, native points and streams.
 TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);
@@ -406,7 +406,7 @@ TEST_F(Sdk, RefusesBindingsThatNoRunCouldUse) {
   binding.container = reinterpret_cast<bp_container_t*>(&data);
   EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
   binding.container = nullptr;
-  binding.slot = BP_SLOT_SCRATCH;  // of which the program wants none
+  binding.slot = BP_SLOT_SCRATCH;  // the program needs no scratch memory
   EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
   binding.slot = 0;
   tensor.buffer.address = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamedProgram: the call returns before the work, order and failures are those of the stream.
+// StreamedProgram: a call returns before its work is done; the stream keeps the order and reports failures.
 #include "backplane/sdk/streamed_program.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using backplane::testing::TinyGraph;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::function<void()> on_launch;  // within the run
+std::function<void()> on_launch;  // called by `launch`
 
 class AddOne : public StreamedProgram {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table: which row holds for a node, and what reaches it.
+// The operator table: which row applies to a node, and what its functions receive.
 #include "backplane/sdk/table.hpp"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::unique_ptr<Kernel> make(const Node&) {
 }
 
 constexpr bp_opset_t kNewest[] = {{{"", 0}, 20, 0}};
-// Not by version: the table does not depend on their order.
+// Not sorted by version: the order of rows must not matter.
 constexpr Op<Kernel, Caps> kRows[] = {
     {"", "Clip", 12, always, make<12>},
     {"", "Clip", 6, always, make<6>},

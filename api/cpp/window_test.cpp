@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of windows, what nodes cost, extents and constants: expected numbers are worked out by hand from ONNX's
-// text.
+// Windows, node costs, extents and constants: expected numbers are worked out by hand from ONNX's
+// specification.
 #include "backplane/sdk/window.hpp"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST_F(Windows, StridesDilationsAndPads) {
 TEST_F(Windows, CeilModeKeepsAWindowThatBeginsInTheInput) {
   ints("strides", {2, 4});
   graph.attribute("ceil_mode", int64_t{1});
-  EXPECT_THAT(window({2, 2}).out, ElementsAre(1, 4, 3));  // the last ones reach beyond by one
+  EXPECT_THAT(window({2, 2}).out, ElementsAre(1, 4, 3));  // along the extent 7, the last window ends one beyond it
 }
 
 TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingBehind) {
@@ -96,7 +96,7 @@ TEST_F(Windows, OfTransposedConvolutionsOfAWantedShape) {
   ints("output_shape", {14, 21});
   const Window w = transposed_window(node(), {1, 1, 7, 10}, {3, 4});
   EXPECT_THAT(w.out, ElementsAre(1, 14, 21));
-  EXPECT_THAT(w.begin, ElementsAre(0, 1, 1));  // 1 and 1 too many
+  EXPECT_THAT(w.begin, ElementsAre(0, 1, 1));  // one element too many in each dimension, cut off at its beginning
   EXPECT_THAT(w.end, ElementsAre(0, 0, 0));
 }
 

@@ -113,7 +113,7 @@ TEST_F(NullProgram, NamesWhatIsWrongWithABinding) {
   EXPECT_EQ(null.bind(instance, 7, {4}, x, detail), BP_INVALID_ARGUMENT);
   std::vector<float> small(3);
   EXPECT_EQ(null.bind(instance, 0, {4}, small, detail), BP_BUFFER_TOO_SMALL);
-  EXPECT_THAT(detail.text(), HasSubstr("needs 16 bytes and was given 12"));
+  EXPECT_THAT(detail.text(), HasSubstr("needs 16 bytes but was given 12"));
   const int64_t four = 4;
   EXPECT_EQ(null.plugin->instance->extents(instance, std::array{bp_slot_extents_t{0, 1, &four}}.data(), 1,
                                            sizeof(bp_slot_extents_t), &detail.error),

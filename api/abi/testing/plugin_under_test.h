@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of a plugin through the C ABI alone: a small graph made by hand, and the plugin, loaded and opened.
+// For tests of a plugin through the C ABI alone: a small hand-built graph; a loaded plugin with an open device.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace backplane::testing {
 
-// A text buffer for one call's error.
+// A bp_error_t and its text buffer, for one call.
 struct Detail {
   bp_error_t error{};
   char buffer[500];
@@ -37,7 +37,7 @@ class TinyGraph {
     inputs_.push_back(v);
     return v;
   }
-  // Bytes are copied and handed out unaligned, as a mapped file may.
+  // Copies the data to an unaligned address: weights in a mapped file may be unaligned too.
   uint32_t weight(const std::string& name, const std::vector<int64_t>& extents, const std::vector<float>& data) {
     const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
     std::string& bytes =
@@ -73,7 +73,7 @@ class TinyGraph {
     return y;
   }
   void output(uint32_t v) { outputs_.push_back(v); }
-  // Attributes of the latest node.
+  // Adds an attribute to the latest node.
   void attribute(const std::string& name, int64_t value) { attribute(name, BP_ATTR_INT, ints_.emplace_back(1, value)); }
   void attribute(const std::string& name, const std::vector<int64_t>& values) {
     attribute(name, BP_ATTR_INTS, ints_.emplace_back(values));
@@ -152,7 +152,7 @@ class TinyGraph {
   bp_graph_t graph_{};
 };
 
-// A plugin that was loaded, created and opened on its first device; `device` is NULL where it has none. The host
+// A loaded plugin, its backend and its first device, opened; `device` is NULL if the backend has none. The host
 // provides only the slots passed in.
 class PluginUnderTest {
  public:

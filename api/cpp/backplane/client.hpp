@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader in C++17, header-only. Handles are shared pointers: copy them freely, destruction needs no order. A failed
+// The loader in C++17, header-only. Handles are shared pointers: copy them freely, destroy them in any order. A failed
 // call throws backplane::Error.
 //
 //   auto env = backplane::Environment();
@@ -10,8 +10,8 @@
 //   exec.run();
 //   backplane::Tensor y = exec.output(0);
 //
-// The loader is opened with dlopen at the first call (libbackplane.so.1, or BACKPLANE_LOADER_FILE). With
-// BACKPLANE_CLIENT_LINKED defined it is linked instead. What these headers do not wrap is reached through api() and
+// The first call opens the loader with dlopen (libbackplane.so.1, or BACKPLANE_LOADER_FILE). If BACKPLANE_CLIENT_LINKED
+// is defined, the program is linked with it instead. What these headers do not wrap is available through api() and
 // get().
 #pragma once
 

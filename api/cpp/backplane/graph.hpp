@@ -36,7 +36,7 @@ inline std::string_view dtype_name(bp_dtype_t dtype) {
   return dtype < sizeof kNames / sizeof *kNames ? kNames[dtype] : "unknown";
 }
 
-// Bytes of a dense tensor, or nothing when an extent is negative or the product does not fit in 63 bits.
+// Bytes of a dense tensor; 0 if any extent is 0; nullopt if one is negative or the bits do not fit in 63 bits.
 inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* extents, uint32_t rank) {
   int64_t bits = dtype_bits(dtype);
   for (uint32_t i = 0; i < rank; ++i) {
@@ -66,12 +66,12 @@ class Value {
   int32_t rank() const { return type().rank; }  // -1 when unknown
   // -1 if the extent is unknown.
   int64_t extent(uint32_t i) const { return graph_->dims[type().first_dim + i].extent; }
-  // The name of dimension i's symbol, or nothing.
+  // The name of dimension i's symbol, empty if it has none.
   std::string_view symbol(uint32_t i) const {
     const uint32_t symbol = graph_->dims[type().first_dim + i].symbol;
     return symbol == BP_NONE ? std::string_view() : text(bp_graph_symbol(graph_, symbol)->name);
   }
-  // Whether rank and all extents are numbers.
+  // Whether the rank and all extents are known.
   bool has_static_shape() const {
     for (int32_t i = 0; i < rank(); ++i) {
       if (extent(static_cast<uint32_t>(i)) < 0) return false;
@@ -84,7 +84,7 @@ class Value {
     for (int32_t i = 0; i < rank(); ++i) result.push_back(extent(static_cast<uint32_t>(i)));
     return result;
   }
-  // The weight behind this value, or NULL.
+  // The weight of this value, NULL if the value is no weight.
   const bp_weight_t* weight() const {
     return raw().weight == BP_NONE ? nullptr : bp_graph_weight(graph_, raw().weight);
   }
@@ -113,7 +113,7 @@ class Node {
   Value input(uint32_t slot) const { return Value(graph_, bp_node_input(graph_, &raw(), slot)); }
   Value output(uint32_t slot) const { return Value(graph_, bp_node_output(graph_, &raw(), slot)); }
 
-  // NULL when the node has none of that name. Defaults that ONNX gives are written out in the graph.
+  // NULL if the node has no such attribute. ONNX's default values are written out in the graph.
   const bp_attribute_t* attribute(std::string_view name) const {
     for (uint32_t i = 0; i < raw().attribute_count; ++i) {
       const bp_attribute_t* a = bp_graph_attribute(graph_, raw().first_attribute + i);
@@ -180,7 +180,7 @@ class Graph {
     return all<Value>(output_count(), [this](uint32_t i) { return output(i); });
   }
 
-  // The position of an input or output by name, or BP_NONE.
+  // The index of an input or output by name, or BP_NONE.
   uint32_t find_input(std::string_view name) const { return find(graph_->inputs, graph_->input_count, name); }
   uint32_t find_output(std::string_view name) const { return find(graph_->outputs, graph_->output_count, name); }
 

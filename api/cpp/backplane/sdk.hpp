@@ -10,14 +10,14 @@
 //   sdk/coverage.hpp  verdicts
 //   sdk/table.hpp     the operator table that reports coverage
 //   sdk/expect.hpp    the checks of a row, as a chain
-//   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   what rows and compilers need: extents of windows,
-//                     operation counts, constants on the host, a plan of memory
+//   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   helpers for rows and compilers: window extents,
+//                     operation counts, constants on the host, memory planning
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     asynchronous runs: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
 //   sdk/streamed_program.hpp  an asynchronous program for devices whose launch is a blocking call
 //   sdk/onnx.hpp      a graph as ONNX bytes
-//   sdk/blob.hpp, sdk/file_cache.hpp   the frame around stored data; small files that save work at the next start
+//   sdk/blob.hpp, sdk/file_cache.hpp   a checked header for stored data; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN
 //   graph.hpp         convenient access to the graph
 //

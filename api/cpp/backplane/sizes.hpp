@@ -11,7 +11,7 @@
 namespace backplane {
 
 template <class T>
-struct AbiSize;  // only of the ABI's structs
+struct AbiSize;  // defined only for the ABI's structs
 #define BACKPLANE_ABI_SIZE(type, bytes)      \
   template <>                                \
   struct AbiSize<type> {                     \
@@ -20,7 +20,7 @@ struct AbiSize;  // only of the ABI's structs
 BP_EACH_SIZE_1_0(BACKPLANE_ABI_SIZE)
 #undef BACKPLANE_ABI_SIZE
 
-// In bytes. A struct from outside that is smaller is refused; one that is larger has fields that this build may not
+// In bytes. A smaller struct from the other side is refused; a larger one has fields that this build may not
 // know.
 template <class T>
 inline constexpr uint32_t kSize10 = AbiSize<T>::k10;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense tensor in host memory that owns its bytes. Copies share them, as in numpy; clone() does not.
+// A dense tensor in host memory that owns its bytes. Copied objects share the bytes; clone() copies them.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace backplane {
 inline namespace client {
 
-// The data type of a C++ element type. 16-bit and smaller floats have none in C++17: pass their bits with the
+// The data type of a C++ element type. Floats of 16 bits and less have none in C++17: pass their bits with the
 // bp_dtype_t.
 template <class T>
 constexpr bp_dtype_t dtype_of();
@@ -71,7 +71,7 @@ class Tensor {
   static constexpr uint64_t kAlignment = 64;
 
   Tensor() = default;
-  // Zeroed. Throws std::invalid_argument for an impossible shape and for strings: use of_strings.
+  // A tensor of zeros. Throws std::invalid_argument for an impossible shape and for strings: use of_strings.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents) : dtype_(dtype), extents_(std::move(extents)) {
     const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
     if (!bytes || view::dtype_bits(dtype) == 0 || extents_.size() > BP_MAX_RANK) {
@@ -84,12 +84,12 @@ class Tensor {
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
     if (bytes_ != 0) std::memcpy(data_.get(), data, bytes_);
   }
-  // Tensor::of<float>({2, 2}, {1, 2, 3, 4}). Throws std::invalid_argument when the count does not fit the extents.
+  // Tensor::of<float>({2, 2}, {1, 2, 3, 4}). Throws std::invalid_argument if the count does not fit the extents.
   template <class T>
   static Tensor of(std::vector<int64_t> extents, const std::vector<T>& values) {
     Tensor tensor(dtype_of<T>(), std::move(extents));
     if (values.size() != tensor.count()) {
-      throw std::invalid_argument(std::to_string(values.size()) + " values for a tensor of extents " + tensor.shape());
+      throw std::invalid_argument(std::to_string(values.size()) + " values do not fit the extents " + tensor.shape());
     }
     T* out = static_cast<T*>(tensor.data());
     for (size_t i = 0; i < values.size(); ++i) out[i] = values[i];
@@ -100,7 +100,7 @@ class Tensor {
     tensor.dtype_ = BP_DTYPE_STRING;
     tensor.extents_ = std::move(extents);
     if (values.size() != tensor.count()) {
-      throw std::invalid_argument(std::to_string(values.size()) + " strings for a tensor of extents " + tensor.shape());
+      throw std::invalid_argument(std::to_string(values.size()) + " strings do not fit the extents " + tensor.shape());
     }
     std::vector<int64_t> offsets{0};
     std::string text;
@@ -114,8 +114,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // A copy of a dense tensor in host memory. Throws std::invalid_argument for another layout and for elements or
-  // strings that exceed the buffer.
+  // Copies a dense tensor in host memory. Throws std::invalid_argument for another layout, and if elements or strings
+  // exceed the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;
@@ -159,7 +159,7 @@ class Tensor {
   uint64_t bytes() const { return bytes_; }
   void* data() { return data_.get(); }
   const void* data() const { return data_.get(); }
-  // Throws std::invalid_argument when the tensor is of another type.
+  // Throws std::invalid_argument if the tensor is of another type.
   template <class T>
   T* data() {
     expect(dtype_of<T>());
@@ -189,14 +189,14 @@ class Tensor {
     }
     return result;
   }
-  // "[2, 3]"
+  // Formats the extents as "[2, 3]".
   std::string shape() const {
     std::string result = "[";
     for (size_t i = 0; i < extents_.size(); ++i) result += (i == 0 ? "" : ", ") + std::to_string(extents_[i]);
     return result + "]";
   }
 
-  // The ABI's view, borrowed from this tensor.
+  // A bp_tensor_t that borrows this tensor's extents and memory.
   bp_tensor_t abi() const {
     bp_tensor_t t{};
     t.size = sizeof t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by tests of the public C++ client: backends by file, graphs in a few lines, the error of a call.
+// For tests of the public C++ client: an environment with given backends, short ways to build graphs, a call's error.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ inline Environment environment(std::vector<std::string> files, std::map<std::str
   return Environment(how);
 }
 
-// Models of tests: a node's name is also that of its one output, its attributes are integers.
+// Builds test models: a node and its only output have the same name; attributes are integers.
 class Graph : public Builder {
  public:
   explicit Graph(uint32_t opset = 27) : Builder(opset) {}
@@ -38,7 +38,7 @@ class Graph : public Builder {
   }
 };
 
-// The error that a call throws.
+// Returns the error that a call throws, or one of status BP_OK.
 template <class Call>
 Error failure(Call call) {
   try {

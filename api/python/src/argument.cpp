@@ -43,7 +43,7 @@ void Argument::set_extents(const Py_ssize_t* extents, int rank) {
   std::copy_n(extents, rank, extents_.begin());
 }
 
-// The memory of an object with a buffer of elements that ONNX has; false where it has none.
+// Uses the memory of an object with a buffer, but copies strings; false if the object has no buffer.
 bool Argument::take_buffer(nb::handle value, const Use& use) {
   auto buffer = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(value.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
@@ -80,7 +80,7 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
   return true;
 }
 
-// A NumPy array of a type of ml_dtypes, whose buffer NumPy does not show: as unsigned integers.
+// Takes an array of an ml_dtypes type as unsigned integers, because NumPy does not export its buffer.
 void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
   const bool packed = is_packed(dtype);
   if (packed && !use.may_copy) {
@@ -103,7 +103,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
   buffer_.bytes = copy_.bytes;
 }
 
-// Text, or bytes as they are, in the ABI's form: count + 1 offsets, then the bytes.
+// Copies strings, or bytes unchanged, into the ABI's form: count + 1 offsets, then the bytes.
 void Argument::take_strings(nb::handle value) {
   nb::object array = imported("numpy", "asarray")(value);
   const nb::tuple shape(array.attr("shape"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor that a Python object holds, as the ABI sees it.
+// A Python object's tensor in the ABI's form.
 #pragma once
 
 #include <array>
@@ -9,21 +9,21 @@
 
 namespace backplane::python {
 
-// How a call uses the memory of an argument, and how objects that are no arrays are converted.
+// How a call uses an argument's memory, and how it converts objects that are not arrays.
 struct Use {
   std::string_view name;                  // for errors: "input 'x'"
-  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // of lists and numbers; BP_DTYPE_UNDEFINED: NumPy's choice
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // for lists and numbers; BP_DTYPE_UNDEFINED: NumPy chooses
   bool writes = false;                    // the memory must be writable
-  bool may_copy = false;                  // memory that cannot be used as it is may be copied
+  bool may_copy = false;                  // memory that cannot be used in place may be copied
 };
 
-// Holds the object, and its buffer or a copy, for as long as it lives. Created, moved and destroyed with the
-// interpreter lock held.
+// Keeps the Python object, and its buffer or a copy, alive. Created, moved and destroyed with the interpreter lock
+// held.
 class Argument {
  public:
   static Argument of(const Environment& env, nb::handle value, const Use& use);
 
-  // Points into this.
+  // The result points into this object.
   bp_tensor_t abi() const;
   const nb::object& object() const { return object_; }
 
@@ -45,7 +45,7 @@ class Argument {
   std::array<int64_t, BP_MAX_RANK> extents_;
   bp_buffer_t buffer_{};
   nb::object object_;  // as given
-  nb::object owner_;   // where the memory is another object's
+  nb::object owner_;   // set if the memory belongs to another object
   std::unique_ptr<Py_buffer, Release> held_;
   HostMemory copy_;
 };

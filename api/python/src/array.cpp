@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDlpackCuda = 2, kDlpackOpencl = 4;
 
-// A device as DLPack numbers it, and the kind of handle that its `data` is; type 0 where DLPack has none for it.
+// A device's type in DLPack (0: none), the kind of handle in DLPack's `data`, and the space that imports it.
 struct Outside {
   int type = 0;
   uint32_t external = 0;
@@ -35,7 +35,7 @@ Outside outside(const Environment& env, const bp_device_info_t& device) {
   return {};
 }
 
-// DLPack numbers the devices of a type from 0; here they are in the order of the environment.
+// DLPack numbers the devices of a type from 0: here, in the environment's order.
 Device find_device(const Environment& env, int type, int id, Outside& out) {
   int next = 0;
   for (Device& device : env.devices()) {
@@ -63,7 +63,7 @@ Numbered number_device(const Environment& env, uint64_t id) {
   return {out.type, next, out.external};
 }
 
-// Owns one view of a run's output.
+// One counted view of a run's output; keeps the run alive.
 struct View {
   nb::object run;
   Views views;
@@ -187,7 +187,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
     void* data = readable.data_handle();
     const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
-    // the consumer's reference goes with the Array
+    // the Array owns the reference to the producer's memory
     array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable),
                             [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }));
     return nb::cast(array.release(), nb::rv_policy::take_ownership);
@@ -210,10 +210,10 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
     nb::gil_scoped_release unlocked;
     buffer.emplace(env.import_memory(device.info.id, external, out.space));
   }
-  (void)held.release();  // the import owns it
+  (void)held.release();  // the import now owns it
   auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer->abi());
   array->keep(*buffer);
-  buffer.reset();  // the Array's is the last
+  buffer.reset();  // the Array now has the last reference
   return nb::cast(array.release(), nb::rv_policy::take_ownership);
 }
 
@@ -230,11 +230,11 @@ nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, voi
   size_t shape[BP_MAX_RANK];
   std::copy_n(extents, rank, shape);
   nb::dlpack::dtype type = dlpack_dtype(dtype);
-  // Types that NumPy lacks are passed as unsigned integers of the same width.
+  // Types that NumPy lacks are passed as unsigned integers, of 8 bits or more.
   const bool foreign = type.code > static_cast<uint8_t>(nb::dlpack::dtype_code::Bool) ||
                        type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat) || type.bits < 8;
   if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Complex)) {
-    // NumPy's own
+    // NumPy has complex types
   } else if (foreign) {
     type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
     type.bits = std::max<uint8_t>(type.bits, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as arrays: tensors that native code owns, on the host and on devices, and their way to NumPy and DLPack.
+// Arrays: tensors that native code owns, on the host and on devices, and their conversion to NumPy and DLPack.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,17 @@
 
 namespace backplane::python {
 
-// How many arrays outside look at memory that a run may write or release. While there are any, the run refuses to.
+// The number of external arrays that view memory which a run may write or release; the run refuses to unless it is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
-// A dense tensor in memory that native code owns. On the host it is seen by NumPy and DLPack without a copy, on devices
-// by DLPack.
+// A dense tensor in memory that native code owns. DLPack views it without a copy; so does NumPy on the host, except for
+// strings and packed types.
 class Array {
  public:
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
       : env_(std::move(env)), dtype_(dtype), extents_(std::move(extents)), buffer_(buffer) {}
 
-  // Keeps the owner of the memory alive: an object of Python, an allocation, a run with its count of views.
+  // Keep the memory's owner alive: a Python object, an allocation, or a run with its count of views.
   void keep(nb::object owner) { owner_ = std::move(owner); }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
@@ -34,13 +34,13 @@ class Array {
   const Environment& env() const { return *env_; }
   bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
 
-  // An ndarray over the memory where it is on the host, otherwise over a copy on the host.
+  // An ndarray on this memory if possible, otherwise (or if `copy`) a copy on the host.
   nb::object numpy(bool copy) const;
   nb::object dlpack(const nb::kwargs& arguments) const;
   std::pair<int, int> dlpack_device() const;
 
  private:
-  nb::object owner() const;  // lives as long as a view of the memory must
+  nb::object owner() const;  // what a view of the memory must keep alive
   nb::object view(void* data, int device_type, int device_id) const;
 
   Unlocked<Environment> env_;
@@ -52,13 +52,13 @@ class Array {
   std::unique_ptr<Unlocked<Buffer>> allocation_;
 };
 
-// Imports an object through DLPack, without a copy. `value` is on the host or on a device that the environment has.
+// Imports an object through DLPack without a copy. `value` is on the host or on a device of the environment.
 nb::object import_dlpack(const Environment& env, nb::handle value);
 
-// A new ndarray with the elements of a dense tensor that lies anywhere.
+// Returns a new ndarray with the elements of a dense tensor in any memory.
 nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);
 
-// Aligned memory for an output, and the ndarray that takes it over.
+// Aligned memory for an output; adopt_host turns it into an ndarray that owns it.
 struct HostMemory {
   std::shared_ptr<char> data;
   uint64_t bytes = 0;

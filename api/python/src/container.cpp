@@ -6,7 +6,7 @@
 namespace backplane::python {
 namespace {
 
-constexpr int kMaxDepth = 16;  // a model's types may nest, but not without bound
+constexpr int kMaxDepth = 16;  // the limit for nested types of a model
 
 const bp_container_api_t& containers() {
   const bp_container_api_t* table = api().container_api == nullptr ? nullptr : api().container_api();
@@ -22,11 +22,11 @@ void check(bp_status_t status) {
 
 const bp_type_t& type_at(const bp_graph_t* graph, uint32_t type, int depth) {
   if (type >= graph->type_count || depth > kMaxDepth)
-    throw Error(BP_INVALID_MODEL, "the model declares a type that is not sound");
+    throw Error(BP_INVALID_MODEL, "the model declares an invalid type, or one nested too deeply");
   return *bp_graph_type(graph, type);
 }
 
-// The bytes of a map's key: text, or 8 bytes of an integer.
+// Returns a map key's bytes: a string's, or the 8 of an int64.
 std::string key_bytes(bp_dtype_t dtype, nb::handle key) {
   if (dtype == BP_DTYPE_STRING) return nb::cast<std::string>(key);
   const auto number = nb::cast<int64_t>(key);
@@ -107,7 +107,7 @@ nb::object read(const Environment& env, const bp_graph_t* graph, uint32_t type_i
     tensor.size = sizeof tensor;
     check(containers().tensor(from, i, &tensor));
     nb::object array = copy_to_numpy(env, tensor);
-    // The values of a map are numbers as a rule: scores by class.
+    // Map values are usually scalars, such as a class's score: return Python numbers.
     return type.kind == BP_KIND_MAP && tensor.rank == 0 ? nb::object(array.attr("item")()) : array;
   };
   const uint64_t count = containers().count(from);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences, optionals and maps: lists, None or a value, and dicts in Python.
+// Sequences, optionals and maps; in Python: lists, None or a value, and dicts.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@ namespace backplane::python {
 
 using Container = std::shared_ptr<bp_container_t>;
 
-// A container of the type `type` of the graph with a copy of `value`.
+// Returns a container of the graph's type `type` with a copy of `value`.
 Container make_container(const Environment& env, const bp_graph_t* graph, uint32_t type, nb::handle value,
                          std::string_view name);
-// The reverse: a copy.
+// Returns a copy of the container as Python objects.
 nb::object read_container(const Environment& env, const bp_graph_t* graph, uint32_t type,
                           const bp_container_t* container);
 
-// The type as ONNX writes it: "float32[N,3]", "seq(int64[])".
+// A type as text: "float32[N,3]", "seq(int64[])".
 std::string type_text(const bp_graph_t* graph, uint32_t type);
 
 }  // namespace backplane::python

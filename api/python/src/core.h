@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the sources of the module: nanobind, the C++ client, and one function for each file that adds classes.
+// Shared by the module's sources: nanobind, the C++ client, and one function for each file that adds classes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,8 +25,8 @@ void add_model(nb::module_& module);
 void add_session(nb::module_& module);
 void add_run(nb::module_& module);
 
-// A value of the client whose destruction may wait: for a run, a device, a thread that logs. The interpreter lock is
-// released meanwhile. Destroyed with the lock held, as nanobind does.
+// A client object whose destruction may wait for a run, a device or a logging thread. The interpreter lock is released
+// during that wait. Destroyed with the lock held, as nanobind does.
 template <class T>
 class Unlocked {
  public:
@@ -45,8 +45,8 @@ class Unlocked {
   std::optional<T> value_;
 };
 
-// A reference to a Python object that native code holds: it is dropped by whichever thread is the last to need it,
-// which takes the interpreter lock for that. After the interpreter's end the object is left alone.
+// Native code's reference to a Python object. The last thread that needs it takes the interpreter lock to drop it.
+// After the interpreter has shut down, the object is leaked.
 class SharedObject {
  public:
   explicit SharedObject(nb::object object) : object_(std::move(object)) {}
@@ -65,17 +65,17 @@ class SharedObject {
   nb::object object_;
 };
 
-// An attribute of a Python module of this package or of another one.
+// Imports a Python module and returns one of its attributes.
 inline nb::object imported(const char* module, const char* name) {
   return nb::module_::import_(module).attr(name);
 }
 
-// Seconds of the caller as the monotonic clock's deadline, or 0 for none.
+// Converts a timeout in seconds; None becomes 0, for no timeout. Throws ValueError unless it is above 0.
 std::chrono::nanoseconds timeout_of(nb::handle seconds);
 
-// A Python sequence of text, or one text, as strings.
+// Converts a Python sequence of str, or a single str, to strings.
 std::vector<std::string> strings_of(nb::handle object, const char* what);
-// A Python mapping with text as keys; numbers and booleans become text: True is "1".
+// Converts a Python mapping whose keys are str; numbers and booleans become text: True is "1".
 std::map<std::string, std::string> options_of(nb::handle object, const char* what);
 
 }  // namespace backplane::python

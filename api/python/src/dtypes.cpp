@@ -11,8 +11,8 @@ using Code = nb::dlpack::dtype_code;
 struct Row {
   bp_dtype_t dtype;
   std::string_view name;  // NumPy's or ml_dtypes'
-  bool is_numpy;          // otherwise of ml_dtypes
-  Code code;              // of DLPack
+  bool is_numpy;          // else ml_dtypes has it
+  Code code;              // in DLPack
   uint8_t bits;
 };
 

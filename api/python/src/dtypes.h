@@ -10,22 +10,22 @@ namespace backplane::python {
 
 // NumPy's name of a type ("float32", "bfloat16"); "string" for strings, "undefined" for unknown types.
 std::string_view dtype_name(bp_dtype_t dtype);
-// The reverse. Throws ValueError for an unknown name; `object`, `str` and fixed-width text are strings.
+// Returns the type of such a name; `object`, `str` and fixed-width text are strings. Throws ValueError for others.
 bp_dtype_t dtype_of_name(std::string_view name);
-// The type of a buffer's elements from its format (PEP 3118), BP_DTYPE_UNDEFINED where the ABI has none.
+// The type of a buffer's elements by its format (PEP 3118); BP_DTYPE_UNDEFINED if the ABI has none.
 bp_dtype_t dtype_of_format(const char* format, Py_ssize_t item_size);
 
-// Types of less than 8 bits: packed in the ABI, one element a byte in NumPy.
+// Whether a type has less than 8 bits: it is packed in the ABI, one element a byte in NumPy.
 bool is_packed(bp_dtype_t dtype);
-// The numpy.dtype. Those that NumPy lacks are of the package ml_dtypes.
+// Returns the numpy.dtype; the package ml_dtypes has those that NumPy lacks.
 nb::object numpy_dtype(bp_dtype_t dtype);
 
-// BP_DTYPE_UNDEFINED where the ABI has none.
+// Returns BP_DTYPE_UNDEFINED if the ABI has no such type.
 bp_dtype_t dtype_of_dlpack(nb::dlpack::dtype dtype);
 // Throws BufferError for strings, which DLPack does not have.
 nb::dlpack::dtype dlpack_dtype(bp_dtype_t dtype);
 
-// Between the two forms of a type with less than 8 bits; `count` elements.
+// Convert `count` elements of less than 8 bits from one a byte to packed, and back.
 void pack(bp_dtype_t dtype, const uint8_t* bytes, uint64_t count, uint8_t* out_packed);
 void unpack(bp_dtype_t dtype, const uint8_t* packed, uint64_t count, uint8_t* out_bytes);
 

@@ -41,7 +41,7 @@ std::string_view log_level_name(uint32_t level) {
                                    : "debug";
 }
 
-// Calls a Python function with each line. What the function raises is written to standard error: nothing may cross the
+// Calls a Python function with each line. An exception of the function is written to standard error: none may cross the
 // loader.
 std::function<void(uint32_t, std::string_view)> log_of(nb::object function) {
   if (function.is_none()) return {};
@@ -90,7 +90,7 @@ nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
   if (!bytes || view::dtype_bits(type) == 0)
     throw std::invalid_argument("an array of this shape and type cannot be allocated");
-  uint32_t space = 0;  // the fastest of the device
+  uint32_t space = 0;  // the device's own memory, if it has such a space
   for (uint32_t i = 0; i < where.info.space_count; ++i) {
     bp_space_t facts{};
     facts.size = sizeof facts;

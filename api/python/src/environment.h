@@ -16,7 +16,7 @@ class PyEnvironment {
   Unlocked<Environment> env_;
 };
 
-// Their text lives as long as the environment.
+// Texts live as long as the environment.
 struct PyDevice {
   Unlocked<Environment> env;
   Device device;

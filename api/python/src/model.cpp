@@ -64,7 +64,7 @@ uint32_t compute_types_of(nb::handle names) {
   return mask;
 }
 
-// The attributes of backplane.SessionOptions.
+// Reads a backplane.SessionOptions.
 SessionOptions options_from(nb::handle from) {
   SessionOptions options;
   options.devices = strings_of(from.attr("devices"), "devices");
@@ -192,7 +192,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
     nb::gil_scoped_release unlocked;
     client::detail::call(api().model_open, env.get(), static_cast<const bp_model_source_t*>(&what), &model);
   }
-  (void)kept.release();  // the model's now
+  (void)kept.release();  // now owned by the model
   return nb::cast(new PyModel{Unlocked<Environment>(*env), Unlocked<Model>(Model(model))},
                   nb::rv_policy::take_ownership);
 }

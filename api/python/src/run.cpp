@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run: memory that is bound once, and runs over it; the completion of one that asyncio awaits.
+// Run: memory that is bound once for many runs, and the completion of a run that asyncio awaits.
 #include "run.h"
 
 #include <sys/eventfd.h>
@@ -25,7 +25,7 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
-  // For the run that follows; a cancel token that the run needs is kept.
+  // Describes the next run; keeps its cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
     if (cancel != nullptr) cancel_.emplace(*cancel);
     status_ = BP_OK;
@@ -48,8 +48,8 @@ class Completion {
     under_way_ = false;
     ended_.signal(value_);
   }
-  // After the descriptor is readable; throws what the run failed with. The point follows `done` within microseconds,
-  // and from then on the exec is free.
+  // Call it when the descriptor is readable; throws the run's failure. The point is signalled within microseconds after
+  // `done`, and only then is the exec free.
   void finish() {
     uint64_t count = 0;
     (void)!read(event_, &count, sizeof count);
@@ -75,7 +75,7 @@ class Completion {
         if (error->text != nullptr && error->text_size != 0)
           completion->text_.assign(error->text, std::min(error->text_size, error->text_capacity));
       }
-    } catch (const std::bad_alloc&) {  // the status says enough
+    } catch (const std::bad_alloc&) {  // the status alone is reported
     }
     const uint64_t one = 1;
     (void)!write(completion->event_, &one, sizeof one);
@@ -163,7 +163,7 @@ class PyRun {
       throw;
     }
   }
-  // Starts a run; the descriptor is readable when it has ended.
+  // Starts a run; returns a descriptor that becomes readable when the run has ended.
   int submit(nb::handle timeout, const Cancel* cancel) {
     check_views();
     if (!completion_) completion_ = std::make_unique<Completion>();
@@ -218,7 +218,7 @@ class PyRun {
     return results;
   }
 
-  // The exec for other calls; this run must not be used any more.
+  // Returns the exec to the session for other calls; this Run must not be used any more.
   void give_back() {
     Lane lane{exec(), std::vector<bool>(inputs_.size(), true), false};
     exec_.reset();
@@ -240,14 +240,14 @@ class PyRun {
 
  private:
   Exec& exec() { return **exec_; }
-  // The next run, and a bind, may write or release the memory of outputs that the loader allocated.
+  // The next run, and a bind, may write or release memory that the loader allocated for outputs.
   void check_views() const {
     if (*views_ == 0) return;
     throw Error(BP_BUSY,
                 "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
                 ".numpy(copy=True), or bind memory of your own to the output");
   }
-  // A device that was given up may still write to what is bound: that is never released.
+  // An abandoned device may still write to the bound memory, which is therefore leaked.
   void abandon() {
     (void)new std::vector<Binding>(std::move(inputs_));
     (void)new std::vector<Binding>(std::move(outputs_));

@@ -7,7 +7,7 @@ namespace backplane::python {
 
 nb::object make_run(std::shared_ptr<SessionState> state, nb::handle inputs, nb::handle outputs);
 
-// A run over an idle exec, for one call; `_give_back` ends it.
+// A Run on an idle exec, for one call; `_give_back` returns the exec.
 nb::object take_run(std::shared_ptr<SessionState> state);
 
 }  // namespace backplane::python

@@ -73,7 +73,7 @@ Bindings bind_all(const SessionState& state, Lane& lane, const nb::dict& inputs)
   return bindings;
 }
 
-// Results by name; results of outputs with a static shape take over the memory that was bound.
+// Returns results by name; those with a static shape take over the memory that was bound.
 nb::dict collect(const SessionState& state, const Exec& exec, Bindings& bindings, const std::vector<uint32_t>& wanted) {
   nb::dict results;
   for (const uint32_t i : wanted) {
@@ -109,9 +109,9 @@ nb::dict run(PySession& self, const nb::dict& inputs, nb::handle outputs, nb::ha
     nb::gil_scoped_release unlocked;
     lane.exec.run(how);
   } catch (const Error& error) {
-    // A device that was given up may still write to what is bound: that is never released.
+    // An abandoned device may still write to the bound memory, which is therefore leaked.
     if (error.abandoned()) (void)new Bindings(std::move(bindings));
-    throw;  // the exec may be lost: the next run makes one
+    throw;  // the exec may be lost: the next run creates one
   }
   nb::dict results = collect(state, lane.exec, bindings, wanted);
   state.give_back(std::move(lane));

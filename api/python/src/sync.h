@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream with the environment that outlives it.
+// A stream, and the environment that must outlive it.
 #pragma once
 
 #include "core.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements cost nothing, whatever their other extents: every operator of the table is run on such, and
-// returns a result or an error at once.
+// Tensors without elements cost nothing, whatever their other extents: every operator of the table runs on such tensors
+// and must return a result or an error at once.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -28,11 +28,11 @@ constexpr double kSeconds = 0.1;
 struct Operand {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   std::vector<int64_t> extents;
-  std::vector<int64_t> values = {};  // not empty: the operand is a weight with these values
+  std::vector<int64_t> values = {};  // if not empty, the operand is a weight with these values
 };
 
 struct Case {
-  const char* op_type;  // with its domain
+  const char* op_type;  // with "DOMAIN::" in front, except for ai.onnx
   std::vector<Operand> inputs;
   Attributes attributes = {};
   std::vector<bp_dtype_t> outputs = {BP_DTYPE_FLOAT};
@@ -243,7 +243,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Operators that cannot have empty tensors: their operands are containers or scalars, or they have none.
+// Operators that cannot have empty tensors: their operands are containers or scalars, or they have no operands.
 const std::set<std::string> kOthers = {"Constant",
                                        "ConcatFromSequence",
                                        "If",
@@ -261,7 +261,7 @@ const std::set<std::string> kOthers = {"Constant",
                                        "SplitToSequence",
                                        "ai.onnx.ml::CastMap",
                                        "ai.onnx.ml::DictVectorizer",
-                                       "ai.onnx.ml::TreeEnsembleClassifier",  // whose rows have columns
+                                       "ai.onnx.ml::TreeEnsembleClassifier",  // its rows must have columns
                                        "ai.onnx.ml::ZipMap"};
 
 double cpu_seconds() {
@@ -275,7 +275,7 @@ HostTensor empty(const Operand& operand) {
   return {operand.dtype, operand.extents, texts ? std::string(sizeof(int64_t), '\0') : std::string()};
 }
 
-// Runs a node with version `since`; whether it had a result. Neither that nor an error may take long.
+// Runs a node of version `since` and returns whether it had a result. Neither a result nor an error may take long.
 bool try_node(Plugin& plugin, const Case& c, uint32_t since, std::string* error = nullptr) {
   GraphBuilder b;
   std::vector<std::string> names, results;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that are built in memory instead of read from a file.
+// Graphs built in memory instead of read from a file.
 //
 //   backplane::Builder builder(21);
 //   const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {-1, 4}, {"N", ""});
@@ -25,25 +25,25 @@ inline namespace client {
 
 class Builder;
 
-// An attribute's value. A builder is the body of a control-flow node, and empty afterwards.
+// An attribute's value. A Builder is the body of a control-flow node, which takes its content: it is empty afterwards.
 using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, Tensor, const Builder*>;
 
-// The optional parts of a node, besides its operator and inputs.
+// The optional parts of a node: all but its operator and inputs.
 struct NodeOptions {
   std::map<std::string, AttributeValue> attributes;
   std::string name;
   std::string domain;
   uint32_t outputs = 1;
-  std::vector<std::string> output_names;  // none, or one for each output
+  std::vector<std::string> output_names;  // empty, or one for each output
 };
 
-// Values are numbered in the order in which they are made. The tensors that are passed in are kept as long as the model
-// and its sessions need them. One thread at a time.
+// Values are numbered in order of creation. Tensors that are passed in are kept for as long as the model and its
+// sessions need them. Use a Builder from one thread at a time.
 class Builder {
  public:
   explicit Builder(uint32_t opset) : Builder(std::map<std::string, uint32_t>{{"", opset}}) {}
-  // The version of the operator set of each domain; "" is ONNX's own.
+  // The opset version of each domain; "" is ONNX's own domain.
   explicit Builder(const std::map<std::string, uint32_t>& opsets) {
     std::vector<bp_opset_t> versions;
     for (const auto& opset : opsets) versions.push_back({view::text(opset.first), opset.second, 0});
@@ -57,17 +57,17 @@ class Builder {
     desc.release = [](void* self) { delete static_cast<std::shared_ptr<Kept>*>(self); };
     bp_builder_t* builder = nullptr;
     detail::call(api().builder_create, static_cast<bp_env_t*>(nullptr), &desc, &builder);
-    static_cast<void>(owner.release());  // the loader's
+    static_cast<void>(owner.release());  // now owned by the loader
     builder_ = std::shared_ptr<bp_builder_t>(builder, api().builder_destroy);
   }
-  // The body of a control-flow node. An input takes in the value of that name of the graph around it.
+  // Returns a builder for a control-flow node's body. An input with the name of an outer value refers to that value.
   Builder body() const {
     bp_builder_t* builder = nullptr;
     detail::call(api().builder_create_body, get(), &builder);
     return Builder(std::shared_ptr<bp_builder_t>(builder, api().builder_destroy), kept_);
   }
 
-  // An extent of -1 is a dimension named in `symbols`, which has a name for each dimension or is empty.
+  // An extent of -1 is a symbolic dimension; `symbols` is empty or has a name for each dimension.
   uint32_t input(std::string_view name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                  const std::vector<std::string>& symbols = {}) {
     std::vector<bp_text_t> names;
@@ -90,10 +90,10 @@ class Builder {
     detail::call(api().builder_weight, get(), view::text(name), &raw, &value);
     return value;
   }
-  // The first of the node's outputs; the others follow. An input of BP_NONE is omitted.
+  // Returns the node's first output; its other outputs have the next numbers. An input of BP_NONE is omitted.
   uint32_t node(std::string_view op_type, const std::vector<uint32_t>& inputs, const NodeOptions& options = {}) {
     std::vector<Attribute> attributes;
-    attributes.reserve(options.attributes.size());  // elements are pointed at
+    attributes.reserve(options.attributes.size());  // pointers to elements must stay valid
     std::vector<bp_attribute_t> raw;
     for (const auto& attribute : options.attributes) {
       attributes.emplace_back();
@@ -121,7 +121,7 @@ class Builder {
     return value;
   }
   void output(uint32_t value) { detail::call(api().builder_output, get(), value); }
-  // Checks and canonicalises; the builder is empty afterwards.
+  // Checks and canonicalizes the graph; the builder is empty afterwards.
   Model finish() {
     bp_model_t* model = nullptr;
     detail::call(api().builder_finish, get(), &model);
@@ -181,7 +181,7 @@ class Builder {
   }
 
   std::shared_ptr<bp_builder_t> builder_;
-  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  // also the model's, and that of bodies
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  // shared with the model and with bodies
 };
 
 }  // namespace client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the loader, calls its functions, and turns a status into an exception.
+// Opens the loader, calls its functions, and turns failures into exceptions.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline bp_loader_api_t load_api() {
 
 }  // namespace detail
 
-// The loader's functions.
+// The loader's functions, loaded at the first call.
 inline const bp_loader_api_t& api() {
   static const bp_loader_api_t kTable = detail::load_api();
   return kTable;
@@ -69,7 +69,7 @@ bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...
   return slot(arguments..., &error);
 }
 
-// The same, throwing Error.
+// As try_call, but throws Error if the call fails.
 template <class... Parameters, class... Arguments>
 void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   char text[2000];
@@ -87,7 +87,7 @@ void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   throw Error(status, what, error.node, error.vendor_code, error.flags);
 }
 
-// Calls a slot that writes text to a sink.
+// Calls a slot that writes text to a sink, and returns that text.
 template <class Slot, class Handle>
 std::string collect(Slot slot, Handle* handle) {
   struct Sink {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends that were found, their devices and memory; models are opened and compiled here.
+// The discovered backends, their devices and memory; opens and compiles models.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline namespace client {
 class Buffer {
  public:
   const bp_buffer_t& abi() const { return *buffer_; }
-  // The whole buffer or its beginning as a tensor; `extents` is borrowed.
+  // Returns a tensor that starts where the buffer starts; `extents` is borrowed.
   bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -31,7 +31,7 @@ class Buffer {
     tensor.buffer = *buffer_;
     return tensor;
   }
-  // A host pointer to it until `unmap`. `access`: BP_MAP_READ, BP_MAP_WRITE.
+  // Returns a host pointer to the buffer, valid until `unmap`. `access`: BP_MAP_READ, BP_MAP_WRITE.
   void* map(uint32_t access) const {
     const bp_map_t what{sizeof what, access, buffer_.get()};
     void* pointer = nullptr;
@@ -42,7 +42,7 @@ class Buffer {
     const bp_map_t what{sizeof what, access, buffer_.get()};
     detail::call(api().memory_unmap, env_, &what, pointer);
   }
-  // Fills all of it with a value of 1, 2, 4 or 8 bytes.
+  // Fills the whole buffer with a value of 1, 2, 4 or 8 bytes.
   template <class T>
   void fill(const T& value) const {
     bp_fill_t what{sizeof what, sizeof value, 0, buffer_.get(), nullptr};
@@ -65,22 +65,22 @@ class Buffer {
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
-  bool only_given = false;                   // search nowhere else
+  bool only_given = false;                   // search no other places
   std::map<std::string, std::string> options;
-  uint32_t log_level = 0;                                          // BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors
-  uint32_t threads = 0;                                            // 0: all that the process may use
+  uint32_t log_level = 0;                                          // BP_LOG_*; 0: as BACKPLANE_LOG says, else errors
+  uint32_t threads = 0;                                            // 0: as many as the process may use
   std::vector<bp_plugin_query_t> plugins;                          // linked into the program
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
 };
 
-// A device, by the name that placement and options use.
+// A device, and the name that placement and options use for it.
 struct Device {
   uint32_t index;    // from 1
   std::string name;  // "cpu", "opencl:1"
   bp_device_info_t info;
 };
 
-// The backends that were found, and settings.
+// The discovered backends, and settings.
 class Environment {
  public:
   explicit Environment(const EnvironmentOptions& options = {}) {
@@ -129,14 +129,14 @@ class Environment {
     }
     return result;
   }
-  // Throws BP_NOT_FOUND where none has this id.
+  // Throws BP_NOT_FOUND if no device has this id.
   Device device(uint64_t id) const {
     for (Device& device : devices()) {
       if (device.info.id == id) return std::move(device);
     }
     throw Error(BP_NOT_FOUND, "there is no device with the id " + std::to_string(id));
   }
-  // Every file that was considered, with the reason where it was refused. Text lives as long as the environment.
+  // Every file that discovery considered, with the reason if it was refused. Texts live as long as the environment.
   std::vector<bp_candidate_t> candidates() const {
     std::vector<bp_candidate_t> result(api().env_candidate_count(get()));
     for (uint32_t i = 0; i < result.size(); ++i) {
@@ -145,7 +145,7 @@ class Environment {
     }
     return result;
   }
-  // Opens a device in the framework's own context; must be its first use.
+  // Opens a device in the framework's own native context; must come before any other use of the device.
   void open_device(uint64_t device, const bp_native_t& native) const {
     bp_device_open_t how{};
     how.size = sizeof how;
@@ -154,28 +154,28 @@ class Environment {
   }
   // Gives up a device that hangs: nothing waits for it any more.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
-  // The plugin's own handle of a device, for the functions of an extension table of its backend.
+  // The plugin's own handle of a device, to pass to its backend's extension functions.
   bp_device_t* plugin_device(uint64_t device) const {
     bp_device_t* handle = nullptr;
     detail::call(api().env_plugin_device, get(), device, &handle);
     return handle;
   }
   Stream stream(uint64_t device, const bp_native_t* native = nullptr) const { return Stream(get(), device, native); }
-  // Memory of a device (bp_device_info_t.id), in one of its memory spaces.
+  // Allocates memory of a device (bp_device_info_t.id) in one of its spaces.
   Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {
     const bp_allocate_t what{sizeof what, space, bytes, nullptr, nullptr};
     bp_buffer_t buffer{};
     detail::call(api().memory_allocate, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Memory that another library owns, which must live until external.release is called.
+  // Wraps memory that another library owns and must keep until external.release is called.
   Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
     const bp_import_t what{sizeof what, space, &external};
     bp_buffer_t buffer{};
     detail::call(api().memory_import, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Returns a handle of the kind BP_EXTERNAL_*, owned by the caller.
+  // Returns a handle of kind `kind` (BP_EXTERNAL_*), owned by the caller.
   bp_external_t export_memory(const Buffer& buffer, uint32_t kind) const {
     const bp_export_t what{sizeof what, kind, &buffer.abi()};
     bp_external_t external{};
@@ -183,7 +183,7 @@ class Environment {
     detail::call(api().memory_export, get(), &what, &external);
     return external;
   }
-  // Blocks until it is done. For host memory set only `address` and `bytes` of bp_buffer_t.
+  // Blocks until the copy is done. For host memory set only `address` and `bytes` of bp_buffer_t.
   void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const {
     const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
     detail::call(api().memory_copy, get(), &what);
@@ -196,7 +196,7 @@ class Environment {
     source.path = view::text(path);
     return open_source(source, nullptr);
   }
-  // The model keeps `bytes`. `directory` is where external data may lie.
+  // The model keeps `bytes`. `directory`: the folder of its external data.
   Model parse(std::string bytes, std::string_view directory = {}) const {
     const auto keep = std::make_shared<const std::string>(std::move(bytes));
     bp_model_source_t source{};

@@ -11,7 +11,7 @@
 namespace backplane {
 inline namespace client {
 
-// A failed call: the ABI's code, its one line of text, and the node that caused it, if there is one.
+// A failed call: the status, a one-line message, and the node that caused it, if one did.
 class Error : public std::runtime_error {
  public:
   Error(bp_status_t status, const std::string& text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0,
@@ -24,7 +24,7 @@ class Error : public std::runtime_error {
   uint64_t node() const { return node_; }  // bp_node_t.id, or BP_NO_NODE
   int64_t vendor_code() const { return vendor_code_; }
   bool device_lost() const { return (flags_ & BP_ERROR_DEVICE_LOST) != 0; }
-  // A device does not respond: the memory bound to the exec must stay allocated.
+  // A device stopped responding: the memory bound to the exec must stay allocated.
   bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
 
  private:

@@ -12,15 +12,15 @@
 namespace backplane {
 inline namespace client {
 
-// A model, checked and canonical.
+// A model, checked and canonicalized.
 class Model {
  public:
   explicit Model(bp_model_t* model, std::shared_ptr<const void> keep = nullptr)
       : model_(model, [keep = std::move(keep)](bp_model_t* m) { api().model_destroy(m); }) {}
 
-  // Lives as long as the model.
+  // Valid as long as the model.
   view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }
-  // The JSON that `backplane info --json` prints, less `uncovered`.
+  // The JSON that `backplane info --json` prints, without `uncovered`.
   std::string report() const { return detail::collect(api().model_report, get()); }
   bp_model_t* get() const { return model_.get(); }
 

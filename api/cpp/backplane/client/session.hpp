@@ -32,9 +32,9 @@ struct RunOptions {
 // A session's run state. One thread at a time; each thread creates its own.
 class Exec {
  public:
-  // Binds memory to an input; it is kept alive until the input is bound again. Write new data into it between runs.
+  // Binds memory to an input, and keeps it until the input is bound again. Write new data into it between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
-  // Any memory, bound to input `slot` or to output `slot - BP_SLOT_OUTPUT`.
+  // Binds any memory to input `slot` or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
   // Outputs that are not bound are allocated by the loader.
@@ -42,12 +42,12 @@ class Exec {
   void bind_output(std::string_view output, const Tensor& tensor) {
     bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor);
   }
-  // New extents within the capacity of what was bound.
+  // Sets new extents, which must fit in the bound memory.
   void extents(uint32_t input, const std::vector<int64_t>& extents) {
     const bp_slot_extents_t slot{input, static_cast<uint32_t>(extents.size()), extents.data()};
     detail::call(api().exec_extents, get(), &slot, 1u, static_cast<uint32_t>(sizeof slot));
   }
-  // The extent of a named dimension, in every bound input that has it.
+  // Sets the extent of a named dimension in every bound input that has it.
   void symbol(std::string_view name, int64_t extent) {
     const bp_graph_t* graph = model_.graph().raw();
     for (uint32_t i = 0; i < graph->symbol_count; ++i) {
@@ -55,7 +55,7 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
-  // The extents of many dimensions at once: only the resulting shapes must fit the bound memory.
+  // Sets the extents of many dimensions at once: only the resulting shapes must fit the bound memory.
   void symbols(const std::map<std::string, int64_t>& extents) {
     const bp_graph_t* graph = model_.graph().raw();
     std::vector<bp_symbol_extent_t> found;
@@ -63,14 +63,14 @@ class Exec {
       const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
       if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
     }
-    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "the model lacks a dimension of such a name");
+    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is no named dimension of the model");
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }
-  // The loader stops using the memory; an output is then allocated by the loader.
+  // Makes the loader stop using the bound memory; it allocates an unbound output itself.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
-  // Runs and returns when the run has ended.
+  // Runs, and returns when the run has ended or, with `options.stream`, when it is enqueued.
   void run(const RunOptions& options = {}) {
     bp_run_t run{};
     run.size = sizeof run;
@@ -88,17 +88,17 @@ class Exec {
     run.trace_id = options.trace_id;
     detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
   }
-  // Starts a run; `run` and all it points at must stay valid until `run.done` is called.
+  // Starts a run. `run` and its arrays are copied; its cancel token and semaphores live until the signals advance.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
-  // An output of the last run, without a copy: valid until the next run or bind.
+  // Returns an output of the last run without copying it: valid until the next run or bind.
   bp_tensor_t output_view(uint32_t output) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
     detail::call(api().exec_output, get(), output, &tensor);
     return tensor;
   }
-  // A copy of the output in host memory.
+  // Returns a copy of an output in host memory.
   Tensor output(uint32_t output) const {
     const bp_tensor_t from = output_view(output);
     if (from.buffer.memory == nullptr || from.buffer.bytes == 0) return Tensor::copy(from);
@@ -130,8 +130,8 @@ class Exec {
   uint32_t find_output(std::string_view name) const { return found(model_.graph().find_output(name), "output", name); }
   static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
     if (index != BP_NONE) return index;
-    throw Error(BP_NOT_FOUND,
-                std::string("the model has no ") + kind + " '" + std::string(name) + "'; its graph names those it has");
+    throw Error(BP_NOT_FOUND, std::string("the model has no ") + kind + " '" + std::string(name) +
+                                  "'; see Model::graph() for its names");
   }
 
   std::shared_ptr<bp_env_t> env_;
@@ -142,8 +142,8 @@ class Exec {
 };
 
 struct SessionOptions {
-  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the extents that named dimensions will have
-  std::vector<std::string> devices;                            // preferred first; none: all
+  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the smallest and largest extent of named dimensions
+  std::vector<std::string> devices;                            // preferred first; empty: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed in addition to each node's own type
   std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
@@ -153,19 +153,19 @@ struct SessionOptions {
   const Cancel* cancel = nullptr;
 };
 
-// A model placed on devices and compiled. Many threads may use one.
+// A model placed on devices and compiled. Many threads may use one session.
 class Session {
  public:
   Exec exec() const { return Exec(env_, model_, session_); }
   const Model& model() const { return model_; }
-  // The placement of node i of the model's graph.
+  // The placement of node `i` of the model's graph.
   bp_placed_node_t node(uint32_t i) const {
     bp_placed_node_t placed{};
     placed.size = sizeof placed;
     detail::call(api().session_node, static_cast<const bp_session_t*>(get()), i, &placed);
     return placed;
   }
-  // The plugin's own program of an island (bp_placed_node_t.island), as Environment::plugin_device.
+  // The plugin's own handle of an island's program (bp_placed_node_t.island), as in Environment::plugin_device.
   const bp_program_t* plugin_program(uint32_t island) const {
     const bp_program_t* program = nullptr;
     detail::call(api().session_plugin_program, static_cast<const bp_session_t*>(get()), island, &program);
@@ -175,7 +175,7 @@ class Session {
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
-  // Replaces all the weights or, if it throws, none.
+  // Replaces all of `weights` or, if it throws, none of them.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
     std::vector<bp_tensor_t> tensors;
     std::vector<bp_named_tensor_t> named;
@@ -188,14 +188,14 @@ class Session {
     what.stride = sizeof(bp_named_tensor_t);
     detail::call(api().session_refit, get(), static_cast<const bp_session_refit_t*>(&what));
   }
-  // The verdict of a device (bp_device_info_t.id) on a node. Text lives as long as the session.
+  // The verdict of a device (bp_device_info_t.id) on a node. Its texts live as long as the session.
   bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
     bp_node_verdict_t verdict{};
     verdict.size = sizeof verdict;
     detail::call(api().session_verdict, static_cast<const bp_session_t*>(get()), node, device, &verdict);
     return verdict;
   }
-  // Reads a weight into `tensor`, which has its type and extents.
+  // Reads a weight into `tensor`, which must have the weight's type and extents.
   void read_weight(std::string_view weight, Tensor& tensor) const {
     bp_tensor_t raw = tensor.abi();
     detail::call(api().session_read_weight, static_cast<const bp_session_t*>(get()), view::text(weight), &raw);

@@ -11,7 +11,7 @@
 namespace backplane {
 inline namespace client {
 
-// A token that ends runs and waits. Once set, it stays set.
+// A token that cancels runs and waits. Once set, it stays set.
 class Cancel {
  public:
   Cancel() {
@@ -37,7 +37,7 @@ class Semaphore {
   void signal(uint64_t value) const {
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(nullptr));
   }
-  // Advances to `value` with a failure: waiting for one of the new values throws BP_DEPENDENCY_FAILED with this text.
+  // Advances to `value` with a failure: waiting for a value reached by this throws BP_DEPENDENCY_FAILED with `text`.
   void fail(uint64_t value, bp_status_t status, std::string text) const {
     bp_error_t failure{};
     failure.size = sizeof failure;
@@ -47,9 +47,9 @@ class Semaphore {
     failure.text_size = failure.text_capacity = text.size();
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
   }
-  // Sets any value and forgets failures. No one may be waiting for it, and no run may signal it later.
+  // Sets any value and forgets failures. No thread may be waiting, and no earlier run may still signal the semaphore.
   void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
-  // Waits until the value is reached; `deadline` in ns on the monotonic clock.
+  // Waits until the semaphore reaches `value`; `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
   }
@@ -65,7 +65,7 @@ class Semaphore {
   std::shared_ptr<bp_semaphore_t> semaphore_;
 };
 
-// A device's queue of work: new, or the framework's own. The environment outlives it.
+// A device's queue of work: new, or the framework's own (`native`). The environment must outlive it.
 class Stream {
  public:
   Stream(bp_env_t* env, uint64_t device, const bp_native_t* native = nullptr, int32_t priority = BP_PRIORITY_NORMAL) {
@@ -74,7 +74,7 @@ class Stream {
     detail::call(api().stream_create, env, device, &how, &stream);
     stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
   }
-  // Waits until all its work has ended; throws the failure of its runs. `deadline` in ns on the monotonic clock.
+  // Waits until all work has ended; throws failures of runs without `done`. `deadline` in ns on the monotonic clock.
   void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
   bp_native_t native() const {
     bp_native_t native{};
@@ -82,7 +82,7 @@ class Stream {
     detail::call(api().stream_export, get(), &native);
     return native;
   }
-  // The plugin's own handle, for the functions of an extension table of its backend.
+  // The plugin's own handle, to pass to its backend's extension functions.
   bp_stream_t* plugin_stream() const {
     bp_stream_t* stream = nullptr;
     detail::call(api().stream_plugin_stream, get(), &stream);
@@ -94,7 +94,7 @@ class Stream {
   std::shared_ptr<bp_stream_t> stream_;
 };
 
-// A timeline of a device's own, for points in its streams. The environment outlives it.
+// A timeline semaphore of the device, for points in its streams. The environment must outlive it.
 class NativeSemaphore {
  public:
   NativeSemaphore(bp_env_t* env, uint64_t device, uint64_t initial = 0) : device_(device) {
@@ -103,7 +103,7 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_create, env, device, &how, &semaphore);
     semaphore_ = std::shared_ptr<bp_native_semaphore_t>(semaphore, api().native_semaphore_destroy);
   }
-  // Blocks until it has the value. `deadline` in ns on the monotonic clock.
+  // Blocks until the semaphore reaches `value`. `deadline` in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().native_semaphore_wait, get(), value, deadline);
   }
@@ -113,8 +113,8 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_query, get(), &value);
     return value;
   }
-  // A handle for another device or framework. `kind`: BP_NATIVE_*, 0 for what the plugin chooses; `value` for kinds of
-  // one value.
+  // Exports a handle for another device or framework. `kind`: BP_NATIVE_*, or 0 to let the plugin choose; `value`: for
+  // kinds that represent a single value.
   bp_native_t native(uint32_t kind = 0, uint64_t value = 0) const {
     const bp_semaphore_export_t what{sizeof what, kind, value, nullptr};
     bp_native_t native{};
@@ -123,7 +123,7 @@ class NativeSemaphore {
     return native;
   }
   bp_point_t at(uint64_t value) const { return bp_native_point(get(), device_, value); }
-  // The plugin's own handle, as Stream::plugin_stream.
+  // The plugin's own handle, as in Stream::plugin_stream.
   bp_native_semaphore_t* plugin_semaphore() const {
     bp_native_semaphore_t* semaphore = nullptr;
     detail::call(api().native_semaphore_plugin_semaphore, get(), &semaphore);

@@ -8,7 +8,7 @@
 
 namespace backplane::sdk {
 
-// A tensor in the arena, live from its first to its last step of the program.
+// A tensor in the arena, live from the first to the last program step that uses it.
 struct ArenaTensor {
   uint64_t bytes = 0;
   size_t first = SIZE_MAX;  // first step that uses it
@@ -40,7 +40,7 @@ inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
     return rounded_up(std::max<uint64_t>(tensor.bytes, 1), alignment);
   };
   uint64_t whole = 0;
-  std::vector<ArenaTensor*> placed;  // by offset
+  std::vector<ArenaTensor*> placed;  // sorted by offset
   for (ArenaTensor* tensor : order) {
     tensor->offset = 0;
     for (const ArenaTensor* other : placed) {

@@ -22,7 +22,7 @@ inline uint64_t monotonic_now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// Waits until `is_true`; false where the deadline came first (ns on the monotonic clock; BP_FOREVER has none).
+// Waits until `is_true()`; returns false if the deadline passed first (ns on the monotonic clock; BP_FOREVER: none).
 template <class Predicate>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline,
                 const Predicate& is_true) {
@@ -34,7 +34,7 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   return changed.wait_until(lock, end, is_true);
 }
 
-// The waits and signals around a run or a copy. It owns copies of them, and lives until the end has been reported.
+// Copies of the waits and signals of a run or a memory copy. Must live until the end has been reported.
 class RunSync {
  public:
   RunSync() = default;
@@ -48,7 +48,7 @@ class RunSync {
     run_.waits = waits_.data();
     run_.signals = signals_.data();
   }
-  RunSync(const RunSync&) = delete;  // `run` points into it; moved vectors stay where they are
+  RunSync(const RunSync&) = delete;  // `run_` points into the vectors; moving them keeps their memory
   RunSync& operator=(const RunSync&) = delete;
   RunSync(RunSync&&) = default;
   RunSync& operator=(RunSync&&) = default;
@@ -57,7 +57,7 @@ class RunSync {
   const std::vector<bp_point_t>& waits() const { return waits_; }
   const std::vector<bp_point_t>& signals() const { return signals_; }
 
-  // Whether `wait` would block. True where the host has no `semaphore_query`.
+  // Whether `wait` would block. Assumes so of host points if the host has no `semaphore_query`.
   bool must_wait() const {
     const bp_host_t* host = host_->raw();
     return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
@@ -70,7 +70,7 @@ class RunSync {
       return value < point.value;
     });
   }
-  // Until all points are reached. Throws where a host point has failed, at the deadline and when the run is cancelled.
+  // Waits until all points are reached. Throws if a host point has failed, at the deadline, and on cancellation.
   void wait() const {
     for (const bp_point_t& point : waits_) {
       if (NativeSemaphore* native = semaphore_of(bp_point_native(&point)))
@@ -80,7 +80,7 @@ class RunSync {
     }
     host_->check(run_.cancel, run_.deadline);
   }
-  // The failure of a run that this one waited for by a native point.
+  // Returns the failure of a run whose native point this run waited for; nullopt if none failed.
   std::optional<Error> dependency() const {
     for (const bp_point_t& point : waits_) {
       NativeSemaphore* const native = semaphore_of(bp_point_native(&point));
@@ -92,7 +92,7 @@ class RunSync {
     }
     return std::nullopt;
   }
-  // Reports the end: `done` first, then the points. Without a failure it was a success.
+  // Reports the end of the run: calls `done`, then advances the signals. `failure` is NULL after a success.
   void end(const Error* failure) const noexcept {
     bp_error_t error{};
     error.size = sizeof error;
@@ -157,7 +157,7 @@ class Unreported {
   std::optional<Error> failure_;
 };
 
-// Reports the end of a run in a stream. A run with `done` also reports failures of earlier runs.
+// Reports the end of a run in a stream. With `done`, an earlier run's unreported failure replaces the run's own.
 inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::optional<Error> failure) noexcept {
   if (!failure) failure = sync.dependency();
   if (sync.run().done == nullptr) {
@@ -185,7 +185,7 @@ class HostTimeline : public NativeSemaphore {
   }
   bool wakes() const override { return true; }
   void wake() override {
-    const std::lock_guard lock(mutex_);  // a wait that looked before `stop` was set is waiting now
+    const std::lock_guard lock(mutex_);  // a waiter that saw `stop` unset is blocked by now
     changed_.notify_all();
   }
   void signal(uint64_t value, const Error* failure) override {
@@ -224,7 +224,7 @@ class HostTimeline : public NativeSemaphore {
   std::deque<Failure> failures_;
 };
 
-// Work in a stream: a small function object, stored without an allocation, that is called with its run's RunSync.
+// A piece of a stream's work: a small function object, stored without an allocation, called with its run's RunSync.
 class Work {
  public:
   Work() = default;
@@ -242,7 +242,7 @@ class Work {
   void* words_[6];
 };
 
-// A stream for devices whose work is a blocking call: a thread that executes one piece after the other.
+// A stream for devices whose work is a blocking call: a thread that executes one piece of work after the other.
 class HostStream : public Stream {
  public:
   HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}
@@ -258,7 +258,7 @@ class HostStream : public Stream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Calls `work` in its turn and reports the end. `work` calls RunSync::wait first, and throws on failure.
+  // Queues `work`; the thread calls it in order, then reports the end. `work` must first call RunSync::wait.
   void submit(const Host& host, const bp_run_t& run, Work work) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -276,7 +276,7 @@ class HostStream : public Stream {
       throw Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
     if (const std::optional<Error> failure = state_->unreported.take()) throw Error(*failure);
   }
-  // Detaches a thread that is stuck in its work.
+  // Detaches the thread, which is stuck in a piece of work.
   void abandon() noexcept {
     if (thread_.joinable()) thread_.detach();
   }

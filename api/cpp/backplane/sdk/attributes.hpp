@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of the attributes of ONNX's operators, by name: only attributes that have the same type in every operator.
+// The types of ONNX's operator attributes, by name: only attributes that have the same type in every operator.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace backplane::sdk {
 
-// BP_ATTR_*, or 0 for other names.
+// Returns BP_ATTR_*, or 0 for other names.
 inline uint32_t attribute_type(std::string_view name) {
   using Names = const std::string_view[];
   static constexpr Names kFloats = {"alpha", "beta",  "bias",  "cubic_coeff_a", "epsilon", "extrapolation_value",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classes that a vendor derives from. Four are required, each created by the one before it:
 //   Backend → Device → Program → Instance
-// Each method may throw: the SDK fences it. Thread classes are those of the slots in plugin.h. A method marked "slot"
-// becomes a slot of the ABI only if it is overridden; otherwise the slot stays NULL, with the meaning that plugin.h
-// documents. Memory, Sync, Cache and Refit are further bases of a Device or Program: each adds its table.
+// Methods may throw: the SDK turns exceptions into statuses. Thread classes are those of the slots in plugin.h. A
+// method marked "slot" becomes a slot of the ABI only if it is overridden; otherwise the slot stays NULL, with the
+// meaning that plugin.h documents. Memory, Sync, Cache and Refit are optional further bases of a Device or Program.
 #pragma once
 
 #include <array>
@@ -27,26 +27,26 @@ struct About {
 };
 
 // The plugin's root object. A concrete backend also has:
-//   static constexpr sdk::About about{…};
-//   static constexpr bp_opset_t opsets[] = {…};      the newest operator set known for each domain
-//   using Device = …; using Program = …; using Instance = …;   the classes themselves: slots follow from what they
-//   override explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
+//   static constexpr sdk::About kAbout{…};
+//   static constexpr bp_opset_t kOpsets[] = {…};      the newest supported opset of each domain
+//   using Device = …; using Program = …; using Instance = …;   its classes: slots follow from what they override
+//   explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
 class Backend : public Object {
  public:
   explicit Backend(const bp_backend_create_t& how) : host_(how.host), directory_(text(how.directory)) {}
 
   const Host& host() const { return host_; }
-  const std::string& directory() const { return directory_; }  // where the plugin's file lies
+  const std::string& directory() const { return directory_; }  // the folder of the plugin's file
 
-  // May start the driver. If there are no devices, sets `why_none` to the reason, for people to read.
+  // May start the driver. If there are no devices, sets `why_none` to a message that says why.
   virtual uint32_t device_count(std::string& why_none) = 0;
-  // Text lives as long as the backend. `size` and `index` are filled in by the SDK.
+  // Texts live as long as the backend. `size` and `index` are filled in by the SDK.
   virtual bp_device_info_t device_info(uint32_t index) = 0;
   virtual std::unique_ptr<Device> open(uint32_t index, const Options& options, const bp_device_open_t& how) = 0;
-  // slot: a table by name and version, or NULL.
+  // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // A backend outlives a fork as long as no device was opened.
+  // A backend remains usable after a fork if no device was opened.
   bool forked() const noexcept override { return opened_ && Object::forked(); }
   void mark_opened() noexcept { opened_ = true; }
 
@@ -68,7 +68,7 @@ class Compile {
   bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
   Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
   void check_cancelled() const { host_.check(raw_.cancel); }
-  // The bytes of a weight, at any alignment; they live as long as the program.
+  // The bytes of a weight, at any alignment, valid as long as the program.
   const void* weight(uint32_t index) const {
     const void* data = bp_graph_weight(raw_.graph, index)->data;
     if (data != nullptr) return data;
@@ -76,7 +76,7 @@ class Compile {
     detail.check(raw_.graph->api->weight_map(raw_.graph, index, &data, detail.get()), "the weight cannot be read");
     return data;
   }
-  // Call it when the backend has its own copy: the host may then release the pages.
+  // Call it when the backend has its own copy of the weight: the host may then release the pages.
   void weight_consumed(uint32_t index) const { raw_.graph->api->weight_consumed(raw_.graph, index); }
   void progress(uint32_t done, uint32_t total) const {
     if (raw_.progress != nullptr) raw_.progress(raw_.progress_self, done, total);
@@ -111,7 +111,7 @@ class Device : public Object {
   uint64_t id() const { return id_; }
   void set_id(uint64_t id) { id_ = id; }  // called by the SDK
 
-  // One call for all nodes. Usually: table.answer(coverage).
+  // Judges all nodes in one call. Usually: table.answer(coverage).
   virtual void cover(Coverage& coverage) = 0;
   virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
   // slot: throws when the device is lost.
@@ -120,10 +120,10 @@ class Device : public Object {
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
   // slot: the types of the outputs of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
-  // slot: the newest operator sets and IR version of this device, where they differ from the backend's. `size`
-  // is filled in by the SDK; the arrays live as long as the device.
+  // slot: this device's newest opsets and IR version, if they differ from the backend's. `size` is filled in by the
+  // SDK; the arrays live as long as the device.
   virtual bp_opsets_t opsets() { return {}; }
-  // slot: the device hangs and was given up. Lets go of threads that wait for it, keeps what it may still touch.
+  // slot: the device hangs and was abandoned. Release threads that wait for it; keep memory that it may still access.
   virtual void abandon() noexcept {}
 
  private:
@@ -131,7 +131,7 @@ class Device : public Object {
   uint64_t id_ = 0;
 };
 
-// A compiled island: immutable, used by many threads.
+// A compiled island: immutable, shared by threads.
 class Program : public Object {
  public:
   Program(const Device& device, const Compile& what) : device_(device), graph_(what.graph()) {}
@@ -142,8 +142,8 @@ class Program : public Object {
   virtual std::unique_ptr<Instance> instance() const = 0;
   // Scratch memory, in-place pairs, when output shapes are known. `size` and the counts are filled in by the SDK.
   virtual bp_program_info_t info() const { return {}; }
-  // slot: the extents of all outputs for these inputs, whose extents were checked against the graph. An output whose
-  // rank stays BP_NONE is known only during the run.
+  // slot: the extents of all outputs for these inputs, whose extents were checked against the graph. Leave an output's
+  // rank at BP_NONE if it is known only during the run.
   virtual void output_extents(const std::vector<bp_tensor_t>& /*inputs*/, std::vector<bp_shape_t>& /*outputs*/) const {}
 
  private:
@@ -157,7 +157,7 @@ class Slots {
   Slots(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride)
       : slots_(reinterpret_cast<const char*>(slots)), count_(count), stride_(stride) {
     if (count != 0 && (slots == nullptr || stride < kSize10<bp_slot_extents_t>))
-      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride below that of ABI 1.0");
+      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride is below that of ABI 1.0");
   }
   uint32_t size() const { return count_; }
   const bp_slot_extents_t& operator[](uint32_t i) const {
@@ -170,7 +170,7 @@ class Slots {
   uint32_t stride_;
 };
 
-// A program's run state. It keeps bindings and checks them against the graph, so that a backend only writes `run`.
+// A program's run state. It keeps bindings and checks them against the graph: a backend only has to implement `run`.
 class Instance : public Object {
  public:
   explicit Instance(const Program& program)
@@ -185,21 +185,21 @@ class Instance : public Object {
   const Program& program() const { return program_; }
   const Host& host() const { return host_; }
 
-  // Executes a run. Every slot is bound, the waits are over. Returns when it is done.
+  // Executes a run and returns when it is done. The waits are over; all slots are bound, except outputs that `may_ask`.
   virtual void run(const bp_run_t& run) = 0;
 
-  // Preparation before the waits are over. Every slot is bound, but inputs may not hold their values yet.
+  // Prepares a run before its waits are over: inputs may not have their values yet. Slots are bound as for `run`.
   virtual void plan(const bp_run_t&) {}
 
-  // Waits, `run` and signals, for devices whose `run` returns when the work is done. Asynchronous devices override it:
-  // wait for the points, start, and at the end call `done` and advance the signals. If it throws, it must have done
-  // neither: the host then signals.
+  // Waits, calls `run` and signals, for devices whose `run` returns when the work is done. Asynchronous devices
+  // override it: wait for the points, start the work, and when it ends call `done` and advance the signals. If it
+  // throws, it must have done neither of these: the host then does both.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);
   }
 
-  // The slot where `submit` is not overridden: one run at a time, without streams and native points.
+  // Implements the slot if `submit` is not overridden: one run at a time, without streams and native points.
   void run_synchronously(const bp_run_t& what) {
     {
       const Running running(running_);
@@ -225,7 +225,7 @@ class Instance : public Object {
       if (!reaches(tensor)) {
         throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) +
                                         ", layout " + std::to_string(tensor.layout) +
-                                        ", which this device does not take");
+                                        ", which this device does not support");
       }
       slot.tensor = tensor;
       slot.tensor.strides = nullptr;
@@ -262,13 +262,13 @@ class Instance : public Object {
   bp_container_t* input_container(uint32_t i) const { return inputs_[i].container; }
   bp_container_t* output_container(uint32_t i) const { return outputs_[i].container; }
   bool is_output_bound(uint32_t i) const { return outputs_[i].bound; }
-  // The first byte of a tensor in host memory.
+  // The first byte of a tensor in host memory; NULL if no host address is bound.
   static void* address(const bp_tensor_t& tensor) {
     return tensor.buffer.address == nullptr ? nullptr
                                             : static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
   }
 
-  // Bytes of memory bound for a tensor.
+  // Bytes of memory bound for a tensor; 0 if none.
   static uint64_t capacity(const bp_tensor_t& tensor) {
     return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
   }
@@ -279,7 +279,7 @@ class Instance : public Object {
     return n;
   }
 
-  // Whether memory of this kind and layout may be bound; by default dense host memory.
+  // Whether memory of this space and layout may be bound; by default dense host memory.
   virtual bool reaches(const bp_tensor_t& tensor) const {
     return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
   }
@@ -287,28 +287,28 @@ class Instance : public Object {
   virtual bool may_ask(uint32_t /*output*/, const bp_run_t& run) const {
     return is_data_dependent_ && run.output != nullptr;
   }
-  // Throws if a tensor of this type and these extents is not what the slot declares, or does not fit. The size of
-  // strings is known only during the run.
+  // Throws if the type or extents contradict the slot's declaration, or the tensor needs more than `capacity` bytes.
+  // Strings are not measured: their size is known only during the run.
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
     if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
       throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
-                                           " without as many extents; at most " + std::to_string(BP_MAX_RANK) +
-                                           " are possible");
+                                           ": extents is NULL, or the rank is above the maximum of " +
+                                           std::to_string(BP_MAX_RANK) + " dimensions");
     }
     if (const Value v = value(slot)) {
       if (v.dtype() != dtype) {
         throw Error(BP_TYPE_MISMATCH, where(slot) + " is " + std::string(view::dtype_name(v.dtype())) +
-                                          " and was given " + std::string(view::dtype_name(dtype)));
+                                          " but was given " + std::string(view::dtype_name(dtype)));
       }
       if (v.rank() >= 0 && static_cast<uint32_t>(v.rank()) != rank) {
         throw Error(BP_TYPE_MISMATCH,
-                    where(slot) + " has rank " + std::to_string(v.rank()) + " and was given " + std::to_string(rank));
+                    where(slot) + " has rank " + std::to_string(v.rank()) + " but was given " + std::to_string(rank));
       }
       for (int32_t i = 0; i < v.rank(); ++i) {
         const int64_t declared = v.extent(static_cast<uint32_t>(i));
         if (declared < 0 || declared == extents[i]) continue;
         throw Error(BP_TYPE_MISMATCH, where(slot) + " has extent " + std::to_string(declared) + " in dimension " +
-                                          std::to_string(i) + " and was given " + std::to_string(extents[i]));
+                                          std::to_string(i) + " but was given " + std::to_string(extents[i]));
       }
     }
     const bool is_text = dtype == BP_DTYPE_STRING;
@@ -321,14 +321,14 @@ class Instance : public Object {
     }
     if (!is_possible)
       throw Error(BP_TYPE_MISMATCH,
-                  where(slot) + " was given an extent below 0 or more elements than memory has bytes");
+                  where(slot) + " was given a negative extent, or more elements than can be addressed");
     const uint64_t bytes = is_empty || is_text ? 0 : static_cast<uint64_t>(bits) / 8 + (bits % 8 != 0);
     if (bytes > capacity) {
       throw Error(BP_BUFFER_TOO_SMALL,
-                  where(slot) + " needs " + std::to_string(bytes) + " bytes and was given " + std::to_string(capacity));
+                  where(slot) + " needs " + std::to_string(bytes) + " bytes but was given " + std::to_string(capacity));
     }
   }
-  // "input 'x'"
+  // Names a slot, for example "input 'x'".
   std::string where(uint32_t slot) const {
     if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
     return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
@@ -343,7 +343,7 @@ class Instance : public Object {
     bool bound = false;
   };
 
-  // Marks the instance as running, while it lives.
+  // Marks the instance as running while this object lives.
   class Running {
    public:
     explicit Running(std::atomic<bool>& flag) : flag_(flag) {
@@ -391,7 +391,7 @@ class Instance : public Object {
     }
     return side[i];
   }
-  // The value of the graph behind a slot; none for scratch memory.
+  // The graph value of a slot; an empty Value for scratch memory.
   Value value(uint32_t slot) const {
     if (slot == BP_SLOT_SCRATCH) return {};
     return slot < BP_SLOT_OUTPUT ? program_.graph().input(slot) : program_.graph().output(slot - BP_SLOT_OUTPUT);
@@ -401,7 +401,7 @@ class Instance : public Object {
     slot.tensor.rank = rank;
     slot.tensor.extents = slot.extents.data();
   }
-  // Slots are never unbound, so what was once complete is not looked at again.
+  // Slots are never unbound: once all are bound, the check is not repeated.
   void check_bound(const bp_run_t& run) {
     for (uint32_t i = 0; i < inputs_.size(); ++i) check_bound(i, inputs_[i]);
     if (wants_scratch_) check_bound(BP_SLOT_SCRATCH, scratch_);
@@ -412,10 +412,10 @@ class Instance : public Object {
     }
     all_bound_ = all;
   }
-  // Outputs are written while what the inputs hold is still borrowed.
+  // A container must not be both an input and an output: outputs are written while inputs are still being read.
   void check_container(const bp_binding_t& binding) const {
     if (host().containers() == nullptr)
-      throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container; the host offers none");
+      throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container, but the host has no container functions");
     for (const Binding& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
       if (other.container == binding.container)
         throw Error(BP_INVALID_ARGUMENT,
@@ -439,7 +439,7 @@ class Instance : public Object {
 // ---- further bases
 // ----------------------------------------------------------------------------------------------------
 
-// A Device with memory of its own.
+// A Device with its own memory.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -458,7 +458,7 @@ class Memory {
 // A queue of work. bp_stream_t is a Stream.
 class Stream : public Object {
  public:
-  // Throws BP_TIMED_OUT at the deadline, and what work without `done` failed with.
+  // Throws BP_TIMED_OUT at the deadline, and failures of runs without `done`.
   virtual void wait(uint64_t deadline) = 0;
   virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
 };
@@ -466,19 +466,19 @@ class Stream : public Object {
 // A timeline semaphore of the device. bp_native_semaphore_t is a NativeSemaphore. Thread-safe.
 class NativeSemaphore : public Object {
  public:
-  // False where the deadline passed first (ns on the monotonic clock; 0 looks and does not wait).
+  // Returns false if the deadline passed first (ns on the monotonic clock; 0 checks without waiting).
   virtual bool wait(uint64_t value, uint64_t deadline) = 0;
-  // Likewise, and false once `stop` is set, where `wakes` says that a wait can be ended. `wake` is called after setting
-  // it.
+  // Also returns false once `stop` is set, provided that `wakes()` is true. The caller sets `stop`, then calls `wake`.
+  // Devices whose waits cannot be interrupted need not override this method.
   virtual bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& /*stop*/) {
     return wait(value, deadline);
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // With `failure` the run that was to signal `value` failed: waiting still works, `failure(value)` reports the error.
+  // With `failure`, the run that was to signal `value` failed: waits still succeed, `failure(value)` returns the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;
-  // The failure with which `value` was signalled, if any; runs that waited for it report it through `done`.
+  // The failure with which `value` was signalled, or nullopt; runs that waited for it report it through `done`.
   virtual std::optional<Error> failure(uint64_t value) = 0;
   virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
@@ -492,7 +492,7 @@ inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) {
   return reinterpret_cast<NativeSemaphore*>(handle);
 }
 
-// A Device with streams. `native` in what is asked for is the framework's own, or NULL.
+// A Device with streams. In both descriptors, `native` is the framework's own object, or NULL.
 class Sync {
  public:
   virtual ~Sync() = default;
@@ -513,7 +513,7 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  // Replaces all the weights or, if it throws, none.
+  // Replaces all of `weights` or, if it throws, none of them.
   virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame around data that a plugin stores: damage, and data of another build, are detected before any of the content
-// is read. A blob is a header, a key and the content.
+// A header for data that a plugin stores. It detects damage, and data of another build, before any of the content is
+// read. A blob is a header, a key and the content.
 //
 //   std::string serialize(const sdk::Program& program) override {
 //     sdk::BlobWriter blob(kVersion, identity());
@@ -21,7 +21,7 @@
 
 namespace backplane::sdk {
 
-// A 64-bit hash, the same in every process. It detects accidental damage, not attacks.
+// A 64-bit hash that is the same in every process. It detects accidental damage, not attacks.
 inline uint64_t fingerprint(std::string_view text) {
   // FNV-1a, eight bytes a step, with a final mix: texts are megabytes.
   uint64_t hash = 0xcbf29ce484222325 ^ text.size();
@@ -36,14 +36,14 @@ inline uint64_t fingerprint(std::string_view text) {
   return hash ^ (hash >> 32);
 }
 
-// At the beginning of a blob, in native byte order.
+// The first bytes of a blob, in native byte order.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'B', 'P', 'B', 'L', 'O', 'B', '1', '\n'};
   char magic[8];
-  uint32_t version;  // of the content's format
+  uint32_t version;  // of the format of the content
   uint32_t reserved;
-  uint64_t key_bytes;      // the content depends on these: device, driver, build, options
-  uint64_t content_bytes;  // to the end of the blob
+  uint64_t key_bytes;      // the content depends on the key: device, driver, build, options
+  uint64_t content_bytes;  // all that follows the key
   uint64_t checksum;       // of the key, the content, and the fields above
 
   uint64_t sum(std::string_view rest) const {
@@ -91,7 +91,7 @@ class BlobWriter {
   size_t key_bytes_;
 };
 
-// The content of a blob, as a view into it. Throws BP_CORRUPT if it is damaged or not a blob, and BP_STALE if it is
+// Returns the content as a view into `blob`. Throws BP_CORRUPT if it is damaged or not a blob, and BP_STALE if it is
 // intact but of another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
 inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
   const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
@@ -111,7 +111,7 @@ inline std::string_view open_blob(std::string_view blob, uint32_t version, std::
   return rest.substr(header.key_bytes);
 }
 
-// The same check without the content: BP_CACHE_EXACT, or another BP_CACHE_* and why.
+// As open_blob, but returns BP_CACHE_EXACT, or another BP_CACHE_* and sets `why`.
 inline uint32_t check_blob(std::string_view blob, uint32_t version, std::string_view key, std::string& why) {
   try {
     open_blob(blob, version, key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts of a device on nodes, and the sink for them. Most backends answer from an operator table: sdk/table.hpp.
+// A device's verdicts on nodes, and the sink for them. Most backends answer from an operator table: sdk/table.hpp.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ using view::Graph;
 using view::Node;
 using view::Value;
 
-// A bp_verdict_t that owns its text and ranges.
+// A bp_verdict_t that owns its message and ranges.
 struct Verdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_NONE;
@@ -33,7 +33,7 @@ inline Verdict yes(double seconds = 0, float confidence = 0) {
   return verdict;
 }
 
-// `detail` says what was seen and what is supported.
+// `detail` states the value found and what is supported.
 inline Verdict no(uint32_t reason, std::string detail) {
   Verdict verdict;
   verdict.reason = reason;
@@ -41,8 +41,8 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
-// One coverage query: its nodes, and the sink for answers. Verdicts are delivered in batches as they come, groups at
-// the end.
+// One coverage query: its nodes, and the sink for answers. Verdicts are delivered in batches while the query runs,
+// groups at the end.
 class Coverage {
  public:
   Coverage(const Host& host, const bp_coverage_query_t& query, const bp_coverage_sink_t& sink)
@@ -56,11 +56,11 @@ class Coverage {
   void check_cancelled() const { host_.check(query_.cancel); }
 
   void answer(const Node& node, Verdict verdict) {
-    constexpr size_t kBatch = 256;  // few enough to stay in the caches of the processor
+    constexpr size_t kBatch = 256;  // a batch fits in the processor's caches
     verdicts_.emplace_back(node.index(), std::move(verdict));
     if (verdicts_.size() >= kBatch) deliver_verdicts();
   }
-  // Nodes that would run as one kernel; `flags` is BP_GROUP_*.
+  // Reports nodes that would run as one kernel; `flags` is BP_GROUP_*.
   void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
     groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
   }
@@ -115,7 +115,7 @@ class Coverage {
   const bp_coverage_sink_t& sink_;
   Graph graph_;
   std::vector<std::pair<uint32_t, Verdict>> verdicts_;  // not delivered yet
-  std::vector<bp_verdict_t> abi_;                       // the same, while they are being delivered
+  std::vector<bp_verdict_t> abi_;                       // those that are being delivered
   std::vector<Group> groups_;
 };
 

@@ -30,12 +30,12 @@ inline constexpr bp_dtype_set_t kAnything = kNumbers | kBooleans;
 inline uint32_t bytes_of(bp_dtype_t dtype) {
   return view::dtype_bits(dtype) / 8;
 }
-// Whether it is one of kFloats.
+// Whether the type is one of kFloats.
 constexpr bool is_float(bp_dtype_t dtype) {
   return contains(kFloats, dtype);
 }
 
-// "float, double": the types of a set, for texts.
+// The types of a set as text, such as "float, double"; "none" for the empty set.
 inline std::string to_string(bp_dtype_set_t set) {
   std::string names;
   for (bp_dtype_t dtype = 0; dtype < 64; ++dtype) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that every vendor makes before a node is accepted, as a chain. The first that fails makes the verdict:
-// its reason code, and a text that says what was seen and what is supported.
+// The checks that every vendor makes before a node is accepted, as a chain. The first that fails sets the verdict: its
+// reason code, and a message that states the value found and what is supported.
 //
 //   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
 //
-// Checks skip omitted operands: `inputs` decides whether they may be omitted.
+// Checks skip omitted operands: `inputs` decides which may be omitted.
 #pragma once
 
 #include <initializer_list>
@@ -16,8 +16,8 @@
 
 namespace backplane::sdk {
 
-// The form of a call: how many inputs (an optional one between may be omitted), at most how many outputs, and the type
-// of output 0.
+// The form of a call: the least and most inputs (optional ones in between may be omitted), the most outputs, and the
+// type of output 0.
 struct Form {
   uint32_t least, most;
   enum Result { kSame, kBool, kOpen } result = kSame;  // the type of input 0; bool; anything that `supports` allows
@@ -38,7 +38,7 @@ class Expect {
 
   // Exactly `count` inputs, none of them omitted.
   Expect& inputs(uint32_t count) { return inputs(count, count); }
-  // The first `least` are present; omitted trailing inputs do not count.
+  // Requires the first `least`; omitted trailing inputs do not count.
   Expect& inputs(uint32_t least, uint32_t most) {
     const uint32_t count = given(node_.input_count(), [&](uint32_t i) { return node_.input(i); });
     if (count < least || count > most)
@@ -55,7 +55,7 @@ class Expect {
   Expect& outputs(uint32_t most) {
     const uint32_t count = given(node_.output_count(), [&](uint32_t i) { return node_.output(i); });
     if (count == 0 || count > most)
-      fail(BP_REASON_OTHER, std::to_string(count) + " outputs are wanted; supported: 1" +
+      fail(BP_REASON_OTHER, std::to_string(count) + " outputs are used; supported: 1" +
                                 (most == 1 ? "" : " to " + std::to_string(most)));
     return *this;
   }
@@ -65,7 +65,7 @@ class Expect {
     const bp_dtype_t seen = node_.output(0).dtype();
     const bp_dtype_t wanted = form.result == Form::kBool ? BP_DTYPE_BOOL : node_.input(0) ? node_.input(0).dtype() : 0;
     if (seen != wanted)
-      fail(BP_REASON_DTYPE, "output 0 is " + std::string(view::dtype_name(seen)) + " and would be " +
+      fail(BP_REASON_DTYPE, "output 0 is " + std::string(view::dtype_name(seen)) + " but must be " +
                                 std::string(view::dtype_name(wanted)));
     return *this;
   }
@@ -92,7 +92,7 @@ class Expect {
     for (uint32_t i = 1; ok() && node_.input(0) && i < node_.input_count(); ++i) same_dtype(0, i);
     return *this;
   }
-  // Two inputs have the same type, if both are present.
+  // Both inputs, if present, have the same type.
   Expect& same_dtype(uint32_t a, uint32_t b) {
     const Value x = node_.input(a), y = node_.input(b);
     if (ok() && x && y && x.dtype() != y.dtype())
@@ -101,7 +101,7 @@ class Expect {
     return *this;
   }
 
-  // Ranks and extents of all operands are numbers.
+  // The rank and all extents of each operand are known.
   Expect& static_shapes() {
     return each_operand([&](const Value& value, const Place& place) {
       if (!value.has_static_shape())
@@ -126,7 +126,7 @@ class Expect {
     if (ok() && node_.input(slot)) check_rank(node_.input(slot), {false, slot}, least, most);
     return *this;
   }
-  // No operand whose shape is static has more elements.
+  // No operand with a static shape has more than `most` elements.
   Expect& elements_at_most(uint64_t most) {
     return each_operand([&](const Value& value, const Place& place) {
       if (!value.has_static_shape()) return;
@@ -147,7 +147,7 @@ class Expect {
 
   // ---- attributes --------------------------------------------------------------------------------------------------
 
-  // Each has ONNX's type for its name: an attribute of another type would be read as absent.
+  // Every attribute has ONNX's type for its name: one of another type would be treated as absent.
   Expect& attributes() {
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
@@ -174,7 +174,7 @@ class Expect {
                                     "; supported: " + std::to_string(least) + " to " + std::to_string(most));
     return *this;
   }
-  // Absent, or one of these texts.
+  // Absent, or one of these strings.
   Expect& choice(std::string_view name, std::initializer_list<std::string_view> known) {
     if (!has(name, BP_ATTR_STRING)) return *this;
     const std::string_view value = node_.text_attribute(name, "");
@@ -197,7 +197,7 @@ class Expect {
 
   // ---- the rest ----------------------------------------------------------------------------------------------------
 
-  // A check of the vendor's own. `detail` is a text, or a function that makes it where the check fails.
+  // The vendor's own check. `detail` is the message, or a function that returns it, called only if the check fails.
   template <class Text>
   Expect& that(bool holds, uint32_t reason, const Text& detail) {
     if (holds || !ok()) return *this;
@@ -206,7 +206,7 @@ class Expect {
     else
       return fail(reason, detail);
   }
-  // Another predicate over the same node; NULL: none.
+  // Applies another `supports` function to the node; NULL: none.
   Expect& also(Verdict (*supports)(const Node&)) {
     if (ok() && supports != nullptr) verdict_ = supports(node_);
     return *this;
@@ -214,7 +214,7 @@ class Expect {
 
   bool ok() const { return accepted(verdict_); }
   operator Verdict() const { return verdict_; }  // NOLINT(google-explicit-constructor): ends the chain
-  // The verdict, with an estimate where it is a yes.
+  // Returns the verdict; a yes gets these estimates.
   Verdict yes(double seconds, float confidence) {
     if (ok()) {
       verdict_.seconds = seconds;
@@ -248,7 +248,7 @@ class Expect {
                               "; supported: " + std::to_string(least) +
                               (most == INT32_MAX ? " and more" : " to " + std::to_string(most)));
   }
-  // False where it is absent, or of another type, which is a no.
+  // Whether the attribute is present and has this type. Another type makes the verdict a no.
   bool has(std::string_view name, uint32_t type) {
     const bp_attribute_t* attribute = ok() ? node_.attribute(name) : nullptr;
     if (attribute == nullptr) return false;

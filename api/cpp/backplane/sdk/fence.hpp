@@ -20,12 +20,12 @@
 
 namespace backplane::sdk {
 
-// A failure: a code of status.h and one line that names the object, the value seen and the remedy.
+// A failure: a status and one line that names the object, the value found and the remedy.
 class Error : public std::exception {
  public:
   Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
       : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
-  // The device and all its objects are unusable from now on.
+  // The failure of a lost device: it and all its objects are unusable from now on.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
     Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
     error.flags = BP_ERROR_DEVICE_LOST;
@@ -38,7 +38,7 @@ class Error : public std::exception {
   uint64_t node;
   int64_t vendor_code;
   uint32_t flags = 0;
-  uint64_t run = 0;  // bp_run_t.id of the run that failed, where another one reports it
+  uint64_t run = 0;  // bp_run_t.id of the run that failed, if another run reports the failure
 };
 
 // Writes a failure to the caller's bp_error_t, by the rules of status.h. Returns the status.
@@ -58,11 +58,11 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
   return status;
 }
 
-// The bp_error_t to which a function of the host writes why it failed.
+// A bp_error_t, with a message buffer, for calls of host functions.
 class Detail {
  public:
   bp_error_t* get() { return &error_; }
-  // Throws what the call reported, or `text` if it reported nothing, unless the status is BP_OK.
+  // Unless `status` is BP_OK, throws the message that the call wrote, or `text` if it wrote none.
   void check(bp_status_t status, std::string_view text) const {
     if (status == BP_OK) return;
     const std::string_view given(words_, std::min<uint64_t>(error_.text_size, sizeof words_));
@@ -152,7 +152,7 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
               std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " + std::to_string(least));
 }
 
-// A struct of the host; fields newer than ABI 1.0 must be guarded by BP_HAS.
+// Checks a host's struct and returns it; fields newer than ABI 1.0 must be guarded by BP_HAS.
 template <class T>
 const T& checked(const T* in, const char* name) {
   if (in == nullptr) throw_bad_struct(name, nullptr, kSize10<T>);
@@ -160,7 +160,7 @@ const T& checked(const T* in, const char* name) {
   return *in;
 }
 
-// A copy of a host's struct, with zeros for fields that an older host lacks. `name` is for the error.
+// Copies a host's struct, with zeros for fields that an older host lacks. `name` is for the error.
 template <class T>
 T read(const T* in, const char* name) {
   if (in != nullptr && in->size >= sizeof(T)) return *in;
@@ -170,7 +170,7 @@ T read(const T* in, const char* name) {
   return copy;
 }
 
-// The host's struct itself, or a copy in `room` if the host is older. For calls that keep no pointer to it.
+// Returns the host's struct itself, or a copy in `room` if the host is older. For calls that keep no pointer to it.
 template <class T>
 const T& read_in_place(const T* in, const char* name, T& room) {
   if (in != nullptr && in->size >= sizeof(T)) return *in;
@@ -192,23 +192,23 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
-// The SDK knows no extension struct: required ones are refused, optional ones skipped.
+// The SDK knows no extension structs: it refuses required ones and skips optional ones.
 inline void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next) {
     if (chain->required == 0) continue;
     throw Error(BP_UNSUPPORTED, "extension '" + std::string(chain->extension.data, chain->extension.size) +
-                                    "' is required and not known here");
+                                    "' is required but not supported");
   }
 }
 
-// Flags that must be understood are refused unless they are known here; hints that are not known are ignored.
+// Refuses unknown flags that must be understood (BP_FLAGS_REQUIRED); ignores unknown hints.
 inline void check_flags(uint32_t given, uint32_t known, const char* name) {
   const uint32_t unknown = given & BP_FLAGS_REQUIRED & ~known;
   if (unknown != 0)
-    throw Error(BP_UNSUPPORTED, std::string(name) + " has bits that are not known here: " + std::to_string(unknown));
+    throw Error(BP_UNSUPPORTED, std::string(name) + " has unsupported bits: " + std::to_string(unknown));
 }
 
-// A host's buffer.
+// Checks a host's buffer and returns it.
 inline const bp_buffer_t& check_buffer(const bp_buffer_t* buffer, const char* name) {
   const bp_buffer_t& given = required(buffer, name);
   check_flags(given.flags, BP_BUFFER_READ_ONLY, name);
@@ -226,14 +226,14 @@ inline void check_points(const bp_point_t* points, uint32_t count, const char* n
   }
 }
 
-// The flags and points of a run.
+// Checks the flags and points of a run.
 inline void check_run(const bp_run_t& run) {
   check_flags(run.flags, 0, "run.flags");
   check_points(run.waits, run.wait_count, "run.waits");
   check_points(run.signals, run.signal_count, "run.signals");
 }
 
-// The run of a copy or a fill, or NULL.
+// Checks the run of a copy or a fill, which may be NULL.
 inline void check_order(const bp_run_t* run) {
   if (run == nullptr) return;
   check_run(checked(run, "what.run"));

@@ -21,8 +21,8 @@ namespace backplane::sdk {
 
 class FileCache {
  public:
-  // In $BACKPLANE_CACHE_DIR, else $XDG_CACHE_HOME/backplane, else $HOME/.cache/backplane; with none of them set
-  // absolutely there is no cache. `folder` is below it.
+  // In $BACKPLANE_CACHE_DIR, else $XDG_CACHE_HOME/backplane, else $HOME/.cache/backplane; if none of them is an
+  // absolute path, nothing is cached. `folder` is a subfolder.
   explicit FileCache(std::string_view folder) : folder_(root()) {
     if (!folder_.empty()) folder_ /= folder;
   }
@@ -89,7 +89,7 @@ inline std::string write_numbers(std::initializer_list<double> numbers) {
   }
   return text;
 }
-// False if the text does not begin with that many numbers.
+// Returns false if `text` does not start with kCount numbers, one per line.
 template <size_t kCount>
 bool read_numbers(std::string_view text, std::array<double, kCount>& numbers) {
   for (double& number : numbers) {

@@ -23,7 +23,7 @@ using view::text;
 
 class Host {
  public:
-  // `host` lives until the backend is destroyed.
+  // `host` must stay valid until the backend is destroyed.
   explicit Host(const bp_host_t* host) : host_(host), slots_(read(host, "host")) {}
 
   const bp_host_t* raw() const { return host_; }
@@ -38,7 +38,7 @@ class Host {
     if (slots_.trace != nullptr) slots_.trace(host_, &span);
   }
 
-  // Throws std::bad_alloc. Call `release` with the same numbers.
+  // Throws std::bad_alloc. Call `release` with the same size and alignment.
   void* allocate(uint64_t bytes, uint64_t alignment) const {
     void* memory = slots_.allocate != nullptr ? slots_.allocate(host_, bytes, alignment)
                                               : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
@@ -105,7 +105,7 @@ class Host {
     return topology;
   }
 
-  // A setting of this plugin, named without its prefix. Lives as long as the backend.
+  // Returns a setting of this plugin, named without its prefix, or nullopt. Valid as long as the backend.
   std::optional<std::string_view> option(std::string_view name) const {
     bp_text_t value{};
     if (slots_.option == nullptr || slots_.option(host_, text(name), &value) != BP_OK) return std::nullopt;
@@ -126,7 +126,7 @@ class Host {
     }
   }
 
-  // Throws Error if the run or compile was cancelled or is past its deadline (0: none).
+  // Throws Error if the run or compilation was cancelled or its deadline has passed (0: none).
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
     if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
       throw Error(BP_CANCELLED, "the cancel token was set");
@@ -137,7 +137,7 @@ class Host {
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
-  // For host points. Native ones belong to the device and are refused here.
+  // Waits for a host point. Native points belong to the device and are refused here.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
@@ -146,7 +146,7 @@ class Host {
     Detail detail;
     detail.check(slots_.semaphore_wait(host_, semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel,
                                        detail.get()),
-                 "the run's wait was not fulfilled");
+                 "waiting for a host point failed");
   }
   // NULL `failure` means success.
   void signal(const bp_point_t& point, const bp_error_t* failure = nullptr) const noexcept {
@@ -170,7 +170,7 @@ class Host {
     ~OnCancel() {
       if (link_ != nullptr) host_.slots_.off_cancel(host_.host_, link_);
     }
-    // False if the host cannot call: the token has to be polled.
+    // False if the host does not call `wake`: then poll the token.
     bool is_called() const { return link_ != nullptr; }
 
    private:
@@ -196,7 +196,7 @@ class Options {
   Options() = default;
   Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {
     if (count != 0 && (first == nullptr || stride < kSize10<bp_option_t>))
-      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride below that of ABI 1.0");
+      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride is below that of ABI 1.0");
   }
 
   std::optional<std::string_view> get(std::string_view name) const {
@@ -205,7 +205,7 @@ class Options {
     }
     return std::nullopt;
   }
-  // Throws BP_NOT_FOUND for any other setting.
+  // Throws BP_NOT_FOUND if a setting is not in `names`.
   void allow(std::initializer_list<std::string_view> names) const {
     for (uint32_t i = 0; i < count_; ++i) {
       const std::string_view name = text(at(i).name);

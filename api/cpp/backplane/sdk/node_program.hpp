@@ -25,7 +25,7 @@ class NodeCall {
 
   const Host& host() const { return host_; }
   const Node& node() const { return node_; }
-  // NULL where the operand is omitted.
+  // NULL if the input is omitted.
   template <class T>
   const T* input(uint32_t slot) const {
     return slot < node_.input_count() ? static_cast<const T*>(operands_[slot]) : nullptr;
@@ -79,7 +79,7 @@ class HostBlock {
 template <class Kernel>
 class NodeProgram : public Program, public Refit {
  public:
-  // `create` makes the kernel of a node, a std::unique_ptr<Kernel>. It throws BP_UNSUPPORTED for what was not claimed.
+  // `create` returns a node's kernel, a std::unique_ptr<Kernel>, or throws BP_UNSUPPORTED if the node was not claimed.
   template <class Create>
   NodeProgram(const sdk::Device& device, const Compile& what, const Create& create)
       : Program(device, what), refits_(what.refit()), places_(graph().raw()->value_count) {
@@ -158,7 +158,7 @@ class NodeProgram : public Program, public Refit {
     if (place.kind == Place::kArena) arena_tensors_[place.slot].touch(step);
     if (place.kind != Place::kNowhere) return;
     if (value.weight() == nullptr)
-      throw Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' comes from nowhere");
+      throw Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' is computed by no node");
     place = {Place::kWeight, 0, bytes_of(value), weight_bytes_};
     weight_bytes_ += rounded_up(place.bytes, HostBlock::kAlignment);
   }
@@ -190,7 +190,7 @@ class NodeProgram : public Program, public Refit {
     }
   }
 
-  // Every copy of a weight: each value has its own.
+  // Calls `use` for every copy of a weight: each value that refers to the weight has its own.
   template <class F>
   void each_copy(uint32_t weight, const F& use) const {
     for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -207,8 +207,8 @@ class NodeProgram : public Program, public Refit {
     bool same = tensor.dtype == own.dtype && tensor.rank == own.rank && tensor.layout == BP_LAYOUT_DENSE;
     for (uint32_t i = 0; same && i < own.rank; ++i) same = tensor.extents[i] == dims[i].extent;
     if (!same)
-      throw Error(BP_TYPE_MISMATCH,
-                  "weight " + std::to_string(weight) + " is replaced by a tensor of another type or other extents");
+      throw Error(BP_TYPE_MISMATCH, "weight " + std::to_string(weight) +
+                                        " cannot be replaced by a tensor of another type, extents or layout");
     if (tensor.buffer.bytes < own.bytes || (own.bytes != 0 && tensor.buffer.address == nullptr))
       throw Error(BP_BUFFER_TOO_SMALL, "weight " + std::to_string(weight) + " has " + std::to_string(own.bytes) +
                                            " bytes and the tensor has " + std::to_string(tensor.buffer.bytes));
@@ -224,7 +224,7 @@ class NodeProgram : public Program, public Refit {
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
 };
 
-// A run's state: the memory between the kernels. Runs allocate nothing.
+// A run's state: memory for the values between kernels. Runs allocate nothing.
 template <class Kernel>
 class NodeProgram<Kernel>::Run : public Instance {
  public:
@@ -257,7 +257,7 @@ class NodeProgram<Kernel>::Run : public Instance {
   }
 
  private:
-  // An operand that lies in memory bound to the island.
+  // An operand in memory that is bound to the island.
   struct Bound {
     size_t operand;
     const Place* place;

@@ -7,8 +7,8 @@
 
 namespace backplane::sdk {
 
-// std::call_once specifies the same, but where it is built on a pthread_once that does not support exceptions (under
-// the thread sanitizer, for example), an exception leaves the flag locked for ever.
+// std::call_once promises the same, but where it uses a pthread_once without exception support (under ThreadSanitizer,
+// for example), an exception leaves the flag locked for ever.
 class Once {
  public:
   template <class Work>

@@ -7,7 +7,7 @@
 namespace backplane::sdk {
 
 // Calls `piece` with a std::string_view for each piece of the message, in order, so that a compiler that reads a stream
-// needs no complete copy. Weights in files that are larger than `external_above` bytes become references to the file.
+// needs no complete copy. Weights of more than `external_above` bytes that lie in files become references to the files.
 // Rethrows what `piece` throws. Throws Error: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB).
 template <class Piece>
 void write_onnx(const Graph& graph, Piece&& piece, uint64_t external_above = UINT64_MAX) {
@@ -29,7 +29,7 @@ void write_onnx(const Graph& graph, Piece&& piece, uint64_t external_above = UIN
   detail.check(status, "the graph cannot be written as ONNX");
 }
 
-// The complete message, in the IR version and the operator sets that the device knows.
+// Returns the complete message, in the IR version and opsets that the device supports.
 inline std::string onnx(const Graph& graph, uint64_t external_above = UINT64_MAX) {
   std::string bytes;
   write_onnx(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor of a backend and its one exported symbol.
+// A backend's descriptor and the one symbol that its plugin exports.
 #pragma once
 
 #include "backplane/sdk/tables.hpp"
@@ -9,7 +9,7 @@ namespace backplane::sdk {
 template <class B>
 class Plugin {
  public:
-  // The results of bp_plugin_query: a static descriptor per supported version, and one per way to refuse.
+  // Implements bp_plugin_query: there is a static descriptor for each supported version and each reason to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
     static const bp_plugin_t kNoOffer =
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");

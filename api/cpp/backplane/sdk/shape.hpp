@@ -20,13 +20,13 @@ inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
     if (shape[i] == 0) return 0;
     beyond = beyond || __builtin_mul_overflow(n, shape[i], &n);
   }
-  if (beyond) throw Error(BP_RESOURCE_EXHAUSTED, "a tensor has more elements than an address can count");
+  if (beyond) throw Error(BP_RESOURCE_EXHAUSTED, "a tensor has more elements than 64 bits can count");
   return n;
 }
 inline int64_t elements(const Shape& shape) {
   return elements(shape, 0, shape.size());
 }
-// 0 if there is no value or its shape is not static; INT64_MAX on overflow. Allocates nothing.
+// Returns 0 if there is no value or its shape is not static; INT64_MAX on overflow. Allocates nothing.
 inline int64_t elements(const view::Value& value) {
   if (!value || !value.has_static_shape()) return 0;
   int64_t n = 1;
@@ -39,14 +39,14 @@ inline int64_t elements(const view::Value& value) {
   return beyond ? INT64_MAX : n;
 }
 
-// "[2,3]"
+// Formats a shape as "[2,3]".
 inline std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
   return text + "]";
 }
 
-// The shape that both broadcast to by ONNX's rule. Throws Error if they do not.
+// The shape to which both broadcast by ONNX's rules. Throws Error if they do not.
 inline Shape broadcast(const Shape& a, const Shape& b) {
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = a.size() >= b.size() ? a : b;
@@ -61,11 +61,11 @@ inline Shape broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-// -1 counts from the end. Throws Error if it is out of range.
+// Returns a nonnegative axis; negative ones count from the end. Throws Error if `axis` is out of range.
 inline size_t axis_of(int64_t axis, size_t rank) {
   const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   if (at < 0 || at >= static_cast<int64_t>(rank)) {
-    throw Error(BP_INVALID_MODEL, "axis " + std::to_string(axis) + " is beyond the rank of " + std::to_string(rank));
+    throw Error(BP_INVALID_MODEL, "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   }
   return static_cast<size_t>(at);
 }

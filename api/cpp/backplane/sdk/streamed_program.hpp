@@ -7,7 +7,7 @@
 
 namespace backplane::sdk {
 
-// A Device with streams and timelines that live on the host.
+// A Device with streams and timelines implemented on the host.
 class HostStreams : public Sync {
  public:
   std::unique_ptr<Stream> stream(const bp_stream_create_t& how) override {

@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// A row's verdict may also depend on these, in addition to the node: the device, and what the session allows.
+// What a row's verdict may depend on besides the node: the device's capabilities, and what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;
@@ -69,13 +69,13 @@ class RowTable {
     size_t count;
   };
 
-  // The last row of an operator has no end: the host never presents a form newer than the backend's `opsets`.
+  // An operator's last row has no upper version: the host never presents a form newer than the backend's `opsets`.
   explicit RowTable(std::initializer_list<Rows> families) {
     for (const Rows& family : families) {
       for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
     }
   }
-  // The last row ends with the `newest` version of its domain: later forms are refused.
+  // An operator's last row is valid up to its domain's version in `newest`: later forms are refused.
   template <size_t kCount>
   RowTable(std::initializer_list<Rows> families, const bp_opset_t (&newest)[kCount]) : RowTable(families) {
     newest_ = newest;
@@ -99,7 +99,7 @@ class RowTable {
     return row != nullptr ? row->judge(node, query) : unknown(node);
   }
 
-  // The node's row. Throws BP_UNSUPPORTED with the node and the reason where the verdict is no.
+  // Returns the node's row. Throws BP_UNSUPPORTED, with the node and the reason, if the verdict is no.
   const Row& require(const Node& node, const Query<Caps>& query) const {
     const Verdict verdict = ask(node, query);
     if (verdict.answer == BP_ANSWER_NO)
@@ -108,7 +108,7 @@ class RowTable {
     return *find(node);
   }
 
-  // Answers for every node of the query.
+  // Reports a verdict for every node of the query.
   void answer(Coverage& coverage, const Query<Caps>& query) const {
     for (uint32_t i = 0; i < coverage.node_count(); ++i) {
       if (i % 256 == 0) coverage.check_cancelled();
@@ -176,7 +176,7 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   template <size_t kCount, size_t kOpsets>
   OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // For devices whose verdicts depend on the node alone.
+  // For tables whose verdicts do not depend on capabilities.
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the C tables of a backend from its classes. Vendors write nothing here.
+// Fills a backend's C tables from its classes. Vendors write nothing here.
 #pragma once
 
 #include <type_traits>
@@ -21,14 +21,14 @@ inline constexpr uint32_t kSanitizer = __has_feature(address_sanitizer)  ? BP_SA
 inline constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 #endif
 
-// Whether a backend lists its settings: `static constexpr std::string_view kOptions[]`. Others are then refused.
+// Whether a backend lists its settings in `static constexpr std::string_view kOptions[]`. All others are then refused.
 template <class B, class = void>
 struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
-// A handle points at an object of the concrete class, so that overrides and further bases are known at
-// compile time.
+// A handle points at an object of the concrete class, so that overrides and further bases are known at compile
+// time.
 template <class B>
 struct Tables {
   using D = typename B::Device;
@@ -45,12 +45,12 @@ struct Tables {
   static const P* program(const bp_program_t* h) { return reinterpret_cast<const P*>(h); }
   static I* instance(bp_instance_t* h) { return reinterpret_cast<I*>(h); }
 
-  // `base` becomes a handle: a pointer to the concrete class T.
+  // Turns `base` into a handle, which is a pointer to the concrete class T.
   template <class T, class Base, class Handle>
   static void hand_over(std::unique_ptr<Base> base, Handle** out) {
-    *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "what the backend made")));
+    *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "the object that the backend created")));
   }
-  // In a forked child there is nothing to close: driver and threads stayed with the parent.
+  // In a forked child there is nothing to close: driver and threads exist only in the parent.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
   }
@@ -195,10 +195,10 @@ struct Tables {
       const bp_shape_query_t question = read(query, "query");
       if (question.input_count != graph.input_count()) {
         throw Error(BP_INVALID_ARGUMENT, "the island has " + std::to_string(graph.input_count()) +
-                                             " inputs; asked with " + std::to_string(question.input_count));
+                                             " inputs, but the query has " + std::to_string(question.input_count));
       }
       if (question.output_stride < kSize10<bp_shape_t>)
-        throw Error(BP_INVALID_ARGUMENT, "query.output_stride is " + std::to_string(question.output_stride));
+        throw Error(BP_INVALID_ARGUMENT, "query.output_stride is too small: " + std::to_string(question.output_stride));
       std::vector<bp_tensor_t> tensors;
       for (uint32_t i = 0; i < question.input_count; ++i) {
         const char* at = reinterpret_cast<const char*>(question.inputs) + uint64_t{i} * question.input_stride;
@@ -213,7 +213,7 @@ struct Tables {
         std::memcpy(out + i * question.output_stride, &shapes[i], sizeof shapes[i]);
     });
   }
-  // Throws BP_TYPE_MISMATCH where an input cannot have these extents.
+  // Throws BP_TYPE_MISMATCH if an input cannot have these extents.
   static void check_input(const Value& value, const bp_tensor_t& tensor) {
     bool fits = tensor.rank <= BP_MAX_RANK && (tensor.rank == 0 || tensor.extents != nullptr) &&
                 (value.rank() < 0 || static_cast<uint32_t>(value.rank()) == tensor.rank);
@@ -223,7 +223,7 @@ struct Tables {
     }
     if (!fits)
       throw Error(BP_TYPE_MISMATCH,
-                  "extents of input '" + std::string(value.name()) + "' do not fit the type it was declared with");
+                  "extents of input '" + std::string(value.name()) + "' do not match its declared type");
   }
 
   // ---- running -----------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ struct Tables {
       const bp_fill_t copy = read(what, "what");
       const uint32_t bytes = copy.pattern_bytes;
       if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
-        throw Error(BP_INVALID_ARGUMENT, "a pattern of " + std::to_string(bytes) + " bytes; it has 1, 2, 4 or 8");
+        throw Error(BP_INVALID_ARGUMENT, "a fill pattern has " + std::to_string(bytes) + " bytes, not 1, 2, 4 or 8");
       static_cast<void>(check_buffer(copy.buffer, "what.buffer"));
       check_order(copy.run);
       device(h)->fill(copy);
@@ -454,8 +454,8 @@ struct Tables {
   }
 };
 
-// Whether `method`, written &D::name, is D's own and not the base's: the class that a member pointer names is where it
-// is declared.
+// Whether `method`, written &D::name, overrides Base's: a member pointer's type names the class that declares the
+// member.
 template <class Base, class Method>
 struct DeclaredIn : std::false_type {};
 template <class Base, class R, class... A>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of the graph, read on the host: axes, shapes, scales that a kernel takes as numbers.
+// The graph's constants, read on the host: axes, shapes, scales that a kernel takes as numbers.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace backplane::sdk {
 
-// The bytes of a value that is a weight, at any alignment. Throws Error where they cannot be read. They live as long as
-// the program that is compiled, or until coverage has answered.
+// The bytes of a value that is a weight, at any alignment. Throws Error if they cannot be read. They stay valid as long
+// as the program being compiled or, during coverage, until the query returns.
 inline const void* weight_data(const Value& value) {
   const bp_weight_t& weight = *value.weight();
   const void* data = weight.data;
@@ -34,13 +34,13 @@ std::vector<To> converted(const void* data, uint64_t bytes) {
   if (!elements.empty()) std::memcpy(elements.data(), data, elements.size() * sizeof(T));
   return {elements.begin(), elements.end()};
 }
-// int32 or int64. Throws Error for other types.
+// Reads int32 or int64 elements. Throws Error for other types.
 inline std::vector<int64_t> host_ints(bp_dtype_t dtype, const void* data, uint64_t bytes) {
   if (dtype == BP_DTYPE_INT64) return converted<int64_t, int64_t>(data, bytes);
   if (dtype == BP_DTYPE_INT32) return converted<int32_t, int64_t>(data, bytes);
   throw Error(BP_UNSUPPORTED, "integers of type " + std::string(view::dtype_name(dtype)) + " are not read on the host");
 }
-// Numbers of any type that a C++ compiler has. Throws Error for other types.
+// Reads numbers of any type that C++ has. Throws Error for other types.
 inline std::vector<double> host_numbers(bp_dtype_t dtype, const void* data, uint64_t bytes) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:
@@ -68,13 +68,13 @@ inline std::vector<double> host_numbers(bp_dtype_t dtype, const void* data, uint
   throw Error(BP_UNSUPPORTED, "numbers of type " + std::string(view::dtype_name(dtype)) + " are not read on the host");
 }
 
-// The elements of a weight of type T; nothing for any other value.
+// The elements of a weight of type `dtype`, which T represents; nullopt for any other value.
 template <class T>
 std::optional<std::vector<T>> weight_elements(const Value& value, bp_dtype_t dtype) {
   if (!value || value.weight() == nullptr || value.dtype() != dtype) return std::nullopt;
   return converted<T, T>(weight_data(value), value.weight()->bytes);
 }
-// The elements of an int32 or int64 weight; nothing for any other value.
+// The elements of an int32 or int64 weight; nullopt for any other value.
 inline std::optional<std::vector<int64_t>> weight_ints(const Value& value) {
   if (!value || value.weight() == nullptr) return std::nullopt;
   if (value.dtype() != BP_DTYPE_INT32 && value.dtype() != BP_DTYPE_INT64) return std::nullopt;

@@ -15,14 +15,14 @@ namespace backplane::sdk {
 using Spatial = std::array<int64_t, 3>;
 
 struct Window {
-  size_t dims = 0;  // the tensor's own, at most 3
+  size_t dims = 0;  // of the tensor, at most 3
   Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding before and after
 
   int64_t in_size() const { return in[0] * in[1] * in[2]; }
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // The extent that the window covers in a dimension, the gaps of dilation included.
+  // The extent that the window covers in a dimension, including the gaps of dilation.
   int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
   // [first, second, spatial output extents].
   Shape output_shape(int64_t first, int64_t second) const {
@@ -32,7 +32,7 @@ struct Window {
   }
 };
 
-// The attributes of such a node.
+// The window attributes of a convolution, pool or transposed convolution.
 struct WindowAttributes {
   explicit WindowAttributes(const Node& node)
       : strides(node.ints_attribute("strides")),
@@ -42,7 +42,7 @@ struct WindowAttributes {
         ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
-  // Everything but the output extents, with explicit padding.
+  // Returns the window without its output extents, and with padding only if that is explicit.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;
@@ -64,8 +64,8 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the attributes are valid for the rank of input 0, which has one to three spatial dimensions. The functions
-// below handle everything that this accepts.
+// Whether input 0 has one to three spatial dimensions and the attributes are valid for them. The functions below handle
+// everything that this accepts, except windows that do not fit.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)
@@ -77,8 +77,8 @@ inline Verdict supports_window(const Node& node) {
       .integers("pads", 2 * dims, 0, INT32_MAX);
 }
 
-// Of a convolution or pool over input extents `shape`; `kernel` are the spatial extents of the window. Throws Error
-// where they do not fit.
+// Returns the window of a convolution or pool. `shape`: extents of input 0; `kernel`: spatial extents of the window.
+// Throws Error if the window does not fit.
 inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
@@ -96,13 +96,13 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
                                         std::to_string(w.in[d]) + " with padding");
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
-    // A window that would begin in the trailing padding does not count.
+    // A window that would begin in the trailing padding is dropped.
     if (attributes.ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.begin[d]) --w.out[d];
   }
   return w;
 }
 
-// The window of a ConvTranspose: `in` are the extents of its input, `out` those of its output.
+// Returns the window of a ConvTranspose: `in` has the extents of its input, `out` those of its output.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
@@ -121,7 +121,7 @@ inline Window transposed_window(const Node& node, const Shape& shape, const std:
     }
     if (w.out[d] < 0)
       throw Error(BP_TYPE_MISMATCH,
-                  "padding leaves " + std::to_string(w.out[d]) + " of dimension " + std::to_string(i + 2));
+                  "padding leaves an extent of " + std::to_string(w.out[d]) + " in dimension " + std::to_string(i + 2));
   }
   return w;
 }

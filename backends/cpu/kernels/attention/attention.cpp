@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: queries against keys and values, packed by heads or not, with masks and a key-value cache.
+// Attention: queries against keys and values, with heads packed or not, with masks and a key-value cache.
 #include "kernels/attention/attention.h"
 
 #include <cstring>
@@ -81,14 +81,14 @@ struct Sized {
   AttentionSize size{};
   int64_t past = 0;
   bool packed = false;
-  bool plain = false;  // computed as the operator is defined, for reference mode
+  bool plain = false;  // in reference mode: computed as the operator is defined
   MaskView mask;
 };
 
 template <class C>
 void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in, Tensors out, void* scratch) {
   const AttentionSize& s = sized.size;
-  // Keys and values with the cache in front of them: in the outputs if they are wanted, else in memory of our own.
+  // The cached keys and values, then the new ones: in the outputs if the node has them, else in these blocks.
   std::vector<std::byte> key_block, value_block;
   const auto joined = [&](size_t slot, size_t past_slot, size_t out_slot, int64_t width,
                           std::vector<std::byte>& block) {

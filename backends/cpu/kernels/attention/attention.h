@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, as Attention, FlexAttention's simple forms and GroupQueryAttention share it: tiles of
-// query rows of one head, two matrix products each, with the softmax between them.
+// Scaled dot-product attention, shared by Attention, MultiHeadAttention and GroupQueryAttention: tiles of query rows of
+// one head, two matrix products each, with the softmax between them. FlexAttention uses its parts.
 #pragma once
 
 #include <cmath>
@@ -40,15 +40,15 @@ struct AttentionRules {
   double scale = 1;
   double softcap = 0;        // 0: none
   bool causal = false;       // query i sees keys up to past(b) + i
-  int64_t window = -1;       // with `causal`, only so many of the latest keys; -1: all
-  std::vector<float> sinks;  // of each query head: an additional score in the softmax that weighs no value
-  bool plain = false;        // by the definition, in reference mode
+  int64_t window = -1;       // with `causal`: sees only this many of the latest keys; -1: all
+  std::vector<float> sinks;  // for each query head: an additional score in the softmax, without a value
+  bool plain = false;        // in reference mode: computed by the definition
 };
 
 // The steps after which a tile of scores is passed to `observe`.
 enum class AttentionStage { kProduct, kCapped, kBiased, kSoftmax };
 
-// C = alpha · A · B, row-major with strides in elements; B is transposed where it says so.
+// C = alpha · A · B, row-major with strides in elements; B is transposed if `b_transposed`.
 inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, const float* a, int64_t a_stride,
                               const float* b, int64_t b_stride, bool b_transposed, float* c, int64_t c_stride) {
   sgemm(m, n, k, static_cast<float>(alpha), {a, a_stride}, {b, b_stride, b_transposed}, 0, c, c_stride);
@@ -67,8 +67,8 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
   }
 }
 
-// The softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it. `plain`:
-// computed as the operator is defined, for reference mode.
+// Computes the softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it.
+// `plain`: computed as the operator is defined, for reference mode.
 template <class C>
 void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   if constexpr (std::is_same_v<C, float>) {
@@ -82,10 +82,10 @@ void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
-// Queries of a head whose scores are in memory at the same time.
+// The maximum number of a head's queries whose scores are in memory at the same time.
 inline constexpr int64_t kAttentionTile = 64;
 
-// The memory that `attend` needs for scores of `score_bytes` each, a part for each thread.
+// The memory that `attend` needs for scores of `score_bytes` each; each thread uses one part.
 inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
   return align_up(product({std::min(kAttentionTile, s.q_length), s.kv_length, score_bytes}));
 }
@@ -93,9 +93,9 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
   return threads * attention_part(s, score_bytes);
 }
 
-// `bias(b, h, i, row, n)` may change the n scores of query i. `past(b)` is the number of keys before that of the first
-// query, `length(b)` the number of all keys of a batch. Where `observes` is set, `observe(stage, b, h, i, row)` is
-// called with complete rows of kv_length scores.
+// `bias(b, h, i, row, n)` may change the n scores of query i. `past(b)` is the number of keys before the first query's
+// own, `length(b)` the number of batch b's keys. If `observes`, `observe(stage, b, h, i, row)` is called with complete
+// rows of kv_length scores.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,

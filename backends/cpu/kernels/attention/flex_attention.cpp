@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview FlexAttention: attention whose scores and probabilities pass through graphs of the model's own.
+// ai.onnx.preview FlexAttention: attention whose scores and probabilities pass through graphs that the model defines.
 #include "kernels/attention/attention.h"
 #include "kernels/common/values.h"
 #include "kernels/float16/compute_type.h"
@@ -26,7 +26,7 @@ std::optional<AttentionSize> size_of(const Shape& q, const Shape& k, const Shape
   return AttentionSize{q[0], q[1], k[1], q[2], k[2], q[3], v[3]};
 }
 
-// The values as a tensor of another float type.
+// Converts the values to a tensor of the float type `dtype`.
 template <class C>
 Value as_value(std::span<const C> values, bp_dtype_t dtype, const Shape& shape) {
   Value value = Value::allocate(dtype, shape);
@@ -38,7 +38,7 @@ Value as_value(std::span<const C> values, bp_dtype_t dtype, const Shape& shape) 
   return value;
 }
 
-// Passes the scores through a graph, if there is one; rounds them to the precision either way.
+// Passes the scores through `body`, if there is one; rounds them to `flex.precision` either way.
 template <class C>
 Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& shape, const RunContext& context,
               std::span<C> scores) {
@@ -111,7 +111,7 @@ Verdict supports(const Node& node) {
   if (Verdict v = same_type(node, 0, 2); !v) return v;
   const int64_t precision = node.attr("softmax_precision", int64_t{BP_DTYPE_FLOAT});
   if (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0)
-    return no(BP_REASON_ATTRIBUTE, "softmax_precision is " + std::to_string(precision));
+    return no(BP_REASON_ATTRIBUTE, "softmax_precision is no float type: " + std::to_string(precision));
   for (const char* name : {"score_mod", "prob_mod"})
     if (node.find(name) != nullptr)
       if (Verdict v = supports_body(node, name, 1, 1); !v) return v;

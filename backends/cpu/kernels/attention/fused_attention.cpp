@@ -16,7 +16,7 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 128;  // queries whose scores are held at once
+constexpr int64_t kTile = 128;  // queries whose scores a thread holds at once
 
 // A view of a tensor of four dimensions in another order; a stride of 0 repeats.
 struct View {

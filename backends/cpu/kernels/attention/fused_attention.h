@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale · Q · K + mask) · V on heads in their layout in memory. Only one tile of scores exists at a time.
+// softmax(scale · Q · K + mask) · V on heads in any order of dimensions. A thread holds one tile of scores at a time.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// Q [batch, heads, queries, size], K [batch, heads, size, keys], V [batch, heads, keys, width] are what the inputs
-// become when dimension d is the input's dimension order[d]; the result is transposed in the same way. All are floats.
+// Dimension d of Q [batch, heads, queries, size], K [batch, heads, size, keys] and V [batch, heads, keys, width] is the
+// input's dimension order[d]; dimension d of the result is that product's dimension result_order[d]. All are floats.
 struct FusedAttention {
   std::array<int, 4> q_order{0, 1, 2, 3}, k_order{0, 1, 2, 3}, v_order{0, 1, 2, 3}, result_order{0, 1, 2, 3};
   float scale = 1;

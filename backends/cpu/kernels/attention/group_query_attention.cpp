@@ -57,9 +57,9 @@ struct GroupQuery {
 // elements.
 struct Cache {
   Tensor past, present;  // either may be absent
-  float* floats;         // of `present` itself, where its type is FLOAT
+  float* floats;         // the memory of `present` if its type is FLOAT
 
-  // Copies what the past has of a head: `count` elements from `kept` on.
+  // Copies a head's past: `count` elements from `kept` on.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
     if (past.dtype == BP_DTYPE_FLOAT)
@@ -69,7 +69,7 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Called when the new elements [first, last) of a head are in `floats`: zeroes the elements up to `capacity`.
+  // Takes a head's new elements [first, last) in `floats`: zeroes the rest to `capacity`, fills a 16-bit `present`.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;
@@ -93,7 +93,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* cosine = o.rotates ? as_compute(in[kCosine], cosine_store) : nullptr;
   const float* sine = o.rotates ? as_compute(in[kSine], sine_store) : nullptr;
 
-  // The position of the first new token of each batch. For a first prompt that is 0, whatever the length of the batch.
+  // The position of the first new token of each batch. For a first prompt it is 0, whatever the batch's length.
   const int64_t total = scalar(in[kTotal]) > 0 ? static_cast<int64_t>(scalar(in[kTotal])) : 0;
   const bool prompt = s.q_length == total;
   std::vector<int64_t> begins(static_cast<size_t>(s.batch));
@@ -113,7 +113,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
       return "position " + std::to_string(positions[i]) + " is beyond the " + std::to_string(g.rotary_cached) +
              " that are cached";
 
-  // Rotated queries, and the caches with past and rotated new keys: [batch, heads, positions, size].
+  // Rotated queries, and caches of the past and the new keys (rotated) and values: [batch, heads, positions, size].
   auto* memory = static_cast<std::byte*>(scratch);
   const auto floats = [&](int64_t count) {
     auto* block = reinterpret_cast<float*>(memory);
@@ -193,7 +193,7 @@ Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   const int64_t row_heads = g.packed ? o.heads + 2 * o.kv_heads : o.heads;
   const auto mismatch = [&](const char* what) {
     return fail(std::string(what) + " does not fit query " + to_string(q) + " of " + std::to_string(o.heads) +
-                " heads and " + std::to_string(o.kv_heads) + " for keys");
+                " query heads and " + std::to_string(o.kv_heads) + " key heads");
   };
   if (q.rank() != 3 || q[2] % row_heads != 0) return mismatch("num_heads");
   AttentionSize& s = g.size;
@@ -259,18 +259,18 @@ Verdict supports(const Node& node) {
     return v;
   const Options o = options_of(node);
   if (o.heads < 1 || o.kv_heads < 1 || o.heads % o.kv_heads != 0)
-    return no(BP_REASON_ATTRIBUTE,
-              "num_heads is " + std::to_string(o.heads) + ", kv_num_heads " + std::to_string(o.kv_heads));
+    return no(BP_REASON_ATTRIBUTE, "num_heads must be a positive multiple of kv_num_heads, but they are " +
+                                       std::to_string(o.heads) + " and " + std::to_string(o.kv_heads));
   if (!node.has_input(kLengths) || !node.has_input(kTotal))
     return no(BP_REASON_OPSET, "seqlens_k or total_sequence_length is missing");
   if (node.has_input(kKey) != node.has_input(kValue) || node.has_input(kPastKey) != node.has_input(kPastValue) ||
       (o.rotates && (!node.has_input(kCosine) || !node.has_input(kSine))))
-    return no(BP_REASON_OPSET, "of a pair of inputs one is missing");
+    return no(BP_REASON_OPSET, "an input is missing whose counterpart is given, such as value for key");
   for (const char* name : {"k_quant_type", "v_quant_type"})
     if (node.attr(name, "NONE") != "NONE")
-      return no(BP_REASON_ATTRIBUTE, std::string(name) + " asks for a quantized cache");
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " requires a quantized cache, which is not supported");
   if (node.attr("qk_output", int64_t{0}) != 0 || node.has_output(3))
-    return no(BP_REASON_ATTRIBUTE, "it returns its scores as an output");
+    return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
   return yes();
 }
 

@@ -24,7 +24,7 @@ struct LinearAttention {
   int64_t decays = 0, betas = 0;  // for each position; 0: none
 };
 
-// One head of one batch, position by position. `state` is [key_size, value_size].
+// Computes one head of one batch, position by position. `state` is [key_size, value_size].
 void follow(const LinearAttention& a, int64_t b, int64_t h, const float* const* in, float* state, float* output) {
   const int64_t dk = a.key_size, dv = a.value_size, group = a.q_heads / a.kv_heads;
   std::vector<float> write(static_cast<size_t>(dv));
@@ -147,7 +147,7 @@ Verdict supports_linear(const Node& node) {
     return no(BP_REASON_ATTRIBUTE, "update_rule '" + rule + "' and the beta input contradict each other");
   const int64_t q = node.attr("q_num_heads", int64_t{0}), kv = node.attr("kv_num_heads", int64_t{0});
   if (q < 1 || kv < 1 || q % kv != 0)
-    return no(BP_REASON_ATTRIBUTE, "q_num_heads is " + std::to_string(q) + ", kv_num_heads " + std::to_string(kv));
+    return no(BP_REASON_ATTRIBUTE, "q_num_heads % kv_num_heads != 0: " + std::to_string(q) + ", " + std::to_string(kv));
   return yes();
 }
 

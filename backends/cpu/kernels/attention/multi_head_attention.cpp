@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MultiHeadAttention and Attention: attention of packed heads with biases, a mask of keys and a cache.
-// The latter makes queries, keys and values itself, by one product.
+// com.microsoft MultiHeadAttention and Attention: attention of packed heads with biases, a key mask and a cache.
+// Attention computes queries, keys and values itself, by one product.
 #include <array>
 #include <cstring>
 
@@ -17,13 +17,13 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 struct Options {
   int64_t heads;
-  float scale, masked;  // masked: is added to the scores of masked keys
+  float scale, masked;  // masked: added to the scores of masked keys
   bool causal;
-  std::vector<int64_t> sizes;  // of Attention: of all heads of queries, keys and values; or none
+  std::vector<int64_t> sizes;  // of Attention: total widths of queries, keys and values; may be empty
 };
 
-// The form of an INT32 mask of keys: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks
-// a key.
+// The form of an INT32 key mask: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks a
+// key.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
 
@@ -88,8 +88,8 @@ struct MultiHead {
   }
 };
 
-// Keys or values of all positions, [batch, heads, past + length, width]: the past, then the new rows, which have the
-// heads side by side.
+// Writes keys or values of all positions as [batch, heads, past + length, width]: the past, then the new rows, in which
+// the heads are packed.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to) {
   const AttentionSize& s = m.size;
@@ -105,7 +105,7 @@ void join_cache(const float* past, int64_t before, const float* fresh, int64_t f
   });
 }
 
-// The rows of a matrix with a bias added, in `storage` where there is one.
+// Returns the rows of a matrix plus a bias, in `storage`; without a bias, `rows` itself.
 const float* with_bias(const float* rows, int64_t count, int64_t width, const float* bias,
                        std::vector<float>& storage) {
   if (bias == nullptr) return rows;
@@ -223,7 +223,7 @@ Verdict supports(const Node& node) {
   if (node.has_input(kPastKey) != node.has_input(kPastValue))
     return no(BP_REASON_OPSET, "past_key and past_value come together or not at all");
   if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing");
-  if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "it returns its scores as an output");
+  if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
   return yes();
 }
 
@@ -237,7 +237,7 @@ enum Slot : size_t { kInput, kWeights, kBias, kMask, kPast, kAddend };
 
 struct Combined {
   MultiHead heads;
-  int64_t inputs, width;  // of a row, and of its product
+  int64_t inputs, width;  // elements of an input row, and of its product
   std::array<int64_t, 3> sizes;
 };
 
@@ -311,7 +311,7 @@ Verdict supports(const Node& node) {
     if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is set");
   const std::vector<int64_t> sizes = node.ints("qkv_hidden_sizes");
   if (!sizes.empty() && sizes.size() != 3)
-    return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes.size()) + " numbers");
+    return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes.size()) + " numbers, not 3");
   if (node.has_output(1) && !sizes.empty() && sizes[0] != sizes[2])
     return no(BP_REASON_ATTRIBUTE, "keys and values of unequal sizes have no common cache");
   return yes();

@@ -20,15 +20,15 @@ struct Rotation {
 struct RotatedTensor {
   int64_t batch, length, heads, size, dim;
   bool packed;         // [batch, length, heads * size], else [batch, heads, length, size]
-  bool one_offset;     // positions are one number: where the sequence begins
-  int64_t cached = 0;  // positions in the caches; 0: the caches lie as [batch, length, dim / 2]
+  bool one_offset;     // positions has one number: where the sequence begins
+  int64_t cached = 0;  // positions in the caches; 0: the caches are [batch, length, dim / 2]
 
   int64_t begin(int64_t b, int64_t s, int64_t h) const {
     return packed ? ((b * length + s) * heads + h) * size : ((b * heads + h) * length + s) * size;
   }
 };
 
-// Heads whose pairs lie half a head apart, and heads whose pairs are neighbours.
+// Rotate heads whose pairs are half a head apart, and heads whose pairs are neighbours.
 CLONED void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];
@@ -58,7 +58,7 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
     return t.one_offset ? ids[0] + s : ids[b * t.length + s];
   };
   if (t.cached != 0) {
-    const int64_t span = t.one_offset ? t.length : 1;  // positions that each number stands for
+    const int64_t span = t.one_offset ? t.length : 1;  // positions that each number covers
     for (int64_t i = 0; i < positions.shape.elements(); ++i) {
       const int64_t p = positions.as<int64_t>()[i];
       if (p < 0 || p > t.cached - span)

@@ -11,12 +11,12 @@
 
 namespace backplane::cpu {
 
-// The common shape, or nothing if the shapes do not fit each other. Throws sdk::Error where it is larger than all
+// Returns the common shape; nullopt if the shapes do not fit each other. Throws sdk::Error if it is larger than all
 // memory.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
-// Adjacent dimensions that all operands either have or broadcast are merged: equal shapes become one dimension, a bias
-// for each channel becomes three. Strides are in elements, 0 where an operand is repeated.
+// Merges adjacent dimensions if each operand either has or broadcasts all of them: equal shapes become one dimension, a
+// bias for each channel becomes three. Strides are in elements, 0 where an operand is repeated.
 template <size_t kOperands>
 struct Broadcast {
   std::vector<int64_t> extents;  // outermost first; at least one

@@ -15,8 +15,8 @@ struct ConvSize {
   int64_t out_channels;  // of all groups
 };
 
-// x(i) and w(channel, i) return elements as `Sum`, y(channel, i, sum) stores the result; i counts elements of the dense
-// tensors.
+// x(i) and w(channel, i) return elements as `Sum`, y(channel, i, sum) stores the result; i is an element's index in the
+// dense tensor.
 template <class Sum, class X, class W, class Y>
 void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w, const Y& y) {
   int64_t in_group = size.in_channels / size.groups;
@@ -50,7 +50,7 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
   });
 }
 
-// The sizes of a convolution, checked against each other; a text in `error` where they do not fit.
+// Returns the sizes of a convolution; nullopt, and a message in `error`, if the shapes do not fit each other.
 inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t groups, std::string* error) {
   if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] % groups != 0 ||
       x[1] / groups != w[1]) {

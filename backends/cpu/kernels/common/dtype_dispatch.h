@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a data type at run time to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; …
+// Maps a run-time data type to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; …
 // })`.
 #pragma once
 

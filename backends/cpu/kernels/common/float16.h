@@ -22,8 +22,8 @@ inline uint16_t float_to_half(float f) {
   x &= 0x7fffffffu;
   if (x > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (x >> 13 & 0x3ffu));
   if (x >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
-  if (x < 0x38800000u) {                                               // below the smallest normal half
-    const float shifted = std::bit_cast<float>(x) + 0.5f;              // the addition rounds at the half's last bit
+  if (x < 0x38800000u) {                                               // below fp16's smallest normal number
+    const float shifted = std::bit_cast<float>(x) + 0.5f;              // the sum's last bit is fp16's smallest number
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }
   x += 0xfffu + (x >> 13 & 1u);
@@ -50,7 +50,7 @@ struct BFloat16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// ONNX's BOOL: any byte but 0 is true when read (a model may hold any), 0 or 1 is written.
+// ONNX's BOOL: reads any byte but 0 as true (models may contain any), writes 0 or 1.
 struct Bool {
   uint8_t byte = 0;
   Bool() = default;
@@ -64,8 +64,8 @@ struct Minifloat {
   int mantissa_bits;
   int bias;
   uint8_t largest;   // the bits of the largest finite number
-  uint8_t overflow;  // the bits for what lies beyond, without saturation: infinity or NaN
-  int nan;           // the bits of NaN, or -1 where there is none
+  uint8_t overflow;  // the bits for larger numbers, without saturation: infinity or NaN
+  int nan;           // the bits of NaN, or -1 if it has none
   bool unsigned_zero;
 };
 inline constexpr Minifloat kFloat8E4M3FN{4, 3, 7, 0x7e, 0x7f, 0x7f, false};

@@ -13,7 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// A 16-bit float in memory.
+// A 16-bit float at any address.
 typedef uint16_t Bits __attribute__((aligned(1), may_alias));
 [[gnu::always_inline]] inline uint32_t load(const std::byte* from, int64_t i) {
   return reinterpret_cast<const Bits*>(from)[i];
@@ -22,7 +22,7 @@ typedef uint16_t Bits __attribute__((aligned(1), may_alias));
   reinterpret_cast<Bits*>(to)[i] = static_cast<uint16_t>(bits);
 }
 
-// The functions of kernels/common/float16.h without branches, so that the compiler makes vectors of them.
+// The functions of kernels/common/float16.h without branches, so that the compiler vectorizes them.
 CLONED void widen_float16(const std::byte* from, float* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t h = load(from, i);
@@ -61,8 +61,8 @@ CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 }
 
 #if defined(__x86_64__)
-// Processors with AVX2 have conversion instructions for FLOAT16. These functions convert whole vectors and return how
-// many elements that were.
+// Processors with AVX2 have conversion instructions for FLOAT16. These functions convert whole vectors only and return
+// the number of converted elements.
 bool has_f16c() {
   return processor().has(Instructions::kAvx2);
 }

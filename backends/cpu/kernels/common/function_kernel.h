@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and steps made of lambdas: what an operator keeps is in their captures.
+// Kernels and steps made from lambdas, whose captures hold the operator's state.
 //
 //   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …
@@ -64,14 +64,14 @@ Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   return plan;
 }
 
-// For elementwise steps, for which the order of the elements does not matter: they read and write the format that input
-// 0 has.
+// For elementwise steps, for which the order of the elements does not matter: they read input 0 and write the output in
+// input 0's format. Other inputs are dense.
 inline void keep_format(Plan& plan, Tensors inputs) {
   plan.input_formats.assign(inputs.size(), Format::kDense);
   plan.input_formats[0] = plan.output_format = inputs[0].format;
 }
 
-// The input that a kernel's steps read as bytes, or none.
+// The input that a kernel's steps read as bytes; -1: none.
 struct ReadsBytes {
   int input = -1;
 };

@@ -26,7 +26,7 @@ class Indices {
   bool narrow_;
 };
 
-// Indices whose last dimension holds tuples that address `data` from dimension `first` on.
+// Indices whose last dimension holds tuples, which address `data` from dimension `first` on.
 class TupleIndices {
  public:
   TupleIndices(const Tensor& tensor, const Shape& data, int first)
@@ -36,7 +36,7 @@ class TupleIndices {
         first_(first),
         size_(tensor.shape[tensor.shape.rank() - 1]) {}
 
-  // The element that tuple `i` addresses, or -1.
+  // The offset of the element that tuple `i` addresses, or -1 if it is out of range.
   int64_t offset(int64_t i) const {
     int64_t at = 0;
     for (int k = 0; k < size_; ++k) {
@@ -65,8 +65,8 @@ inline bool covers(const Shape& whole, const Shape& part, int axis) {
   return true;
 }
 
-// For each element i of a tensor of shape `part`: f(i, offset in `whole` of the same position with index 0 on `axis`,
-// stride of `axis`).
+// Calls, for each element i of a tensor of shape `part`, f(i, offset in `whole` of the same position with index 0 on
+// `axis`, stride of `axis`).
 template <class F>
 void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   const Shape strides = strides_of(whole);

@@ -44,7 +44,7 @@ MappedCopy::MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps
 
 namespace {
 
-// Each element `times` times.
+// Writes each element `kTimes` times.
 template <class T, int kTimes>
 [[gnu::always_inline]] inline void repeat(const void* from, void* to, int64_t n) {
   const T* x = static_cast<const T*>(from);
@@ -94,7 +94,7 @@ void MappedCopy::operator()(const void* source, void* target, const void* fill) 
     T filler{};
     if (fill != nullptr) std::memcpy(&filler, fill, sizeof(T));
     parallel(to_.elements() / row, std::max<int64_t>(1, kCheapGrain / (row * block_)), [&](int64_t begin, int64_t end) {
-      int64_t last_base = -1;  // of the row before, which a nearest-neighbour enlargement repeats
+      int64_t last_base = -1;  // of the previous row, which a nearest-neighbour enlargement repeats
       for (int64_t r = begin; r < end; ++r) {
         int64_t base = 0, rest = r;
         bool inside = true;

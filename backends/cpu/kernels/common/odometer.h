@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts through the positions of a few dimensions, last dimension fastest, and keeps the offset by their strides.
+// Steps through the positions of a few dimensions, last dimension fastest, and tracks the offset by their strides.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Dimensions {
     extents.push_back(extent);
     strides.push_back(stride);
   }
-  // Throws sdk::Error where there are more positions than an int64 can count.
+  // Throws sdk::Error if there are more positions than an int64 can count.
   int64_t positions() const { return product(extents); }
 };
 

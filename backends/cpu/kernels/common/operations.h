@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts for Row::operations: of an element of the result, where nodes have numbers for all extents.
+// For Row::operations: operations for one output element of a node whose extents are all known.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ double conv_operations(const Node& node) {
   return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));
 }
 
-// The operations of a product whose depth is the last dimension of input 0, or the first one of a transposed matrix.
+// Operations per output element of a product whose depth is input 0's last dimension, or with transA its first.
 inline double product_operations(const Node& node) {
   const int32_t rank = node.input_type(0).rank;
   if (rank <= 0) return 2;

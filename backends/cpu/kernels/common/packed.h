@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// `inner` gets packed tensors as UINT8, without values while planning.
+// `inner` receives packed tensors as UINT8 and, while planning, without their values.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 
 bool has_packed(const Node& node);

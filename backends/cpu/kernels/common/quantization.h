@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// A quantized value q of a tensor is the number (q - zero) · scale.
+// A quantized value q of a tensor represents the number (q - zero) · scale.
 struct Quantization {
   bp_dtype_t dtype = BP_DTYPE_UINT8;  // or INT8
   float scale = 1;

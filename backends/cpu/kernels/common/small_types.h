@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of 8 bits and less as raw bits: integers of 2, 4 and 8 bits and the small floats. `float` holds all their
-// values. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
+// Elements of 8 bits and less as raw bits: integers of 2, 4 and 8 bits and the small floats. `float` represents all
+// their values. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
 #pragma once
 
 #include "kernels/common/float16.h"
@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Null where the type is no float with a sign of 8 bits or less.
+// Returns null unless the type is a signed float of at most 8 bits.
 const Minifloat* minifloat(bp_dtype_t dtype);
 
 int bits_of(bp_dtype_t dtype);
@@ -23,7 +23,7 @@ inline uint8_t load_bits(const void* data, int bits, int64_t i) {
 
 float decode_bits(bp_dtype_t dtype, uint8_t element);
 
-// Conversion to float8: numbers beyond the largest finite one saturate, or become infinity or NaN.
+// Conversion to float8: numbers beyond the largest finite one saturate, or else become infinity or NaN.
 struct EncodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // to FLOAT8E8M0
@@ -35,7 +35,7 @@ uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n);
 void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, EncodeRules rules);
 
-// Packed elements as one byte each, and back.
+// Convert packed elements to one byte each, and back.
 void unpack(bp_dtype_t dtype, const void* packed, uint8_t* elements, int64_t n);
 void pack(bp_dtype_t dtype, const uint8_t* elements, void* packed, int64_t n);
 

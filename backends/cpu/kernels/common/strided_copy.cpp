@@ -56,7 +56,7 @@ void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t l
   }
 }
 
-// A transposition: dimension `unit` has stride 1 in the source. Works on tiles that lie in the cache in both tensors.
+// A transposition: dimension `unit` has stride 1 in the source. Works on tiles that fit in the cache in both tensors.
 template <class T>
 void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
   constexpr int64_t kTile = 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a dense tensor with elements of another by strides, as Transpose, Slice, Expand and Tile do.
+// Fills a dense tensor with another tensor's elements, read by strides, as Transpose, Slice, Expand and Tile do.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class StridedCopy {
   // be 0 or negative. Dimensions that are contiguous with each other are merged.
   StridedCopy(std::span<const int64_t> extents, std::span<const int64_t> strides, int64_t offset, int64_t element_size);
 
-  // Whether it copies one block as it is, from the source's first element on.
+  // Whether it copies one contiguous block that starts at the source's first element.
   bool is_plain() const { return extents_.size() == 1 && strides_[0] == 1 && offset_ == 0; }
   void operator()(const void* source, void* target) const;
 

@@ -9,8 +9,8 @@
 
 namespace backplane::cpu {
 
-// The least number of elements for a piece of parallel work: of cheap operations (a few instructions), and of those
-// that call a function of libm.
+// The minimum number of elements for a piece of parallel work: of cheap operations (a few instructions), and of
+// operations that call a libm function.
 inline constexpr int64_t kCheapGrain = 16384;
 inline constexpr int64_t kMathGrain = 4096;
 
@@ -19,7 +19,7 @@ constexpr bp_dtype_set_t just(bp_dtype_t dtype) {
 }
 inline constexpr bp_dtype_set_t kFloatTypes = set_of(Floats{});
 inline constexpr bp_dtype_set_t kIndexTypes = just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
-// Types of whole bytes, all of which are accepted by operators that only move elements.
+// Types of whole bytes: operators that only move elements accept them all.
 inline constexpr bp_dtype_set_t kByteTypes = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) |
                                              just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
                                              just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
@@ -29,25 +29,25 @@ inline constexpr bp_dtype_set_t kPackedTypes =
 
 const char* dtype_name(bp_dtype_t dtype);
 
-// Whether the first `required` inputs are there, all inputs have a type of their set, and there are no more inputs than
-// sets.
+// Whether the first `required` inputs are present, every present input has a type of its set, and there are no more
+// inputs than sets.
 Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs);
-// The same for any number of inputs (at least one) of one type.
+// Whether there is at least one input, all inputs are present, and their types are in `types` and equal.
 Verdict accepts_variadic(const Node& node, bp_dtype_set_t types);
-// Whether a text attribute has one of the values.
+// Whether a string attribute has one of the values; `fallback` is its default.
 Verdict attribute_in(const Node& node, std::string_view name, const char* fallback,
                      std::initializer_list<std::string_view> values);
 // Whether inputs `a` and `b` have the same element type.
 Verdict same_type(const Node& node, uint32_t a, uint32_t b);
-// Whether an element type that an attribute states is one of `types`, and that of the first output. Kernels write what
-// the attribute states into memory of the declared type.
+// Whether the element type that an attribute states is in `types` and is the first output's. Kernels write values of
+// the stated type into memory of the declared type.
 Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types);
 
 // Whether the tensor's values can be read while planning.
 inline bool known(const Tensor& tensor) {
   return tensor.data != nullptr || tensor.shape.elements() == 0;
 }
-// The input at a slot, or an absent tensor.
+// The tensor at a slot, or an absent tensor.
 inline Tensor at(std::span<const Tensor> tensors, size_t slot) {
   return slot < tensors.size() ? tensors[slot] : Tensor{};
 }
@@ -62,7 +62,7 @@ inline int axis_of(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 Plan bad_axis(int64_t axis, int rank);
-// Bit i is set for each axis in the list; nothing if one is repeated or out of range.
+// Sets bit i for each axis i in the list; nullopt if an axis is repeated or out of range.
 std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank);
 
 // The distance in elements between neighbours along each dimension of a dense tensor.

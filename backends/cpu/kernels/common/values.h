@@ -15,7 +15,7 @@ inline Verdict anything(const Node&) {
   return yes();
 }
 
-// Whether all inputs from `first` on and all outputs are there.
+// Whether the first `inputs` inputs are present and the node has at least `outputs` outputs.
 Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs);
 
 template <class T>
@@ -25,10 +25,10 @@ Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {
   return value;
 }
 
-// The only element of an INT32 or INT64 tensor; nothing where there are others or none.
+// The only element of an INT32 or INT64 tensor; nullopt for any other value.
 std::optional<int64_t> integer(const Value& value);
 
-// Copies of the strings of a tensor.
+// Views of a tensor's strings.
 std::vector<std::string_view> views(const Tensor& tensor);
 
 }  // namespace backplane::cpu

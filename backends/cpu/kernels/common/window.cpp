@@ -62,7 +62,7 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
     w.in[d] = input[static_cast<int>(i) + 2];
     w.kernel[d] = kernel[i];
     if (w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
-      *error = "a window of " + std::to_string(w.kernel[d]) + " places";
+      *error = "a window of extent " + std::to_string(w.kernel[d]) + "; it must be 1 to 2^31 - 1";
       return std::nullopt;
     }
     if (!attributes.strides.empty()) w.stride[d] = attributes.strides[i];

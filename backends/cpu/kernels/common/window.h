@@ -26,11 +26,11 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the lengths and values of the attributes suit the rank of input `slot`, which has at most three spatial
+// Whether the attributes' lengths and values suit the rank of input `slot`, which has one to three spatial
 // dimensions.
 Verdict check_window(const Node& node, uint32_t slot = 0);
 
-// With concrete extents, in three dimensions.
+// A window with known extents, in three dimensions.
 struct Window {
   int dims = 0;  // spatial dimensions of the tensor itself
   Spatial in{1, 1, 1};
@@ -44,12 +44,12 @@ struct Window {
   int64_t in_size() const { return product(in); }
   int64_t out_size() const { return product(out); }
   int64_t kernel_size() const { return product(kernel); }
-  // [first, first extent, spatial output extents].
+  // [batch, channels, spatial output extents].
   Shape output_shape(int64_t batch, int64_t channels) const;
 };
 
-// The window over `input`; `kernel` are the extents of the window (of the weights where the attribute is absent). A
-// text in `error` where they do not fit together.
+// Returns the window over `input`; `kernel` are its extents (those of the weights if the attribute is absent). If they
+// do not fit together, sets `error` and returns nullopt.
 std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
                                   std::span<const int64_t> kernel, std::string* error);
 

@@ -19,7 +19,7 @@ std::optional<bool> truth(const Value& value) {
   return *value.tensor.as<const uint8_t>() != 0;  // any byte but 0 is true
 }
 
-// A scalar in the shape that the body declares: some models declare [1] where the operator has a scalar.
+// A scalar in the shape that the body declares: some models declare [1] for it.
 template <class T>
 Value scalar_for(const Body& body, uint32_t input, bp_dtype_t dtype, T number) {
   const Program& program = body.program();
@@ -104,7 +104,7 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
-// Empty slices cost no memory, so their number has no bound otherwise, and the body would run for each.
+// The maximum rounds over empty slices: these cost no memory, so nothing else limits how often the body runs.
 constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
 // ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
@@ -113,13 +113,13 @@ constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 Verdict supports_scan(const Node& node) {
   auto scanned = node.attr("num_scan_inputs", int64_t{0});
   if (scanned < 1 || scanned > node.input_count() || node.output_count() + scanned < node.input_count())
-    return no(BP_REASON_ATTRIBUTE, "num_scan_inputs is " + std::to_string(scanned) + " of " +
+    return no(BP_REASON_ATTRIBUTE, "num_scan_inputs is " + std::to_string(scanned) + ", which is invalid for " +
                                        std::to_string(node.input_count()) + " inputs");
   if (Verdict verdict = expect_operands(node, node.input_count(), 0); !verdict) return verdict;
   return supports_body(node, "body", node.input_count(), node.output_count());
 }
 
-// Missing entries of attribute lists are 0.
+// Returns an entry of an attribute's list; 0 if it is missing.
 int64_t entry(const std::vector<int64_t>& list, size_t i) {
   return i < list.size() ? list[i] : 0;
 }
@@ -138,7 +138,7 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
           const Shape& shape = inputs[states + i].tensor.shape;
           axes[i] = axis_of(entry(input_axes, i), shape.rank());
           if (axes[i] < 0)
-            return "axis " + std::to_string(entry(input_axes, i)) + " of a tensor of extents " + to_string(shape);
+            return "axis " + std::to_string(entry(input_axes, i)) + " is out of range for extents " + to_string(shape);
           if (i == 0) rounds = shape[axes[0]];
           if (shape[axes[i]] != rounds) {
             return "scanned inputs have " + std::to_string(rounds) + " and " + std::to_string(shape[axes[i]]) +

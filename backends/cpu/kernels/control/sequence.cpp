@@ -23,7 +23,7 @@ size_t length(const Value& sequence) {
   return sequence.elements->values.size();
 }
 
-// A position from the front among `count`; nothing where it is beyond.
+// Returns a position counted from the front; nullopt unless `number` is one integer that is in range for `count`.
 std::optional<size_t> position(const Value& number, size_t count) {
   std::optional<int64_t> given = integer(number);
   auto n = static_cast<int64_t>(count);
@@ -33,8 +33,8 @@ std::optional<size_t> position(const Value& number, size_t count) {
 
 std::string beyond(const Value& number, size_t count) {
   std::optional<int64_t> given = integer(number);
-  return "position " + (given ? std::to_string(*given) : "of more than one number") + " in a sequence of " +
-         std::to_string(count) + " elements";
+  return "position " + (given ? std::to_string(*given) : "(not a single number)") +
+         " is out of range for a sequence of " + std::to_string(count) + " elements";
 }
 
 Verdict supports_construct(const Node& node) {
@@ -128,7 +128,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (!one_each) sizes = integers(inputs[1].tensor);
     if (one_each || inputs[1].tensor.shape.rank() == 0) {
       int64_t size = one_each ? 1 : sizes[0];
-      if (size < 1) return "pieces of " + std::to_string(size) + "; they must have at least 1";
+      if (size < 1) return "pieces of " + std::to_string(size) + " elements were requested; they must have at least 1";
       sizes.clear();
       require_memory(shape[axis] / size, sizeof(Value) + sizeof(int64_t));
       for (int64_t begin = 0; begin < shape[axis]; begin += size) sizes.push_back(std::min(size, shape[axis] - begin));
@@ -151,7 +151,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
       outputs[0].elements->values.push_back(std::move(piece));
     }
     if (begin != shape[axis] || outputs[0].elements->values.size() != sizes.size())
-      return "the pieces do not add up to the " + std::to_string(shape[axis]) + " of axis " + std::to_string(axis);
+      return "the pieces do not add up to extent " + std::to_string(shape[axis]) + " of axis " + std::to_string(axis);
     return std::nullopt;
   });
 }
@@ -162,7 +162,7 @@ Verdict supports_split(const Node& node) {
   return supports<1>(node);
 }
 
-// ---- optionals: a tensor or sequence is also accepted as an optional that has it
+// ---- optionals: a tensor or sequence is also accepted as an optional that contains it
 
 std::unique_ptr<Kernel> create_optional(const Node&) {
   return make_value_kernel([](Values inputs, Values outputs) -> Failed {

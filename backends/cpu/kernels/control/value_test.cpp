@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow, texts and sequences through the plugin's C ABI.
+// Control flow, strings and sequences through the plugin's C ABI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class Values : public ::testing::Test {
  protected:
   Plugin plugin;
 
-  // The inputs of a loop's body, and a condition that stays true.
+  // Adds a loop body's first two inputs, and its condition, unchanged, as the first output.
   static GraphBuilder& begin_body(GraphBuilder& b) {
     b.input("round", BP_DTYPE_INT64, {}).input("go", BP_DTYPE_BOOL, {});
     b.node("Identity", 25, {"go"}, {"on"}, BP_DTYPE_BOOL).output("on");
@@ -165,7 +165,7 @@ TEST_F(Values, TextsGoThroughAChain) {
 TEST_F(Values, ASequenceHoldsTensorsOfDifferentExtents) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2}).input("y", BP_DTYPE_FLOAT, {2, 2}).input("at", BP_DTYPE_INT64, {});
-  b.node("Neg", 13, {"x"}, {"minus"});  // lies in memory that the run uses again
+  b.node("Neg", 13, {"x"}, {"minus"});  // its memory is reused during the run
   b.sequence("pair", BP_DTYPE_FLOAT).sequence("three", BP_DTYPE_FLOAT).sequence("two", BP_DTYPE_FLOAT);
   b.node("SequenceConstruct", 11, {"minus", "y"}, {"pair"}).node("SequenceInsert", 11, {"pair", "x", "at"}, {"three"});
   b.node("SequenceErase", 11, {"three"}, {"two"}).node("SequenceAt", 11, {"two", "at"}, {"one"});

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// For pointwise convolutions an image is one long row.
+// Whether the convolution is pointwise, so that an image can be treated as one long row.
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
@@ -44,7 +44,7 @@ std::vector<TilePlace> cut_row(const Window& w) {
   return tiles;
 }
 
-// The offsets, in floats, of the input channels of an image in the order after the channel shuffle; empty without a
+// The offset, in floats, of each of an image's input channels, in the order after the channel shuffle; empty without a
 // shuffle.
 std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
@@ -67,7 +67,7 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
     return "its weights are not known";
   if (size.in_channels < lanes) return "it has few input channels";
   if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
-  // Shuffled channels are addressed by a list of offsets, which kernels support only for stride 1.
+  // Shuffled channels are addressed by a list of offsets, which kernels support for stride 1 only.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its channels are shuffled";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";

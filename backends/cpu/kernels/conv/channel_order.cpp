@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
-// The tensor with new data, which `fill` writes once.
+// Replaces the tensor's data; `fill` writes the new data once.
 template <class Fill>
 void replace(Tensor& tensor, PackedWeights& kept, int64_t floats, const Fill& fill) {
   const auto pack = kept.get(tensor, {}, [&] {

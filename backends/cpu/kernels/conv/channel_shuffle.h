@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// The channel of the source that becomes channel c.
+// The source channel that becomes channel c.
 inline int64_t shuffle_source(int64_t c, int64_t channels, int64_t groups) {
   return c % groups * (channels / groups) + c / groups;
 }

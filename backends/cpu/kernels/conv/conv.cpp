@@ -35,7 +35,7 @@ struct ConvProblem {
   ConvPlan conv;
   Shape shape;  // of the result
   std::vector<Tensor> inputs;
-  Tensors given;  // of the node; in `inputs` the channels of weights and bias may be reordered
+  Tensors given;  // the node's; in `inputs` the channels of weights and bias may be reordered
   ChannelOrder& order;
   PackedWeights& packed;
   std::shared_ptr<OnednnConvDescription> onednn;
@@ -127,7 +127,7 @@ class Conv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  // Affine post-operations become part of the weights; oneDNN does an addition and then the activations.
+  // Affine post-operations become part of the weights; an addition and then activations may follow them.
   bool append(PostOp op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));
@@ -155,8 +155,8 @@ Verdict supports(const Node& node) {
   for (size_t i = 0; i < kernel.size(); ++i) {
     const int64_t extent = node.input_extent(1, static_cast<int>(i) + 2);
     if (extent >= 0 && extent != kernel[i])
-      return no(BP_REASON_ATTRIBUTE,
-                "kernel_shape says " + std::to_string(kernel[i]) + " where the weights have " + std::to_string(extent));
+      return no(BP_REASON_ATTRIBUTE, "kernel_shape has " + std::to_string(kernel[i]) +
+                                         ", but the weights have extent " + std::to_string(extent));
   }
   return check_window(node);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of Conv, for operators that extend it and for passes.
+// Conv's kernel, for operators that extend it and for passes.
 #pragma once
 
 #include "runtime/choices.h"
@@ -10,9 +10,9 @@ namespace backplane::cpu {
 
 std::unique_ptr<Kernel> create_conv(const Node& node);
 
-// Called while compiling, after `append`: the Conv absorbs a channel shuffle of so many groups
-// (kernels/conv/channel_shuffle.h), so its input 0 has the order before the shuffle. The result has that order too with
-// `through`, otherwise the usual one. False: the kernel is not a Conv's.
+// Called while compiling, after `append`: the Conv absorbs a channel shuffle of `groups` groups of its input
+// (kernels/conv/channel_shuffle.h), so that input 0 has the order before the shuffle. With `through` the result has
+// that order too, otherwise the usual one. Returns false if the kernel is not a Conv's.
 bool skip_shuffle(Kernel& kernel, int64_t groups, bool through);
 
 ImplementationNames conv_implementations();

@@ -7,7 +7,7 @@
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Clang requires the instruction set in the declaration of each function with such instructions; it gets plain code.
+// Clang requires that functions with such assembly declare the instruction set, and so gets plain code.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define AVX2_ASSEMBLY
 #endif
@@ -16,7 +16,7 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kLineFloats = 16;  // of a cache line
+constexpr int64_t kLineFloats = 16;  // in a cache line
 
 // The shape of a tile: its positions read inputs 0, kStride, 2 · kStride … With kAvx2 there are 16 registers of 8
 // lanes.
@@ -30,12 +30,12 @@ struct Kind {
 
 // How a tile reads its input channels: whole blocks, parts of blocks, or by a list of offsets.
 enum class Channels { kWhole, kSome, kListed };
-// Its taps: any, or one that every place has.
+// A tile's taps: any, or exactly one, which is inside the input at every position.
 enum class Taps { kAny, kOne };
 
 #ifdef AVX2_ASSEMBLY
-// The two or three instructions of one position, in an order that needs one register: GCC 12 would move loads up until
-// registers run out, and spend a quarter of all instructions on copies of sums.
+// The two or three instructions for one position, in an order that needs one register: GCC 12 would move loads up until
+// registers run out, and spend a quarter of all instructions on copying sums.
 template <class K>
 [[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
                                              typename K::Lanes& second) {
@@ -50,7 +50,7 @@ template <class K>
 }
 #endif
 
-// One input channel of one tap at the positions [kFirst, kLast): each vector of weights is loaded once for all
+// Adds one input channel of one tap at the positions [kFirst, kLast): loads each vector of weights once for all
 // positions, each input once for all blocks.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
@@ -73,7 +73,7 @@ template <class K, int kFirst, int kLast>
   }
 }
 
-// One tap of `count` input channels of one block. A whole block is unrolled, with one prefetch for all of its channels:
+// Adds one tap of `count` input channels of a block. A whole block is unrolled, with one prefetch for all its channels:
 // with short vectors the number of instructions limits a tile.
 template <class K, Channels kChannels, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
@@ -94,14 +94,14 @@ template <class K, Channels kChannels, int kFirst, int kLast>
   }
 }
 
-// All taps of `count` input channels of one block, which begin at x and w.
+// Adds all taps of `count` input channels of one block, which begin at x and w.
 template <class K, Channels kChannels>
 [[gnu::always_inline]] inline void add_taps(const ConvTile& t, typename K::Sums& sums, const float* x,
                                             const int32_t* channel_at, int64_t count, const float* w,
                                             const float*& ahead) {
   constexpr int kPlaces = K::kPlaces;
   const int64_t step = count * K::kBlocks * K::kLanes;
-  // The columns between `low` and `high` read inside the input at both ends of the tile, or at neither.
+  // In columns between `low` and `high`, the first and last positions are both inside the input, or both outside.
   const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
   for (int64_t row = t.row_first; row < t.row_last; ++row) {
     const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
@@ -123,9 +123,9 @@ template <class K, Channels kChannels>
   }
 }
 
-// Blocks of input channels are the outer loop, taps the inner one: neighbouring taps read the same input again at once.
-// The blocks of a large image are a multiple of a page apart, so they would evict each other from the first-level
-// cache. With one tap there is no loop over taps: its set-up would cost a tenth of a block's multiply-adds.
+// Blocks of input channels are the outer loop, taps the inner one: neighbouring taps then soon read the same input
+// again. The blocks of a large image are a multiple of a page apart, so they would evict each other from the
+// first-level cache. With one tap there is no loop over taps: its set-up would cost a tenth of a block's multiply-adds.
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
@@ -167,11 +167,11 @@ template <class K, Channels kChannels, Taps kTaps>
   }
 }
 
-// As many sums as fit in the registers next to the weights and an input: 32 registers of 16 lanes, 16 of 8.
+// Max positions whose sums, for 2 blocks, fit in registers with weights and an input: 32 of 16 lanes, 16 of 8.
 template <int kLanes>
 inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
 
-// The same tile for three instruction sets.
+// Compute a tile, for three instruction sets.
 template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX512 void convolve_16(const ConvTile& t) {
   convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
@@ -185,7 +185,7 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// Without a stride between places there is one tap.
+// Whether there is one tap, inside the input at every position; with kStride 0 there always is.
 template <int kStride>
 bool has_one_tap(const ConvTile& t) {
   return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);

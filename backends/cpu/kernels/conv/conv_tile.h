@@ -8,15 +8,15 @@
 namespace backplane::cpu {
 
 struct ConvTile {
-  const float* x;             // input of the first position at tap (0, 0), in input block 0; may lie outside the input
+  const float* x;             // input of the first position at tap (0, 0), in input block 0; may be outside the input
   int64_t x_block;            // floats from one block of input channels to the next
-  const int32_t* channel_at;  // offset of each input channel in floats, where channels are not in blocks; else null
+  const int32_t* channel_at;  // offset of each input channel in floats, if channels are not in blocks; else null
   int64_t x_row, x_column;    // floats from one tap to the next
-  int64_t x_place;  // floats from the input of one position to that of the next, where the kernel's stride is 0
+  int64_t x_place;            // floats from the input of one position to that of the next, if the kernel's stride is 0
   int64_t row_first, row_last;  // rows of taps that lie within the input
   int64_t taps, columns;        // of the window, and of a row of the window
   int64_t front, back;        // in a row, the first `front` taps are outside the input for the first position, the last
-                              // `back` for the last one
+                              // `back` taps for the last position
   int64_t first, last;        // input channels
   const float* weights;       // [input block][tap][input channel][output block], a vector each
   bool begins;                // false: y already has sums over other input channels
@@ -32,11 +32,11 @@ struct ConvTile {
 
 using ConvTileKernel = void (*)(const ConvTile& tile);
 
-// The largest number of positions of a tile with blocks of `lanes` channels.
+// The most positions that a tile with blocks of `lanes` channels may have.
 int64_t max_tile_places(int64_t lanes);
 
-// For `blocks` (1 or 2) blocks of output channels and `places` positions, whose inputs are `stride` (1 or 2) positions
-// of a blocked tensor apart. With stride 0, for one tap only, they are ConvTile::x_place apart.
+// Returns the kernel for `blocks` (1 or 2) blocks of output channels and `places` positions, whose inputs are `stride`
+// (1 or 2) positions of a blocked tensor apart. With stride 0, for one tap only, they are ConvTile::x_place apart.
 ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride);
 
 }  // namespace backplane::cpu

@@ -111,7 +111,7 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
     w.in[d] = x[static_cast<int>(i) + 2];
     w.kernel[d] = weights[static_cast<int>(i) + 2];
     if (w.in[d] > INT32_MAX || w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
-      *error = "a window of " + std::to_string(w.kernel[d]) + " places over " + std::to_string(w.in[d]);
+      *error = "invalid window extent " + std::to_string(w.kernel[d]) + " for input extent " + std::to_string(w.in[d]);
       return std::nullopt;
     }
     w.stride[d] = pick(a.window.strides, i, 1);
@@ -128,7 +128,7 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
       w.out[d] = full - w.begin[d] - (padded ? pick(a.window.pads, i + dims, 0) : 0);
     }
     if (w.out[d] < 0) {
-      *error = "extent " + std::to_string(i + 2) + " of the output would be " + std::to_string(w.out[d]);
+      *error = "dimension " + std::to_string(i + 2) + " of the output would have extent " + std::to_string(w.out[d]);
       return std::nullopt;
     }
   }

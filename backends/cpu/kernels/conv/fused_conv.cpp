@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft FusedConv: X, W, bias, and what is added to the result before an activation.
+// com.microsoft FusedConv: Conv of X, W and bias; an optional Z is added to its result before the activation.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"

@@ -23,20 +23,20 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-// The least work of a task, in microseconds at the nominal rate; for depthwise convolutions, which take longer than
-// that.
+// The least work of a task, in microseconds at the nominal rate; less for depthwise convolutions, which do not reach
+// that rate.
 constexpr double kTaskTime = 1.024;
 constexpr double kDepthwiseTaskTime = 0.512;
-// Pairs of channels for each output position, up to which Winograd's larger weights are worth their memory.
+// The most channel pairs per output position for which Winograd's larger weights are worth their memory.
 constexpr int64_t kWinogradWeights = 1000;
 
 // A share: some output channels, and the input channels that they are computed from. Groups become a dense convolution
 // whose weights are zero where input and output are of different groups: with whole blocks of channels that is faster
-// than thin groups. Depthwise convolutions stay what they are.
+// than thin groups. Depthwise convolutions remain depthwise.
 struct Share {
   int64_t out_first, out_count;
   int64_t in_first, in_count;
-  Primitive::primitive_desc description;  // until the step is made
+  Primitive::primitive_desc description;  // until the step is created
   Primitive primitive;
   PrimitiveLayouts layouts;
   memory::desc shift;  // see Geometry::shifts_last
@@ -117,7 +117,7 @@ std::vector<Share> cut(const Geometry& g) {
   };
   std::vector<Share> shares;
   if (g.size.groups > 1 && !g.depthwise) {
-    // As wide as possible without multiplying many more zeros than single blocks would.
+    // Shares are as wide as possible without multiplying many more zeros than single blocks would.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
       int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own
@@ -251,7 +251,7 @@ class OnednnConv final : public Step {
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  // The weights may have any address. Temporary memory comes from `memory`.
+  // Packs weights at any address. Temporary memory comes from `memory`.
   void pack_weights(const std::byte* weights, std::byte* pack, Block (*memory)(int64_t bytes)) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -265,7 +265,7 @@ class OnednnConv final : public Step {
     });
   }
 
-  // The share's weights, dense, scaled, with zeros between different groups.
+  // Copies the share's weights, dense and scaled, with zeros between different groups.
   void gather_weights(const Share& share, const std::byte* weights, float* dense) const {
     const int64_t kernel = geometry_.window.kernel_size();
     const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
@@ -315,8 +315,8 @@ class OnednnConv final : public Step {
 
 namespace {
 
-// Whether the shift of a channel is so large that adding it first would round the sum: larger than twice the sum of its
-// weights, for inputs of magnitude 1.
+// Whether a channel's shift is so large that adding it first would round the sum: more than twice the sum of the
+// weights' magnitudes.
 bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const bool has_bias = inputs.size() > 2 && inputs[2].present();
   if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;

@@ -13,7 +13,7 @@ struct ConvPlan {
   ConvSize size;
   Window window;
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
-  int64_t shuffled_groups = 1;       // its input's channels have to be shuffled first (kernels/conv/channel_shuffle.h)
+  int64_t shuffled_groups = 1;       // groups of a shuffle that the input needs (kernels/conv/channel_shuffle.h)
 };
 
 // Whether Winograd convolution is the fastest implementation here.
@@ -21,12 +21,12 @@ bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
 struct OnednnConvDescription;
 
-// Null where oneDNN has no fast implementation or, with `winograd_only`, no Winograd convolution. `inputs` are those of
-// Conv.
+// Returns null if oneDNN has no fast implementation or, with `winograd_only`, no Winograd convolution. `inputs` are
+// Conv's.
 std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
                                                             std::span<const Tensor> inputs, bool winograd_only);
 
-// Consumes the description, which was made for the same arguments. Known weights are packed here.
+// Consumes the description, which was created for the same arguments. Packs weights that are known.
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
                       PackedWeights& packed);
 

@@ -12,13 +12,13 @@ namespace backplane::cpu {
 
 namespace {
 
-// Bytes of weights that fit in the second-level cache next to the input and the weights that are prefetched: 192 KB of
-// 1 MB. (Virtual machines may report larger caches than they have.)
+// Bytes of weights that fit in the second-level cache together with the input and the prefetched weights: 192 KB of 1
+// MB. (Virtual machines may report larger caches than they have.)
 int64_t chunk_bytes() {
   return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
 }
 
-// Blocks are paired unless that adds many input channels of other groups to both.
+// Pairs blocks, unless a pair would read many more input channels than its two blocks do separately.
 std::vector<OutBlocks> pair_blocks(const ConvSize& size, int64_t taps) {
   const int64_t lanes = channel_block(), in_group = size.in_channels / size.groups;
   const int64_t out_group = size.out_channels / size.groups, all = blocks_of(size.out_channels);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights as tiles (kernels/conv/conv_tile.h) read them: for each one or two blocks of output channels a panel,
-// in chunks of input channels that stay in the second-level cache. Within a block of input channels: [tap][input
-// channel][output channel].
+// Known weights in the order in which tiles (kernels/conv/conv_tile.h) read them: a panel for each one or two blocks of
+// output channels, in chunks of input channels that stay in the second-level cache. Within a block of input channels:
+// [tap][input channel][output channel].
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// One or two blocks of output channels and the input channels [first, last) of all groups that they have channels of.
+// One or two blocks of output channels, and the input channels [first, last) of all groups to which these belong.
 // Weights are zero where input and output are of different groups.
 struct OutBlocks {
   int64_t block, count;
@@ -20,7 +20,7 @@ struct OutBlocks {
   int64_t weights_at;  // in floats
 };
 
-// The number of blocks that hold so many channels.
+// The number of blocks for `channels` channels.
 int64_t blocks_of(int64_t channels);
 
 class Panels {
@@ -32,8 +32,8 @@ class Panels {
   // The end of the chunk that begins with this channel.
   int64_t chunk_end(const OutBlocks& b, int64_t first) const;
 
-  // Weights in memory, at any address: [output channel][input channel of its group][tap], or [input channel][output
-  // channel] where `transposed`. Each is multiplied with its output channel's scale, where there are any.
+  // Packs weights at any address: [output channel][input channel of its group][tap], or [input channel][output channel]
+  // if `transposed`. Multiplies each by its output channel's scale, unless `scale` is empty.
   std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const;
 
  private:

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Positions of a strip: its input stays in the caches of the core while all output blocks are computed.
+// Positions of a strip: its input stays in a core's caches while all output blocks are computed.
 constexpr int64_t kStripPlaces = 56;
 // The least work of a task, in microseconds at the nominal rate.
 constexpr double kTaskTime = 2.048;
@@ -69,20 +69,20 @@ class TiledStep final : public Step {
   }
 
  private:
-  // Threads compute different output channels where the weights are larger than the input, else different strips of
-  // positions: the smaller of the two is read by all threads.
+  // Threads compute different output channels if the weights are larger than the input, else different strips of
+  // positions: all threads read the smaller of the two.
   void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
     if (!by_channels_)
       strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
     else if (groups % threads != 0 && groups < 8 * threads)
-      strips_ = std::min<int64_t>(tiles, 2);  // so that all have the same amount of work
+      strips_ = std::min<int64_t>(tiles, 2);  // so that all threads have the same amount of work
   }
 
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
 
-  // The first position of a tile; for the tile count, the end of the last tile.
+  // The first position of a tile; for tile_count(), the end of the last tile.
   int64_t place_of(int64_t tile) const {
     const auto in_row = static_cast<int64_t>(work_.tiles.size());
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
@@ -125,7 +125,7 @@ class TiledStep final : public Step {
       tile.rectify = rectify_ && tile.last == b.last;
       const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile, at most
       panel += steps * b.count * channel_block();
-      // Each tile fetches its share of a chunk like this one.
+      // Each tile prefetches its share of the next chunk, which is assumed to be as large as this one.
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {
@@ -158,7 +158,7 @@ class TiledStep final : public Step {
   Panels panels_;
   std::vector<float> bias_, compensation_;
   PackedWeights::Pack pack_;
-  std::vector<PostOp> later_;  // activations but for a first Relu
+  std::vector<PostOp> later_;  // activations, except a first Relu
   int summand_ = -1;
   bool rectify_ = false, clears_ = false;
   bool by_channels_ = false;

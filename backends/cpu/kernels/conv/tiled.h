@@ -33,14 +33,14 @@ struct TiledWork {
   TileRows rows;
   std::vector<TilePlace> tiles;                                 // of a row, in the order of their positions
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
-  bool blocked;                                                 // the result's positions are blocks of channels
-  bool transposed;                                              // the weights lie as [input channel][output channel]
+  bool blocked;                                                 // the result is blocked
+  bool transposed;                                              // the weights are [input channel][output channel]
   std::span<const PostOp> post_ops;                             // affine ones first: they become part of the weights
-  std::vector<int32_t> channel_at = {};                         // see ConvTile; empty where they lie block by block
+  std::vector<int32_t> channel_at = {};                         // see ConvTile; empty if channels are in blocks
 };
 
-// A step for inputs that begin with x and weights; `bias` is one of the others or -1, and the last is what a
-// post-operation adds. Weights and bias are known.
+// A step for inputs that begin with x and weights; `bias` is the index of another input or -1, and the last input is
+// what a post-operation adds. Weights and bias must be known.
 std::unique_ptr<Step> make_tiled(const PlanContext& context, const TiledWork& work, std::span<const Tensor> inputs,
                                  int bias, PackedWeights& packed);
 

@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// One innermost row. Strides are 0 or 1 but for rare layouts. The types that models use most have a loop for each case.
+// One innermost row. Strides are 0 or 1 except in rare layouts. The most common types have a loop for each case.
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
@@ -26,7 +26,7 @@ struct Loop {
   Row row;
   AnyFormula formula;
   int64_t size_a, size_b, size_r;  // of an element
-  bool floats;                     // all three
+  bool floats;                     // all three are floats
 };
 
 template <class R, class A, class B, class Formula>
@@ -41,19 +41,19 @@ template <class R, class A, class B, class Formula>
   };
   if constexpr (kIsCommon<A> && std::is_same_v<A, B>) {
     if (stride_a == 1 && stride_b == 1) {
-#pragma GCC ivdep  // in place, too
+#pragma GCC ivdep  // also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
       return;
     }
     if (stride_a == 1 && stride_b == 0) {
       const B y = *b;
-#pragma GCC ivdep  // in place, too
+#pragma GCC ivdep  // also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
       return;
     }
     if (stride_a == 0 && stride_b == 1) {
       const A x = *a;
-#pragma GCC ivdep  // in place, too
+#pragma GCC ivdep  // also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
       return;
     }
@@ -96,8 +96,8 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
-// How two operands are read where one of them is blocked and has the extents of the result, and the other one has these
-// too, or one number for each channel, or a single one. Nothing in other cases.
+// How two operands are read if one of them is blocked and has the result's extents, and the other one has these too, or
+// one number for each channel, or a single number. nullopt in other cases.
 struct BlockedOperands {
   std::vector<Format> input_formats;
   Broadcast<2> walk;
@@ -165,8 +165,8 @@ Verdict accepts_two(const Node& node) {
   if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
   const bp_dtype_t result = std::is_void_v<Result> ? node.input_type(0).dtype : BP_DTYPE_BOOL;
   if (node.output_type(0).dtype == result) return yes();
-  return no(BP_REASON_DTYPE, std::string("its output is ") + dtype_name(node.output_type(0).dtype) + ", it computes " +
-                                 dtype_name(result));
+  return no(BP_REASON_DTYPE, std::string("its output is ") + dtype_name(node.output_type(0).dtype) +
+                                 ", but it computes " + dtype_name(result));
 }
 
 template <auto kFormula, class Types, class Result = void>
@@ -186,7 +186,7 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
 // ---- any number of inputs, accumulated one after the other
 // ----------------------------------------------------
 
-// The sum of `count` inputs becomes their mean.
+// Divides the sum of `count` inputs, which gives their mean.
 using Divide = void (*)(void* sum, int64_t n, size_t count);
 template <class T>
 void divide_by_count(void* sum, int64_t n, size_t count) {
@@ -272,7 +272,7 @@ constexpr auto kMinimum = []<class T>(T a, T b) -> T { return a != a || a < b ? 
 constexpr auto kMaximum = []<class T>(T a, T b) -> T { return a != a || a > b ? a : b; };
 
 struct Mod {
-  bool c_style;  // the sign of the dividend, not of the divisor
+  bool c_style;  // the result has the sign of the dividend, not of the divisor
   explicit Mod(const Node& node) : c_style(node.attr("fmod", int64_t{0}) != 0) {}
   template <class T>
   T operator()(T a, T b) const {

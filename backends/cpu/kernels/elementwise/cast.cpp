@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0.
-// Types of 8 bits and less that are not integers of whole bytes go through float, which holds all their values.
+// Types of 8 bits and less that are not integers of whole bytes go through float, which represents all their values.
 #include <limits>
 
 #include "kernels/common/float16_array.h"

@@ -56,7 +56,7 @@ Verdict supports(const Node& node) {
   return node.has_input(1) ? same_type(node, 0, 1) : yes();
 }
 
-// Elements [begin, end) of rows that share a bias, which may be null.
+// Computes elements [begin, end) of rows that share a bias, which may be null.
 template <class Formula>
 void run_floats(const Formula& formula, const float* x, const float* bias, int64_t width, float* y, int64_t begin,
                 int64_t end) {
@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const Tensor bias = at(in, 1);
     const int64_t width = x.rank() == 0 ? 1 : x[x.rank() - 1];
     if (bias.present() && bias.shape.elements() != width)
-      return fail("bias " + to_string(bias.shape) + " does not fit " + to_string(x));
+      return fail("bias " + to_string(bias.shape) + " must have " + std::to_string(width) + " elements");
     return make_plan({x},
                      [formula, width, plain = context.reference](Tensors inputs, Tensors outputs) {
                        dispatch<Floats>(inputs[0].dtype, [&](auto tag) {

@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Operands that are contiguous, or a single element, as expansions and constants are.
+// For operands that are contiguous or a single element, as expanded tensors and constants are.
 template <class T>
 [[gnu::always_inline]] inline void select(const SelectRow& row) {
   const auto* c = reinterpret_cast<const uint8_t*>(row.condition);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where, for one row of elements of any whole number of bytes.
+// The operator Where for one row, with elements of any whole number of bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of one input, element by element: a row with its formula for each.
+// Operators of one input, element by element: a table row with the formula for each.
 #include <array>
 #include <limits>
 
@@ -29,7 +29,7 @@ template <class T, class R, class Formula>
   const Formula formula = any.as<Formula>();
   const T* x = static_cast<const T*>(from);
   R* y = static_cast<R*>(to);
-#pragma GCC ivdep  // in place, too
+#pragma GCC ivdep  // also in place
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
 }
 
@@ -98,10 +98,10 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 
 // ---- formulas with attributes --------------------------------------------------------------------------------------
 
-// e^x - 1; of floats below 0 by tanh, so that loops vectorize.
+// e^x - 1 for x up to 0; for float by tanh, so that loops vectorize.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
-    const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays
+    const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays NaN
     return 2 * t / (1 - t);
   } else {
     return std::expm1(x);
@@ -191,7 +191,7 @@ struct IsNan {
   bool operator()(auto x) const { return std::isnan(x); }
 };
 
-// Predicates of floats; those of small floats read a table with the result for each bit pattern.
+// Predicates of floats; those of 8-bit floats read a table with the result for each bit pattern.
 constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                         just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
@@ -251,7 +251,7 @@ constexpr auto kLogistic = [](auto x) {  // exp of negative numbers only: no ove
 constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
-// The row with a vectorized loop over floats (kernels/simd/vector_math.h).
+// Creates the kernel of row kPlain, with the vectorized loop kRow over floats (kernels/simd/vector_math.h).
 template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
   std::shared_ptr<const Kernel> definition = kPlain.create(node);

@@ -13,7 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The graph with FLOAT in place of the 16-bit types.
+// The graph with FLOAT in place of the 16-bit float types.
 class FloatGraph {
  public:
   explicit FloatGraph(const bp_graph_t& graph) : graph_(graph) {
@@ -40,7 +40,7 @@ FloatBlock floats_of(const Tensor& fp16) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-// Known weights as floats, kept with the node. Their address never changes: kernels look up their packed copies by it.
+// Known weights as floats, kept with the node. Their address never changes: kernels find their packed copies by it.
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& fp16) {
@@ -103,8 +103,8 @@ class Fp32Kernel final : public Kernel {
  private:
   bool keeps(size_t input) const { return input < 32 && (weights_ >> input & 1) != 0; }
 
-  // Null where an operand is broadcast and has more than one element, or where all are small enough to be converted as
-  // a whole.
+  // Returns null if the result is too small or there are too many inputs, if an input is broadcast and has more than
+  // one element, or if the kernel cannot compute pieces on their own.
   std::unique_ptr<Step> piecewise(const PlanContext& context, std::span<const Tensor> inputs,
                                   std::span<const Tensor> floats, const std::vector<Operand>& operands,
                                   const Shape& shape) const {
@@ -124,7 +124,7 @@ class Fp32Kernel final : public Kernel {
         if (pieces[i].present() && inputs[i].shape.elements() == 1)
           pieces[i].shape = {};
         else
-          pieces[i] = {pieces[i].dtype, {count}, nullptr};  // values of another piece each time
+          pieces[i] = {pieces[i].dtype, {count}, nullptr};  // different values for each piece
       Plan plan = inner_->plan(context, pieces);
       const bool fits = plan.step && plan.shapes.size() == 1 && plan.shapes[0] == Shape{count} &&
                         plan.step->scratch_bytes() == 0 && plan.step->alias() < 0;

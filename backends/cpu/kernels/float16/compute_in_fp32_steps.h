@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 using FloatBlock = std::shared_ptr<const Block>;
 
-// The floats of a converted operand are in memory of their own if it is known, otherwise in scratch memory.
+// A converted operand's floats have their own memory if the operand is known, otherwise they are in scratch memory.
 struct Operand {
   bool converts = false;
   FloatBlock known;
@@ -24,9 +24,9 @@ std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operan
                                  std::span<const Tensor> floats, std::span<const Shape> shapes,
                                  const std::vector<bool>& rounds);
 
-// Goes through the operands of an operator of one output piece by piece, so that the floats of a piece stay in the
+// Processes the operands of an operator with one output piece by piece, so that the floats of a piece stay in the
 // first-level cache. Operands have the output's extents or one element. `piece` is for kPiece elements, `rest` for the
-// last, shorter one; they take no scratch memory and cannot fail.
+// last, shorter piece; both need no scratch memory and cannot fail.
 inline constexpr int64_t kPiece = 2048;  // fewer than any kernel divides among threads
 inline constexpr size_t kMaxPieceInputs = 3;
 std::unique_ptr<Step> piecewise_step(std::unique_ptr<Step> piece, std::unique_ptr<Step> rest,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of 16-bit floats against those of FLOAT in reference mode on the same numbers, rounded once.
+// Operators on 16-bit floats against those on FLOAT in reference mode: the same numbers, and results rounded once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,7 +48,7 @@ Floats floats(const HostTensor& tensor) {
   return values;
 }
 
-// A node "y" of input "x", of one of the types.
+// Computes "y" from the input "x", both of one of the types.
 struct Network : GraphBuilder {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   void known(const std::string& name, const Extents& extents, uint32_t seed) {
@@ -145,7 +145,7 @@ const Case kCases[] = {
      [](Network& n) {
        n.made("MaxPool", 22, {"x"}, {{"kernel_shape", Extents{3, 3}}, {"strides", Extents{2, 2}}});
      }},
-    // With known operands it is computed while compiling, in the formats that it would have among other nodes.
+    // A Conv of known operands is computed while compiling, in the formats that it would have among other nodes.
     {"KnownConv",
      {2, 5, 8, 7},
      [](Network& n) {
@@ -199,7 +199,7 @@ TEST(Float16Arrays, AreCastLikeSingleElements) {
   Floats numbers;
   for (int64_t i = 0; i < kCount; ++i) {
     patterns.push_back(static_cast<uint16_t>(i));
-    numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(i) * 65539u));  // of all exponents
+    numbers.push_back(std::bit_cast<float>(static_cast<uint32_t>(i) * 65539u));  // numbers of all exponents
   }
   for (bp_dtype_t half : {BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}) {
     for (bool widens : {true, false}) {

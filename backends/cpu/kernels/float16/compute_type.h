@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Elements of any float type as `C`: in place where they are, else converted into `storage`.
+// Returns elements of any float type as `C`: in place if they have that type, else converted into `storage`.
 template <class C>
 const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
@@ -29,7 +29,7 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   return storage.data();
 }
 
-// For results: `target` itself, or storage that `store` converts into it afterwards.
+// Returns memory for results: the tensor's own, or `storage`, which `store_result` then converts into the tensor.
 template <class C>
 C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();

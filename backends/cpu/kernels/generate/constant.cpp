@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that make a tensor from attributes, extents or a few numbers.
+// Operators that create a tensor from attributes, extents or a few numbers.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -55,7 +55,7 @@ std::optional<Value> constant_value(const Node& node) {
 
 Verdict supports_constant(const Node& node) {
   const std::optional<Value> value = constant_value(node);
-  if (!value) return no(BP_REASON_ATTRIBUTE, "its value is a text or a sparse tensor");
+  if (!value) return no(BP_REASON_ATTRIBUTE, "its value is a string, a sparse tensor or of an unsupported type");
   return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 

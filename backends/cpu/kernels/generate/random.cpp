@@ -53,7 +53,7 @@ std::optional<float> seed_of(const Node& node) {
 
 struct Distribution {
   bool normal;
-  double base, range;  // mean and deviation, or the low end and the width
+  double base, range;  // mean and standard deviation, or lower end and width
   std::optional<float> seed;
 
   Distribution(const Node& node, bool is_normal) : normal(is_normal), seed(seed_of(node)) {
@@ -175,7 +175,7 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   });
 }
 
-// ---- Dropout: outside training the data passes, and the mask is all true
+// ---- Dropout: except in training, the data is copied and the mask is all true
 // ---------------------------------------------------------
 
 Verdict supports_dropout(const Node& node) {

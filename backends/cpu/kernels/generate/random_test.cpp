@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Two runs of one program; nothing that is drawn depends on an input.
+// The results of two runs of one program, which draws without inputs.
 std::pair<Floats, Floats> draw_twice(Plugin& plugin, const std::string& op_type, Attributes attributes) {
   attributes["shape"] = std::vector<int64_t>{1000};
   GraphBuilder b;
@@ -56,7 +56,7 @@ Floats to_floats(const HostTensor& tensor) {
   return floats;
 }
 
-// One seeded run of a node, whose inputs are the program's.
+// Runs a node once, with a seed; its inputs are the program's.
 HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attributes, std::vector<HostTensor> inputs) {
   Plugin plugin;
   attributes["seed"] = 11.0f;
@@ -72,8 +72,8 @@ HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attribu
   return program.run(std::move(inputs)).outputs.at(0);
 }
 
-// Kolmogorov and Smirnov: the largest difference between the empirical and the expected distribution function, in units
-// of 1 / sqrt(count). Correct draws exceed 2.7 with probability 2 exp(-2 * 2.7^2) = 1e-6.
+// The Kolmogorov-Smirnov statistic: the largest difference between the empirical and the expected distribution
+// function, in units of 1 / sqrt(count). Correct draws exceed 2.7 with probability 2 exp(-2 * 2.7^2) = 1e-6.
 double distance(Floats draws, const std::function<double(double)>& share_below) {
   std::sort(draws.begin(), draws.end());
   const auto n = static_cast<double>(draws.size());

@@ -36,7 +36,7 @@ double reflected(double x, double low, double high) {
 // The input positions of one dimension that a sample depends on, and their weights.
 struct Taps {
   int count = 0;
-  int64_t index[4];  // -1: a zero outside
+  int64_t index[4];  // -1: outside, counts as zero
   double weight[4];
 };
 
@@ -78,7 +78,7 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   return taps;
 }
 
-// Integers are rounded, and kept within their limits, which a cubic filter may leave.
+// Rounds to integer types and clamps to their limits, which a cubic filter may exceed.
 template <class T>
 T from_sum(double sum) {
   if constexpr (std::is_integral_v<T>) {
@@ -127,8 +127,8 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   });
 }
 
-// The four neighbours of each of some results, shared by all planes. For a neighbour outside the image that counts as
-// zero, the index is 0 and so is the mask that its pixel is ANDed with.
+// The four neighbours of each of up to kChunk results, the same for all planes. For a neighbour outside the image that
+// counts as zero, the index is 0 and so is the mask that its pixel is ANDed with.
 constexpr int64_t kChunk = 128;
 struct Neighbours {
   int32_t index[4][kChunk];
@@ -141,7 +141,7 @@ CLONED void add_neighbours(const float* plane, const int32_t* index, const uint3
     y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
 }
 
-// Linear filters on images of two dimensions.
+// Applies linear filters to images of two dimensions.
 void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, const float* x, const float* grid,
                    float* y) {
   const int64_t channels = image[1], height = image[2], width = image[3], chunks = (results + kChunk - 1) / kChunk;

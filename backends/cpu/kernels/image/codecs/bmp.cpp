@@ -12,7 +12,7 @@ namespace {
 struct Header {
   Size size;
   bool top_down = false;
-  uint32_t bits = 0, pixels = 0;  // offset of the rows
+  uint32_t bits = 0, pixels = 0;  // pixels: offset of the rows
   uint32_t palette = 0, colours = 0, colour_bytes = 4;
   std::array<uint32_t, 3> masks{};  // red, green, blue
 };
@@ -29,7 +29,7 @@ Problem read_header(Encoded bytes, Header* h) {
   if (bytes.size() < kFileHeader + kCore) return "it ends within its header";
   h->pixels = number(bytes, 10, 4);
   const uint32_t header = number(bytes, 14, 4);
-  if (header != kCore && header < kInfo) return "its header has " + std::to_string(header) + " bytes";
+  if (header != kCore && header < kInfo) return "its header of " + std::to_string(header) + " bytes is not supported";
   if (bytes.size() < uint64_t{kFileHeader} + header) return "it ends within its header";
   h->palette = kFileHeader + header;
   uint32_t compression = kPlain;
@@ -59,7 +59,7 @@ Problem read_header(Encoded bytes, Header* h) {
   }
   for (uint32_t known : {1u, 4u, 8u, 16u, 24u, 32u})
     if (h->bits == known) return std::nullopt;
-  return std::to_string(h->bits) + " bits for a pixel are not supported";
+  return std::to_string(h->bits) + " bits per pixel are not supported";
 }
 
 uint8_t masked(uint32_t value, uint32_t mask) {
@@ -95,7 +95,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
         continue;
       }
       const uint32_t index = bytes[row + bit / 8] >> (8 - h.bits - bit % 8) & ((1u << h.bits) - 1);
-      if (index >= h.colours) return "a pixel has colour " + std::to_string(index) + " of " + std::to_string(h.colours);
+      if (index >= h.colours) return "colour " + std::to_string(index) + " is not one of " + std::to_string(h.colours);
       const size_t colour = h.palette + size_t{index} * h.colour_bytes;
       for (size_t c = 0; c < 3; ++c) target[c] = bytes[colour + 2 - c];  // stored as blue, green, red
     }

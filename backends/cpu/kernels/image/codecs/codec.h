@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates, and a
-// damaged image causes an error text, never a crash.
+// damaged image causes an error message, never a crash.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
   Problem (*size)(Encoded bytes, Size* size);                        // reads the header only
-  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size` is what the header says
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size`: as in the header
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;

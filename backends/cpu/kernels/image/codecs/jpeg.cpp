@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG through libjpeg. Its errors leave by longjmp: no object with a destructor may live between setjmp and the jump.
+// JPEG through libjpeg. It reports errors by longjmp: no object with a destructor may live between setjmp and the jump.
 #include <csetjmp>
 #include <cstdio>
 #include <vector>
 
 #include "kernels/image/codecs/codec.h"
-// After <cstdio>, which it needs.
+// Included after <cstdio>, which it needs.
 #include <jpeglib.h>
 
 namespace backplane::cpu::image {
@@ -53,7 +53,7 @@ void from_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
     for (int64_t c = 0; c < 3; ++c) rgb[x * 3 + c] = static_cast<uint8_t>(cmyk[x * 4 + c] * cmyk[x * 4 + 3] / 255);
 }
 
-// `row` has position for four components of each column.
+// `row` has room for four components per column.
 bool read_rows(Session& session, Encoded bytes, const Size& size, uint8_t* rgb, uint8_t* row) {
   if (setjmp(session.failed) != 0) return false;
   begin(session, bytes);

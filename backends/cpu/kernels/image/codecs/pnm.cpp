@@ -9,7 +9,7 @@ namespace {
 struct Header {
   Size size;
   int kind = 0;         // 1 to 6
-  int64_t largest = 1;  // the sample that is full brightness
+  int64_t largest = 1;  // the sample value of full brightness
   size_t end = 0;       // where the samples begin
 };
 
