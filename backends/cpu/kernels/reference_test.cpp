@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with a fast implementation against reference mode, on one, two and three threads.
+// Compares fast implementations of operators with reference mode, on one, two and three threads.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -28,7 +28,7 @@ class Instance final : public sdk::Instance {
   void read_inputs();
 
   Executor executor_;
-  // by output: the memory of the run in flight; here so that runs allocate nothing
+  // by output: its memory in the current run; a member so that runs don't allocate
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
   bool reads_inputs_ = false;  // strings and containers, which may change without being bound again

@@ -80,7 +80,7 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   };
   best.clear();
   int32_t threshold = INT32_MIN;
-  bool full = false;  // the threshold is that of k earlier elements
+  bool full = false;  // the threshold is the smallest key of k earlier elements
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;

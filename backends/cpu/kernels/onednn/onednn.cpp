@@ -18,10 +18,10 @@ namespace backplane::cpu {
 
 namespace {
 
-// Microseconds of products below which a task is not worth its start, and the sides of the blocks that oneDNN's kernels
-// like.
+// Below kTaskTime microseconds of products, a task is not worth starting. The blocks have sides that suit oneDNN's
+// kernels.
 constexpr double kTaskTime = 2.048;
-constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be ended
+constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be cancelled
 constexpr int64_t kRowBlock = 16;
 constexpr int64_t kColumnBlock = 64;
 
@@ -96,7 +96,7 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
   SingleThreaded single;
   dnnl::memory source(from_layout, onednn_engine(), const_cast<void*>(from));
   dnnl::memory target(to_layout, onednn_engine(), to);
-  // Left to itself, oneDNN keeps the memory that a reorder works in.
+  // By default, oneDNN would keep the scratch memory of a reorder.
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc description(onednn_engine(), from_layout, onednn_engine(), to_layout, attributes);

@@ -28,7 +28,7 @@ std::vector<Reach> reaches(const Window& w, size_t d) {
 
 namespace {
 
-// Some output positions of one row: they read `rows`, each along `reach`.
+// Consecutive outputs of one row: output o reads `rows` over `reach[o]`.
 struct RowTask {
   const float* const* rows;
   int64_t row_count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReduceSum and the nine other reductions. An operator is a class with an accumulator: start, add an element, merge two
-// accumulators, finish. Floats are accumulated in double, for precision.
+// accumulators, finish. Sums and products of floats are computed in double, for precision.
 #include <cmath>
 #include <limits>
 
@@ -19,7 +19,7 @@ namespace {
 template <class T>
 using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
-// The result of type T for the accumulated total of `n` elements.
+// Converts an accumulated total: integers to T, while floats stay double.
 template <class T>
 auto number_of(total_t<T> total) {
   if constexpr (kIsFloating<T>)
@@ -97,7 +97,7 @@ struct LogSumExp {
   }
 };
 
-// `better` is > or <. NaN wins over everything.
+// The largest element, or the smallest. NaN wins over everything.
 template <class T, bool kLargest>
 struct Extreme {
   using Acc = compute_t<T>;
@@ -125,7 +125,7 @@ struct Walk {
   Dimensions kept, reduced;
   int64_t inner = 1;
   bool inner_reduced = true;
-  int64_t count = 1;  // elements that make one result
+  int64_t count = 1;  // elements reduced to one result
 
   Walk(const Shape& shape, uint64_t axes) {
     const Shape strides = strides_of(shape);
