@@ -19,7 +19,7 @@ struct Case {
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // with VNNI: products of 8-bit integers
+  bool needs_avx512 = false;  // and its VNNI (products of 8-bit integers)
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;

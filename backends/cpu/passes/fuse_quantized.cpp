@@ -85,7 +85,7 @@ class QuantizedFusion {
     }
   }
 
-  // ---- what is known of the operands
+  // ---- known properties of the operands
 
   // Returns the quantization of an 8-bit `value` if its scale and zero point are single known numbers, else nullopt.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a device may hold: packed weights, arenas, allocations of runs. The caller's tensors are not counted.
+// Limits the bytes that a device holds: packed weights, arenas, allocations of runs. Callers' tensors do not count.
 #pragma once
 
 #include <atomic>

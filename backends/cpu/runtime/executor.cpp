@@ -250,7 +250,7 @@ void Executor::run_deferred_at(uint32_t index, const Call& call, Outputs& output
   }
 }
 
-// A graph output is written to the memory that the run provides; other values have memory of their own until their last
+// A graph output is written to the memory that the run provides; other values get their own memory until their last
 // use.
 void Executor::place_deferred(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();

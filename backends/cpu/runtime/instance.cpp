@@ -82,8 +82,8 @@ void Instance::plan(const bp_run_t& run) {
   }
 }
 
-// Outputs go to bound memory, or to the memory that bp_run_t.output returns if nothing is bound or extents become known
-// during the run.
+// Writes outputs to bound memory, or to the memory that bp_run_t.output returns if none is bound or the size is known
+// only during the run.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: the memory of a run, and where its outputs go. The SDK keeps bindings and the order of runs.
+// A program's state for one run at a time: its memory and its outputs' memory. The SDK keeps bindings and orders runs.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"

@@ -56,7 +56,7 @@ struct Plan {
   const char* implementation = nullptr;  // its name in the list
   std::string refused;                   // "NAME: why; …" of those before it, if `choices` is set
   bool deferred = false;                 // planning needs a value that is not known yet
-  std::string error;                     // the inputs are invalid: what was seen
+  std::string error;                     // if the inputs are invalid: what is wrong
 };
 inline Plan deferred() {
   Plan p;

@@ -22,7 +22,7 @@ struct Align {
   double spatial_scale;
 };
 
-// The four pixels around a position, clamped to the image, and their weights: 0 if it is over a pixel outside.
+// The four pixels around a position, clamped to the image, and their weights: 0 if more than a pixel outside.
 struct Bilinear {
   int64_t at[4] = {0, 0, 0, 0};
   double weight[4] = {0, 0, 0, 0};

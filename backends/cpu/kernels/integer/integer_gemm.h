@@ -76,7 +76,7 @@ class IntegerGemm {
                         &finish};
     run(operands, caller, scratch);
   }
-  // As above, with A's rows in a tensor.
+  // As above, but reads A's rows from a tensor.
   template <class Finish>
   void run(const Tensor& a, const Tensor& b, const ZeroPoints& zeros, int32_t* sums, void* scratch,
            const Finish& finish) const {

@@ -39,7 +39,7 @@ std::optional<int64_t> joined(const Group& group) {
   return group.empty() ? 1 : group.back().stride;
 }
 
-// A matrix as oneDNN accepts it, with contiguous rows or contiguous columns; nullopt if neither are contiguous.
+// A matrix as oneDNN accepts it, with contiguous rows or contiguous columns; nullopt for others.
 struct MatrixForm {
   int64_t stride;
   bool transposed;
@@ -160,7 +160,7 @@ void Contraction::plan_products(const Axes& kept, const Axes& summed) {
     }
   }
   for (const ContractedAxis& axis : summed) {
-    if (axis.a == 0 || axis.b == 0) return;  // an axis of one operand only is no matrix product
+    if (axis.a == 0 || axis.b == 0) return;  // no matrix product: the axis of one operand only
     k_a.push_back({axis.extent, axis.a});
     k_b.push_back({axis.extent, axis.b});
   }

@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr char kEllipsis = '.';  // stands for an operand's dimensions without a letter
+constexpr char kEllipsis = '.';  // marks an operand's dimensions without a letter
 
 // The terms of "ab,bc->ac", each a list of letters with at most one kEllipsis.
 struct Equation {

@@ -17,7 +17,7 @@ typedef int32_t IntLanes __attribute__((vector_size(64)));
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
 constexpr int64_t kLoadBytes = 16;      // loaded at once, as four words
-constexpr int64_t kStripLength = 1024;  // of the pieces of rows that stay in the first-level cache for all columns
+constexpr int64_t kStripLength = 1024;  // of row pieces, which all columns read from the first-level cache
 
 // The four words repeated four times, shifted by 0 to 3 values: lane 4 * g + w has value 4 * part + g of word w.
 template <int kBits>
@@ -102,7 +102,7 @@ template <int kBits, int kRows, int kColumns>
   for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
 }
 
-// Few rows: weights are unpacked once for each four rows, then for each remaining row.
+// Few rows: weights are unpacked once for every four rows, then for each remaining row.
 template <int kBits>
 [[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
                                                 float* y, int64_t n) {

@@ -21,7 +21,7 @@ constexpr auto kFloat = memory::data_type::f32;
 constexpr double kTaskTime = 16.384;
 constexpr int64_t kColumnBlock = 64;
 constexpr int64_t kRows = 256;
-constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a cancelled run stops between tasks
+constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a run can end early only between tasks
 
 // Some columns of the product. Its rows are computed in chunks of equal size, except for the last.
 struct Share {

@@ -70,7 +70,7 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map lacks it
+// ---- DictVectorizer: one column for each word of the vocabulary, 0 if the map lacks it
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and
-// LpNormalization. Statistics are computed in two passes: of floats in vectorized loops, else in double.
+// LpNormalization. Statistics are computed in double, in two passes; of floats, by vectorized loops.
 #include "kernels/normalization/layer_norm.h"
 
 #include <cmath>
@@ -182,7 +182,7 @@ CLONED void move_and_scale(const float* x, float* y, int64_t n, float mean, floa
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
 }
 
-// `groups` of 0: each channel is a group of its own.
+// `groups` of 0: each channel is its own group.
 Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");

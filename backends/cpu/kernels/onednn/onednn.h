@@ -24,7 +24,7 @@ class SingleThreaded {
   int before_;
 };
 
-// A matrix in memory: element (i, j) is data[i * stride + j], or data[j * stride + i] if
+// A matrix in memory that the caller owns. Element (i, j) is data[i * stride + j], or data[j * stride + i] if it is
 // transposed.
 struct Matrix {
   const float* data;

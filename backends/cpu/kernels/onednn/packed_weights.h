@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// A node's packed weights in each layout used so far; oneDNN mostly chooses the same layouts for other extents.
+// A node's packed weights in each layout used so far; oneDNN usually chooses the same layouts for other extents.
 // Thread-safe.
 class PackedWeights {
  public:

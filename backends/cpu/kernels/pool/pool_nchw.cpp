@@ -107,7 +107,7 @@ class PaddedRow {
         columns_(std::clamp<int64_t>(part_length_ * w.stride[2] - w.begin[2], 0, w.in[2])) {}
 
   float* columns() { return row_.data() + w_.begin[2]; }
-  int64_t column_count() const { return columns_; }  // of the input, that the row contains
+  int64_t column_count() const { return columns_; }  // of the input, that the row holds
 
   void split() {
     const int64_t stride = w_.stride[2];

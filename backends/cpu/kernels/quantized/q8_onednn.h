@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Whether this oneDNN (version 2) has 8-bit products without saturating intermediate sums here. Else fp32 is faster.
+// Whether oneDNN 2 is used, with 8-bit products without saturating sums on this processor. Otherwise fp32 is faster.
 bool has_q8_products();
 
 // Sums of quantized values become quantized values: activation((sum + bias) · scale), rounded, plus the result's zero

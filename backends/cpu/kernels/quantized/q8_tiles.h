@@ -46,7 +46,7 @@ struct Q8Pack {
 
   Q8Pack(std::byte* chunk, int64_t width);
   // Sets the constants of a channel; `weight_sum` is the sum of its weights. The bias, rounded to an integer, is added
-  // to the sums exactly; the rest is mostly 0.
+  // to the sums exactly; the remainder is usually 0.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 

@@ -142,7 +142,7 @@ void each_piece(int64_t count, const F& f) {
   });
 }
 
-// Returns x / scale, computed in and rounded to the type `precision`.
+// Returns x / scale, rounded to the type `precision`.
 double divide(double x, double scale, bp_dtype_t precision) {
   switch (precision) {
     case BP_DTYPE_DOUBLE:

@@ -176,7 +176,7 @@ class RecurrentStep final : public Step {
                                  std::max<int64_t>(1, e_.times));
   }
 
-  // Divides scratch memory and, for a run, fills in what all time steps read.
+  // Divides scratch memory and, for a run, fills in the data that all time steps read.
   void lay_out(Parts& parts, Run* run) const {
     const auto weights = [&](const std::vector<GatePanels>& panels, const PackedWeights::Pack& pack, size_t input) {
       if (pack != nullptr) return reinterpret_cast<const float*>(pack.get());

@@ -24,7 +24,7 @@ constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
 constexpr double kStageCosts[] = {1, 0.8, 1.1, 1.6, 2.2, 4, 5};
 
 constexpr int64_t kTaskDoubles = int64_t{1}
-                                 << 15;  // the least work of a task in a stage, which takes some microseconds
+                                 << 15;  // the least work of one task of a stage; such a task takes a few microseconds
 
 // Returns the factors of n among the radices; empty if n has others.
 std::vector<int> factors_of(int64_t n) {

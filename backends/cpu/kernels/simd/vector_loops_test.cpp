@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares single operators with vectorized loops with reference mode, at extents with every kind of remainder.
+// Compares the vectorized loops of single operators with reference mode, at extents with every kind of remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>

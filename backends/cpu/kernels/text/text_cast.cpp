@@ -35,7 +35,7 @@ std::string arrange(std::string_view scientific) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// Returns the number with the fewest digits, from 1 to 17, that `same` accepts.
+// Formats the number with the fewest digits, from 1 to 17, for which `same` accepts the value read back.
 template <class Same>
 std::string shortest(double number, const Same& same) {
   if (std::isnan(number)) return "nan";
@@ -176,8 +176,7 @@ constexpr bp_dtype_set_t kTypes = set_of(NumbersAndBool{}) | kPackedTypes | just
 Verdict supports(const Node& node) {
   if (Verdict verdict = expect_operands(node, 1, 1); !verdict) return verdict;
   for (bp_dtype_t dtype : {node.input_type(0).dtype, node.output_type(0).dtype}) {
-    if ((kTypes >> dtype & 1) == 0)
-      return no(BP_REASON_DTYPE, std::string("string casts exclude ") + dtype_name(dtype));
+    if ((kTypes >> dtype & 1) == 0) return no(BP_REASON_DTYPE, std::string("no string casts of ") + dtype_name(dtype));
   }
   return yes();
 }
