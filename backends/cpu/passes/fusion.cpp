@@ -110,8 +110,8 @@ class Fusion {
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
   }
 
-  // A depthwise convolution works in any order of channels: a shuffle before it is moved to the convolution that reads
-  // its result.
+  // A depthwise convolution works in any order of channels, so that a shuffle before it can be left to the convolution
+  // that reads its result.
   bool pass_shuffle(Chain& chain) {
     const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
     if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;

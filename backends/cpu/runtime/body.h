@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph inside a node (a branch, the body of a loop), compiled as a program of its own.
+// A graph inside a node (a branch, the body of a loop), compiled as its own program.
 #pragma once
 
 #include "runtime/executor.h"

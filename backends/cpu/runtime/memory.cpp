@@ -52,7 +52,7 @@ class Charge {
   int64_t bytes_;
 };
 
-// The address sanitizer checks the ends of blocks from the allocator only.
+// The address sanitizer checks only the ends of blocks from the allocator.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMayMap = false;
 #else

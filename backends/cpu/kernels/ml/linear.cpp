@@ -51,7 +51,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
       ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
-        // A single score is no choice between classes: PROBIT is the only transform that applies to it.
+        // A single score does not rank classes: PROBIT is the only transform that applies to it.
         if (matrix.outputs > 1 || post == ml::PostTransform::kProbit) ml::transform(post, scores);
         ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });

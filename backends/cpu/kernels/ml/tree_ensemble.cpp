@@ -24,7 +24,7 @@ struct Ensemble {
     std::vector<ml::Score> scores(out.size());
     ml::aggregate(forest, aggregate, row, scores);
     for (size_t t = 0; t < out.size(); ++t) out[t] = scores[t].value + (base.empty() ? 0 : base[t]);
-    // A single score is no choice between classes: PROBIT is the only transform that applies to it.
+    // A single score does not rank classes: PROBIT is the only transform that applies to it.
     if (out.size() > 1 || post == PostTransform::kProbit) ml::transform(post, out);
   }
 };

@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 // ---- GatherElements
 // ----------------------------------------------------------------------------------------------------
 
-// The smallest and the largest index, in vectorized loops.
+// The smallest and the largest index, computed in vectorized loops.
 struct Extremes {
   int64_t low, high;
 };

@@ -69,8 +69,8 @@ uint64_t ranked(int32_t key, int64_t i) {
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// Writes the first k of a row to the front of `best`, in order. Pieces without an element above the present threshold
-// are skipped.
+// Writes the keys and indices of the first k elements of a row to `best`, in order. Pieces without an element above the
+// current threshold are skipped.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;
   const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);

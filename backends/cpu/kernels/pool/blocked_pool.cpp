@@ -33,7 +33,7 @@ struct RowTask {
   const float* const* rows;
   int64_t row_count;
   const Reach* reach;
-  int64_t step;   // between input positions
+  int64_t step;   // from one input position to the next
   int64_t count;  // of output positions
   int64_t padded_rows;
   bool counts_padding;

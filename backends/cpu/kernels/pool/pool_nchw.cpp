@@ -153,7 +153,7 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
     const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
     parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
-      // Several rows do each step together: an unaligned load that straddles two recently stored vectors would stall.
+      // Each step handles several rows: an unaligned load that straddles two recently stored vectors would stall.
       std::vector<PaddedRow> together(
           static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
           PaddedRow(w, pool.maximum ? kLowest : 0));

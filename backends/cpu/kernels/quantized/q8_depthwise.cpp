@@ -158,7 +158,7 @@ class DepthwiseStep final : public Step {
   int64_t channels_, places_, width_;
   DepthwiseKernel kernel_;
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
-  int64_t first_inside_ = 0, last_inside_ = 0;  // tiles of a row
+  int64_t first_inside_ = 0, last_inside_ = 0;  // indices of tiles in a row
   int32_t low_ = 0, high_ = 0;
   std::vector<uint8_t> padding_;  // a row of zero points
   PackedWeights::Pack pack_;

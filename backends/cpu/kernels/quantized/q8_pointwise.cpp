@@ -76,7 +76,7 @@ class PointwiseStep final : public Step {
   // Threads compute different output channels if the weights are larger than the input, else different strips of
   // positions, so that all threads read the smaller of the two.
   void share_out(int64_t threads) {
-    const int64_t wanted = 4 * threads;  // the number of pieces of a loop
+    const int64_t wanted = 4 * threads;  // the intended number of tasks
     // The last two chunks may overlap, so they always belong to the same section.
     const int64_t max_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();

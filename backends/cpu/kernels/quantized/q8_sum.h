@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of two tensors of quantized values, element by element, with the same bits as DequantizeLinear, Add
-// or Mul, and QuantizeLinear.
+// Sums and products of two tensors of quantized values, element by element, bit-identical to DequantizeLinear, Add or
+// Mul, and QuantizeLinear.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of 8-bit quantized values with known weights on tiles of our own, for processors that
-// multiply four 8-bit values at once. Tensors are channels-last.
+// Convolutions and products of 8-bit quantized values with known weights on our own tiles, for processors that multiply
+// four 8-bit values at once. Tensors are channels-last.
 #pragma once
 
 #include <memory>

@@ -81,7 +81,7 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
   }
   const size_t needed = facts_of(cell).activations.size() * static_cast<size_t>(directions);
   if (names.size() < needed) return std::nullopt;
-  names.resize(needed);  // RNN's own default names two functions, whatever the direction
+  names.resize(needed);  // ONNX's default for RNN names two functions for any direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
   size_t alpha_at = 0, beta_at = 0;  // each function takes the next value if it has the parameter
   std::vector<GateFunction> result;

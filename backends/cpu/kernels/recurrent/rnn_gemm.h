@@ -31,7 +31,7 @@ class GatePanels {
 
   int64_t gates() const { return gates_; }
   int64_t weights() const { return gates_ * units_ * inputs_; }
-  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // of floats in panels
+  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // floats in the panels
 
   // Packs floats at any address.
   void pack(const std::byte* from, float* panels) const;

@@ -90,7 +90,7 @@ struct LogSumExp {
     if (other.largest == acc.largest)
       acc.sum += other.sum;
     else
-      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // a NaN arrives here and stays
+      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // NaN is handled here and stays NaN
   }
   static T end(Acc acc, int64_t) {
     return static_cast<T>(static_cast<compute_t<T>>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)));
@@ -153,7 +153,7 @@ struct Walk {
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
-  constexpr int64_t kPart = int64_t{1} << 18;              // of a row, between two checks of the watch
+  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks for cancellation
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length in n · log n: Stockham's form of Cooley-Tukey for lengths whose prime
+// The discrete Fourier transform of any length in O(n log n): Stockham's form of Cooley-Tukey for lengths whose prime
 // factors are at most 13, else Bluestein's convolution of such a length. Several sequences are transformed together,
 // interleaved, so that each step is a loop over neighbours.
 #pragma once

@@ -18,7 +18,7 @@ class Spectrum {
  public:
   enum class Kind {
     kComplex,        // complex to complex
-    kInverse,        // the same with the sign of the exponent changed
+    kInverse,        // complex to complex, with the sign of the exponent changed
     kReal,           // real to the first length / 2 + 1 bins; the others are their conjugates
     kInverseToReal,  // the reverse of kReal
   };
