@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine through the plugin's C ABI.
+// Tests the engine through the plugin's C ABI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ class Engine : public ::testing::Test {
   Plugin plugin;
 };
 
-// Relu may overwrite, Reshape shares memory, and the middle value is an output too: nothing may be overwritten that is
-// still needed.
+// Relu may overwrite its input, Reshape shares memory, and the middle value is an output too: no value may be
+// overwritten while it is still needed.
 TEST_F(Engine, SharesMemoryInAChainWithoutLosingValues) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2, 3}).weight<int64_t>("shape", BP_DTYPE_INT64, {2}, {3, 2});
@@ -94,7 +94,7 @@ TEST_F(Engine, FoldsWhatFollowsFromExtents) {
   EXPECT_THAT(run.outputs[0].as<float>(), ElementsAre(-1, -2, -3, -4));
 }
 
-// The extents of NonZero's result depend on values; what follows is planned during the run.
+// The extents of NonZero's result depend on values; the nodes after it are planned during the run.
 TEST_F(Engine, PlansDataDependentNodesDuringTheRun) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {4}).weight<int64_t>("first", BP_DTYPE_INT64, {1}, {0});
@@ -142,7 +142,7 @@ TEST_F(Engine, RunsInstancesSideBySide) {
 }
 
 TEST_F(Engine, ConvolutionEqualsItsDefinition) {
-  // Groups, strides, dilation, uneven padding and a bias; wide enough that channels are shared out.
+  // Groups, strides, dilation, uneven padding and a bias; wide enough that threads divide the channels.
   constexpr int64_t kIn = 32, kOut = 64, kSide = 9, kGroups = 2;
   GraphBuilder b;
   Floats w(kOut * kIn / kGroups * 9), bias(kOut), x(2 * kIn * kSide * kSide);
@@ -212,7 +212,7 @@ TEST_F(Engine, RefusesBadBindings) {
   view.strides = strides;
   EXPECT_EQ(bind(0, view, &error), BP_UNSUPPORTED);
 
-  // A buffer that is too small is noticed when the run knows the extents, and smaller results fit without rebinding.
+  // Only the run detects a buffer too small for the result; with smaller extents it fits without rebinding.
   HostTensor small = floats({2, 1}, {0, 0});
   ASSERT_EQ(bind(0, good.view(), &error), BP_OK);
   ASSERT_EQ(bind(BP_SLOT_OUTPUT, small.view(), &error), BP_OK);

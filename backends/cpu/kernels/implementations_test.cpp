@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each implementation of each list, selected by name, against the reference.
+// Compares every listed implementation, selected by name, with the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ struct Case {
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // with products of 8-bit integers
+  bool needs_avx512 = false;  // and its VNNI (products of 8-bit integers)
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
@@ -49,7 +49,7 @@ std::function<void(GraphBuilder&)> matmul(const Extents& b, bp_dtype_t dtype = B
   };
 }
 
-// B is an input of the product, so its data are not known before the run.
+// B is an input of the model, so its data are not known before the run.
 void square(GraphBuilder& g) {
   g.node("MatMul", 13, {"x", "x"}, {"y"});
 }
@@ -113,7 +113,7 @@ std::vector<Case> all_cases() {
       {"pool", "blocked", {1, 32, 16, 16}, pool("MaxPool", true)},
       {"pool", "dense", {1, 32, 16, 16}, pool("AveragePool", false)},
       {"pool", "direct", {1, 32, 16, 16}, pool("MaxPool", true)},
-      // Half a step of the result, where a sum lies in the middle of two quantized values.
+      // The tolerance is one step of the result: a sum midway between two quantized values may be rounded to either.
       {"q8", "depthwise", {1, 128, 8, 8}, q8({128, 1, 3, 3}, 128, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},

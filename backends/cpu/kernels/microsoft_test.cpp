@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft, for which there are no conformance cases. Expected numbers are computed by hand or by the
-// formula.
+// formula, or are ONNX Runtime's results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,8 +71,8 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
 }
 
-// Batches of different lengths in a cache with room after them, in each type: new tokens are written where each batch
-// ends, everything after them is 0, and attention has the same results as for FLOAT with the same numbers.
+// Batches of different lengths, in a cache with room after them, in each type: new tokens are written at each batch's
+// end, everything after them is 0, and attention has the same results as for FLOAT with the same numbers.
 TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
   const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};
@@ -140,7 +140,7 @@ TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   }
 }
 
-// A cache that claims to be longer than it is must not be read.
+// Sequence lengths beyond the cache are refused before it is read.
 TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 1, 2}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
@@ -160,7 +160,7 @@ TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
   }
 }
 
-// (x + skip) / sqrt(mean of squares) * gamma, and the sum next to it: the sum is (3, -3), so all squares are 9.
+// y = sum / sqrt(mean of sum²) * gamma; the other output is sum = x + skip = (3, -3), whose squares are all 9.
 TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {1, 2}).input("skip", BP_DTYPE_FLOAT, {1, 2});
@@ -175,7 +175,7 @@ TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(3, -3));
 }
 
-// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, which is 16 steps of 0.4 above the zero point; 255 saturates.
+// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, rounded to 16 steps of 0.4 above the zero point 4; 255 saturates.
 TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   GraphBuilder b;
   b.input("a", BP_DTYPE_UINT8, {2}).input("b", BP_DTYPE_UINT8, {1});
@@ -191,7 +191,7 @@ TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   EXPECT_THAT(outcome.outputs[0].as<uint8_t>(), ElementsAre(20, 255));
 }
 
-// Quarters between -1.5 and 1.5.
+// Multiples of 1/4 between -1.5 and 1.5.
 Floats quarters(size_t count, size_t seed) {
   Floats values;
   for (size_t i = 0; i < count; ++i) values.push_back((static_cast<float>((i * 7 + seed * 5) % 13) - 6) / 4);
@@ -203,7 +203,7 @@ HostTensor quarters_of(const std::vector<int64_t>& extents, size_t seed) {
   return HostTensor::of(BP_DTYPE_FLOAT, extents, quarters(count, seed));
 }
 
-// The results of ONNX Runtime 1.31.1, here and below.
+// Here and below, the expected numbers are results of ONNX Runtime 1.31.1.
 TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
   GraphBuilder b;
   for (const char* name : {"q", "k", "v"}) b.input(name, BP_DTYPE_FLOAT, {1, 2, 4});
@@ -226,7 +226,7 @@ TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
               ElementsAre(-0.5, 1.25, 1, -2, 1.5, -1.5, -0.25, 1.5, 1.5, -1.5, -1.25, -1));
 }
 
-// Keys and values of another sequence come by heads, and without the bias.
+// In cross-attention, keys and values are [batch, head, position, size], and the bias is not added to them.
 TEST_F(Microsoft, MultiHeadAttentionTakesKeysByHeads) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 2, 4})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with a fast implementation against reference mode, on one, two and three threads.
+// Compares fast implementations of operators with reference mode, on one, two and three threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ HostTensor noise(const Extents& extents, uint32_t seed, float size = 1) {
 struct Case {
   std::string name, op_type;
   uint32_t since_version;
-  std::vector<HostTensor> inputs;  // an input without extents and bytes is omitted
+  std::vector<HostTensor> inputs;  // an input without bytes is omitted
   std::vector<bool> known;
   size_t outputs;
   Attributes attributes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion and blocked tensors against reference mode, which has neither, on small networks with many combinations of
-// neighbouring operators.
+// Compares fusion and blocked tensors with reference mode, which has neither, on small networks with many combinations
+// of neighbouring operators.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ Attributes with(Attributes attributes, const std::string& name, AttributeValue v
   return attributes;
 }
 
-// "x", convolved to these extents, with its channels shuffled: "j".
+// Adds "j": "x" convolved to these extents, with its channels shuffled.
 void shuffled(Network& n, const Extents& extents) {
   const Extents parts{extents[0], 4, extents[1] / 4, extents[2], extents[3]};
   n.conv("x", "c", {extents[1], 16, 1, 1});
@@ -179,7 +179,7 @@ const Case kCases[] = {
        n.conv("j", "y", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
        n.output("y");
      }},
-    {"ShuffleBetweenGroups",  // the depthwise convolution passes it on to the next one
+    {"ShuffleBetweenGroups",  // the depthwise convolution passes the shuffle on to the next convolution
      {2, 16, 5, 6},
      [](Network& n) {
        shuffled(n, {2, 36, 5, 6});
@@ -188,7 +188,7 @@ const Case kCases[] = {
        n.normalize("d", "b", 36);
        n.conv("b", "g", {44, 9, 1, 1}, {{"group", int64_t{4}}}).node("Relu", 14, {"g"}, {"y"}).output("y");
      }},
-    {"ShuffleBeforeFewPlaces",  // no tiles
+    {"ShuffleBeforeFewPlaces",  // too few for tiles
      {1, 16, 2, 1},
      [](Network& n) {
        shuffled(n, {1, 36, 2, 1});
@@ -276,14 +276,14 @@ const Case kCases[] = {
        };
        n.conv("x", "a", {32, 32, 1, 1}).conv("x", "b", {16, 32, 3, 3}, kSame3);
        concat({"a", "b"}, "c");
-       n.node("Relu", 14, {"a"}, {"h"}).output("h");  // in place of a, were it not part of c
+       n.node("Relu", 14, {"a"}, {"h"}).output("h");  // would overwrite a in place, but a is part of c
        n.conv("c", "d", {32, 48, 1, 1});
        concat({"c", "d"}, "e");
        concat({"d", "d"}, "twice");
        n.node("Sigmoid", 13, {"e"}, {"y"}).output("y").output("twice");
        n.conv("c", "f", {16, 48, 1, 1}).output("f");
        n.conv("c", "g", {16, 48, 1, 1});
-       concat({"f", "g"}, "whole");  // f has memory of its own
+       concat({"f", "g"}, "whole");  // f, an output, has its own memory
        n.node("Neg", 13, {"g"}, {"k"}).node("Exp", 13, {"g"}, {"l"});
        concat({"k", "l"}, "rows", 0);
        n.output("whole").output("rows");
@@ -405,7 +405,7 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
   }
 }
 
-// A constant that is far larger than the sum that it is added to must be rounded once, not with each term.
+// A sum plus a far larger constant must be rounded once, not with each term of the sum.
 TEST(FastBias, IsAddedLast) {
   const Case test{
       "", {1, 48, 8, 8}, [](Network& n) {

@@ -36,19 +36,19 @@ class QuantizedFusion {
   }
 
  private:
-  // A chain that ends in `quantize`: `head`, perhaps an activation, and the result's quantized values.
+  // A chain of calls: `head`, perhaps an activation, and the QuantizeLinear of the result.
   struct Chain {
     uint32_t head;
     std::vector<uint32_t> calls;  // in order
     std::optional<Activation> activation;
     Quantization result;
   };
-  // A dequantized value: its quantized form, with scale and zero point.
+  // The quantized form of a dequantized value.
   struct QuantizedValue {
     uint32_t value;  // the quantized values
     Quantization quantization;
   };
-  // Known quantized values with a zero point for all, and a scale for all or for each channel.
+  // Known quantized values with one zero point, and one scale or one per channel.
   struct Weights {
     uint32_t value;
     int32_t zero;
@@ -85,9 +85,9 @@ class QuantizedFusion {
     }
   }
 
-  // ---- what is known of the operands
+  // ---- known properties of the operands
 
-  // The quantization of `value`, if its scale and zero point are single known numbers.
+  // Returns the quantization of an 8-bit `value` if its scale and zero point are single known numbers, else nullopt.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
     const std::optional<float> scale = g_.known_scalar(scale_value);
     if (!is_byte(g_.value(value).dtype) || !scale || !std::isnormal(*scale) || *scale < 0) return std::nullopt;
@@ -98,7 +98,7 @@ class QuantizedFusion {
     q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
-  // The same at a DequantizeLinear or QuantizeLinear.
+  // As above, for a DequantizeLinear or QuantizeLinear.
   std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
     if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     return parameters(value, input(call, 1), input(call, 2));
@@ -113,7 +113,7 @@ class QuantizedFusion {
     return QuantizedValue{value, *q};
   }
 
-  // `axis`: of the output channels.
+  // `axis` is that of the output channels.
   std::optional<Weights> weights(uint32_t real, int axis) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
@@ -143,12 +143,12 @@ class QuantizedFusion {
         result.zero = z;
       }
     }
-    // The weights minus their zero point fit in int8.
+    // Only then do the weights minus their zero point fit in int8.
     if (result.zero != (w.dtype == BP_DTYPE_INT8 ? 0 : 128)) return std::nullopt;
     return result;
   }
 
-  // A known vector of real numbers, which may be stored as quantized values.
+  // Returns a known vector of real numbers, which may be stored as int32 values and scales; else nullopt.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);
@@ -316,7 +316,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // QLinearConv and QLinearMatMul: the same with the scales as inputs.
+  // Replaces a QLinearConv or QLinearMatMul, whose scales and zero points are inputs.
   void linear(uint32_t call) {
     const Node node = g_.node(call);
     const bool is_conv = node.op_type() == "QLinearConv";
@@ -353,7 +353,7 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // fp32 values without readers, because all of them use the quantized values now.
+  // Drops DequantizeLinear calls without readers: all of these use the quantized values now.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {

@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// An early pass. DequantizeLinear whose result nothing reads any more counts as folded.
+// An early pass. Every DequantizeLinear whose result has no readers left counts as folded.
 void fuse_quantized(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
                     const std::vector<bool>& known);
 

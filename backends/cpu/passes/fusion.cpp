@@ -29,7 +29,7 @@ constexpr Head kHeads[] = {
     {"Gemm", 3, -1},
     {"MatMul", 2, -1},
 };
-// The same of products of quantized values with their scale (find_scaled_product).
+// Likewise for products of quantized values with their scale (find_scaled_product).
 constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
     {"ConvInteger", 5, 1},
@@ -53,7 +53,7 @@ struct Chain {
   uint32_t first, last;  // calls
   std::vector<uint32_t> reads;
   int rank;          // of the result
-  int64_t channels;  // 0: the weights are not known, so channels cannot be scaled
+  int64_t channels;  // 0: channels cannot be scaled, as when weights are not known
   std::vector<uint32_t> joined;
 };
 
@@ -110,8 +110,8 @@ class Fusion {
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
   }
 
-  // A depthwise convolution works in any order of channels: a shuffle before it is moved to the convolution that reads
-  // its result.
+  // A depthwise convolution works in any order of channels, so that a shuffle before it can be left to the convolution
+  // that reads its result.
   bool pass_shuffle(Chain& chain) {
     const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
     if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
@@ -138,7 +138,7 @@ class Fusion {
                                           [&](uint32_t value) { return value != BP_NONE && g_.known(value); });
   }
 
-  // How many channels can be scaled and shifted.
+  // Returns the number of channels, 0 if they cannot be scaled and shifted.
   int64_t channels(const Chain& chain) const {
     if (!g_.known(chain.reads[1])) return 0;
     const Shape& weights = g_.value(chain.reads[1]).shape;
@@ -151,7 +151,7 @@ class Fusion {
     return weights.elements();
   }
 
-  // The constant as one number for each channel of the chain's result; empty if it has another shape.
+  // Returns a constant as one number per channel of the chain's result; empty if it is unknown or does not fit.
   std::vector<float> per_channel(const Chain& chain, uint32_t value) const {
     if (value == BP_NONE || !g_.known(value) || chain.channels == 0 || chain.rank <= 0) return {};
     const Tensor& t = g_.value(value);
@@ -169,7 +169,7 @@ class Fusion {
     take(chain, calls);
     return true;
   }
-  // Adds calls to the chain; the last of them makes the chain's result.
+  // Adds calls to the chain; the last of them computes the chain's result.
   void take(Chain& chain, const std::vector<uint32_t>& calls) {
     for (uint32_t i : calls) g_.take(i);
     chain.joined.insert(chain.joined.end(), calls.begin(), calls.end());
@@ -365,7 +365,7 @@ class Fusion {
     }
     return false;
   }
-  // Tried in this order until none fits.
+  // Tried in this order, again and again until none fits.
   static constexpr Rule kRules[] = {&Fusion::batch_normalization,
                                     &Fusion::scale_or_shift,
                                     &Fusion::residual,

@@ -27,13 +27,13 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
-  // Whether the call was not fused yet, and has one of these operators.
+  // Whether the call is not fused yet and has one of these operators.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
-  // The only reader of the value, or its producer, if that has one of these operators; else BP_NONE.
+  // Return the value's only reader, or its producer, if that has one of these operators; else BP_NONE.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   bool reads(uint32_t call, uint32_t value) const;
-  // The other operand of a call with two operands, one of which is `value`; BP_NONE for other numbers of operands.
+  // Returns the other operand of a call with two operands, one of which is `value`; BP_NONE if it does not have two.
   uint32_t other(uint32_t call, uint32_t value) const;
   uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
 
@@ -41,13 +41,13 @@ class FusionGraph {
   bool is_scalar(uint32_t value, double wanted) const;
 
   const bp_type_t& type(uint32_t value) const { return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); }
-  // An extent of a declared type, or -1 where it is no number.
+  // Returns an extent of the value's declared type, or -1 if it is not a number.
   int64_t extent(uint32_t value, int32_t dim) const;
-  // Whether two values have the same extents in every run.
+  // Whether two values are known to have the same extents in every run.
   bool same_extents(uint32_t a, uint32_t b) const;
   bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
 
-  // Values whose channels are those of another value, shuffled (kernels/conv/channel_shuffle.h).
+  // A value whose channels are those of `source`, shuffled (kernels/conv/channel_shuffle.h).
   struct Shuffle {
     uint32_t call, source;
     int64_t groups;
@@ -72,7 +72,7 @@ class FusionGraph {
   std::vector<uint32_t> read_first_;  // by value: its first entry in readers_
   std::vector<uint32_t> readers_;
   std::map<uint32_t, Shuffle> shuffles_;
-  std::vector<uint32_t> maker_;  // by value: the call that makes it, or BP_NONE
+  std::vector<uint32_t> maker_;  // by value: the call that produces it, or BP_NONE
 };
 
 }  // namespace backplane::cpu

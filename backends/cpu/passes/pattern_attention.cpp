@@ -11,7 +11,7 @@ namespace {
 
 using Order = std::array<int, 4>;
 
-// The permutation of a Transpose of four dimensions, or nothing.
+// Returns the permutation of a Transpose of four dimensions, else nullopt.
 std::optional<Order> order_of(const Node& transpose) {
   const std::vector<int64_t> perm = transpose.ints("perm");
   if (perm.size() != 4) return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<Order> order_of(const Node& transpose) {
   return order;
 }
 
-// Follows an operand back through transpositions and multiplications by constants whose results have no other reader.
+// An operand, traced back through Transpose, and Mul or Div by constants, whose results have no other reader.
 struct Operand {
   uint32_t value;
   Order order{0, 1, 2, 3};  // dimension d of the operand is dimension order[d] of `value`

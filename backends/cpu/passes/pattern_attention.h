@@ -6,8 +6,8 @@
 
 namespace backplane::cpu {
 
-// Softmax: of scaled products of queries and keys, perhaps with a mask added, times values; with the transpositions
-// around it.
+// Fuses Softmax with the scaled product of queries and keys before it (perhaps with a mask added), the product with the
+// values after it, and the transpositions around them.
 void find_attention(FusionGraph& graph, uint32_t softmax);
 
 }  // namespace backplane::cpu

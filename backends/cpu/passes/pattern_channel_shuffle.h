@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// Reshape: [N, groups · each, …] as [N, groups, each, …], these two dimensions swapped, and back.
+// Fuses Reshape of [N, groups · each, …] to [N, groups, each, …], swapping these two dimensions, and Reshape back.
 void find_channel_shuffle(FusionGraph& graph, uint32_t reshape);
 
 }  // namespace backplane::cpu

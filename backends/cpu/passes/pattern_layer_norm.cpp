@@ -17,7 +17,7 @@ bool is_mean_of_rows(const FusionGraph& g, uint32_t call) {
   return axis == -1 || axis == g.type(g.call(call).inputs[0]).rank - 1;
 }
 
-// The operand of a call with two operands that is known and has one number for each of `n` channels.
+// Returns a call's other operand if it is known and has one number for each of `n` channels, else BP_NONE.
 uint32_t channels_of(const FusionGraph& g, uint32_t call, uint32_t value, int64_t n) {
   const uint32_t other = call == BP_NONE ? BP_NONE : g.other(call, value);
   const bool fits = g.known(other) && g.value(other).dtype == BP_DTYPE_FLOAT && g.value(other).shape.rank() == 1 &&

@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// ReduceMean: (x - mean) / sqrt(variance + epsilon) · scale + bias over the last axis.
+// Fuses (x - mean) / sqrt(variance + epsilon) · scale + bias over the last axis; `mean` is the ReduceMean.
 void find_layer_norm(FusionGraph& graph, uint32_t mean);
 
 }  // namespace backplane::cpu

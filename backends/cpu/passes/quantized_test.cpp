@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of quantized values with DequantizeLinear and QuantizeLinear around each operator, against the reference
-// mode, which computes in fp32: only sums near the middle between two quantized values may be rounded differently.
+// Compares networks with DequantizeLinear and QuantizeLinear around each operator with reference mode, which computes
+// in fp32. Only sums near the middle between two quantized values may be rounded differently.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ int64_t product(const Extents& extents) {
   return n;
 }
 
-// A network over "x" that ends in "y". Each value NAME has its quantized values in NAME.q and their numbers in NAME.d.
+// A network over "x" that ends in "y". For each value NAME, NAME.q has the quantized and NAME.d the dequantized values.
 struct Quantized : GraphBuilder {
   uint32_t seed = 7;
   bp_dtype_t quantized_type = BP_DTYPE_UINT8;
@@ -48,13 +48,13 @@ struct Quantized : GraphBuilder {
     type(name + ".q", quantized_type, extents);
     return *this;
   }
-  // The scale and zero point of `name`, and the two nodes that follow.
+  // Adds the scale and zero point of `name`, QuantizeLinear and DequantizeLinear.
   Quantized& quantize(const std::string& name, float scale, int zero) {
     weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
     weight_bytes(name + ".z", quantized_type, {}, std::string(1, static_cast<char>(zero)));
     return behind(name, name);
   }
-  // The same with the scale and zero point of another value.
+  // Adds both nodes with the scale and zero point of the value `of`.
   Quantized& behind(const std::string& name, const std::string& of) {
     node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, quantized_type);
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
@@ -95,7 +95,7 @@ struct Case {
   Extents input;
   double step;  // of the output
   std::function<void(Quantized&)> build;
-  bool exact = false;  // each quantized value is the reference's
+  bool exact = false;  // each quantized value equals the reference's
 };
 
 Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
@@ -104,7 +104,7 @@ Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
           {"pads", Extents{pad, pad, pad, pad}}};
 }
 
-// Each channel by itself, by 3×3 taps.
+// A depthwise convolution with 3×3 windows.
 Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input, const Extents& strides,
                const Extents& pads, bool clips) {
   return {name, input, 0.03, [=](Quantized& n) {
@@ -121,7 +121,7 @@ Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// Pointwise, optionally followed by a sum with the input.
+// A pointwise convolution, optionally followed by a sum with the input.
 Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input, int64_t channels, int64_t stride,
                bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {
@@ -141,7 +141,7 @@ Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// Scales that are a power of two apart have many sums in the middle of two quantized values.
+// Sums of values whose scales differ by a power of two are often midway between two quantized values.
 Case sum(const char* name, bp_dtype_t quantized_type, const char* op, float scale) {
   return {name,
           {3, 5, 67, 71},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run in progress, and whether it is the only one in this process, on any device. A run that is alone may use all
-// cores; one of several leaves them to the others. Callers that compute for a moment between their runs do not count as
-// alone: a second thread that is woken for so short a time would be in their way.
+// cores; one of several leaves them to the others. Shortly after runs overlapped, no run counts as alone: if another
+// caller merely pauses between its runs, threads woken in that moment would be in its way.
 #pragma once
 
 #include <atomic>
@@ -25,10 +25,10 @@ class ActiveRun {
   ActiveRun(const ActiveRun&) = delete;
   ActiveRun& operator=(const ActiveRun&) = delete;
 
-  // No other run is in progress, none started during this one, and no two overlapped in the kQuiet before it.
+  // Whether no run was in progress when this one began, none started since, and none overlapped in the kQuiet before.
   bool alone() const { return quiet_ && last_overlap_.load(std::memory_order_relaxed) == seen_; }
 
-  // Two runs are in progress.
+  // Whether at least two runs are in progress.
   static bool several() { return runs_.load(std::memory_order_relaxed) > 1; }
 
  private:
@@ -36,7 +36,7 @@ class ActiveRun {
   static constexpr Clock::duration kNever{};
 
   static inline std::atomic<int> runs_ = 0;
-  static inline std::atomic<Clock::duration> last_overlap_{kNever};  // when a run last found another
+  static inline std::atomic<Clock::duration> last_overlap_{kNever};  // when a run last began during another
 
   bool quiet_ = false;
   Clock::duration seen_ = kNever;  // last_overlap_ when this run began

@@ -9,7 +9,7 @@ namespace backplane::cpu {
 namespace {
 
 TEST(ActiveRun, ARunIsAloneUntilAnotherComes) {
-  std::this_thread::sleep_for(2 * ActiveRun::kQuiet);  // tests that repeat find what they left
+  std::this_thread::sleep_for(2 * ActiveRun::kQuiet);  // repeated tests would see each other's overlaps
   const ActiveRun first;
   EXPECT_TRUE(first.alone());
   EXPECT_FALSE(ActiveRun::several());

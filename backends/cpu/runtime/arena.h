@@ -46,7 +46,7 @@ class Arena {
   int64_t size() const { return end_; }
 
  private:
-  // A hole at the end is extended.
+  // Allocates at the end, extending a hole there.
   int64_t grow(int64_t bytes) {
     int64_t offset = end_;
     if (!holes_.empty() && std::prev(holes_.end())->first + std::prev(holes_.end())->second == end_) {

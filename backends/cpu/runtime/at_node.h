@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the name of a node to the failures in it.
+// Adds a node's name to failures in it.
 #pragma once
 
 #include <new>
@@ -11,11 +11,11 @@
 
 namespace backplane::cpu {
 
-// The name of a node, or its number if it has none, for messages.
+// Returns a node's operator and its name, or its number if it has none, for messages.
 std::string describe(const bp_node_t& node);
 
-// Returns body(). Adds the node to an sdk::Error that it throws, unless that names a node already or the run was ended,
-// and to failed allocations.
+// Returns body(). Adds the node to an sdk::Error that it throws, unless that names a node already or the run was
+// cancelled or timed out, and to failed allocations.
 template <class Body>
 auto at_node(const bp_node_t& node, const Body& body) {
   try {

@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Outputs in memory of their own.
+// Gives each output its own memory.
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}
@@ -38,7 +38,7 @@ Body::Use::~Use() {
   try {
     std::lock_guard lock(body_.mutex_);
     body_.executors_.push_back(std::move(executor_));
-  } catch (...) {  // no memory to keep it
+  } catch (...) {  // not enough memory to keep the executor
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph inside a node (a branch, the body of a loop), compiled as a program of its own.
+// A graph inside a node (a branch, the body of a loop), compiled as its own program.
 #pragma once
 
 #include "runtime/executor.h"
@@ -14,10 +14,10 @@ class Body {
   const Program& program() const { return program_; }
   uint32_t input_count() const { return program_.graph().input_count; }
   uint32_t output_count() const { return program_.graph().output_count; }
-  // The values of the graph around it that it reads.
+  // Returns the values of the outer graph that the body reads.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
-  // One caller's use of the body: memory that is kept from call to call.
+  // One caller's use of the body; its memory is kept from call to call.
   class Use {
    public:
     // `captured` has the values of `captures`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a device may hold: packed weights, arenas, allocations of runs. The caller's tensors are not counted.
+// Limits the bytes that a device holds: packed weights, arenas, allocations of runs. Callers' tensors do not count.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class Budget {
   int64_t limit() const { return limit_; }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  // Throws sdk::Error where the bytes, added to the bytes in use, exceed the limit. [any thread]
+  // Throws sdk::Error if the bytes, added to the bytes in use, exceed the limit. [any thread]
   void reserve(int64_t bytes) {
     if (used_.fetch_add(bytes, std::memory_order_relaxed) > limit_ - bytes) refuse(bytes);
   }

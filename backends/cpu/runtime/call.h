@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 class ValueKernel;
 
-// A node of the graph, ready to be planned. Operands are values, BP_NONE where omitted. They point into the graph or,
+// A node of the graph, ready to be planned. Operands are values, BP_NONE if omitted. They point into the graph or,
 // for nodes with sub-graphs, into `reads`, where the captured values follow the inputs.
 struct Call {
   std::unique_ptr<Kernel> kernel;

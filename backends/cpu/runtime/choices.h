@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of operators that are requested by name, and the report of the chosen ones.
+// The operators' implementations that are requested by name, and the report of those chosen.
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@ struct ImplementationNames {
 
 class Choices {
  public:
-  // `wanted`: "best", or FAMILY=NAME, separated by commas. Throws sdk::Error for names that no list has.
+  // `wanted`: "best", or FAMILY=NAME, separated by commas. Throws sdk::Error if it is malformed or no list has a name.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
-  // The requested implementation of a family, or "".
+  // Returns the requested implementation of a family, or "".
   std::string_view forced(std::string_view family) const;
 
   // Logs the implementation of a node's plan, and why earlier ones in the list were refused.

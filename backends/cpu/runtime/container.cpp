@@ -19,7 +19,7 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
                                            ", declared is " + std::to_string(type.dtype));
   }
   if (tensor.rank > BP_MAX_RANK || tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory != nullptr)
-    throw sdk::Error(BP_UNSUPPORTED, "an element of a container is no dense tensor in host memory");
+    throw sdk::Error(BP_UNSUPPORTED, "an element of a container is not a dense tensor in host memory");
   Shape shape({tensor.extents, tensor.rank});
   int64_t elements = 1;
   for (int64_t extent : shape) {
@@ -33,7 +33,7 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
     if (std::string wrong = check_texts(result, tensor.buffer.bytes); !wrong.empty())
       throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container: " + wrong);
   } else if (static_cast<uint64_t>(bytes_of(result)) > (data == nullptr ? 0 : tensor.buffer.bytes)) {
-    throw sdk::Error(BP_BUFFER_TOO_SMALL, "an element of a container is smaller than its extents say");
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, "an element of a container has fewer bytes than its extents need");
   }
   return Value::of(result);
 }
@@ -52,10 +52,10 @@ void write(const bp_container_api_t& api, const Value& value, bp_container_t* co
       out.extents = tensor.shape.begin();
       out.buffer.address = tensor.data;
       out.buffer.bytes = static_cast<uint64_t>(bytes_of(tensor));
-      check(api.append(container, key, &out), "a tensor was not taken");
+      check(api.append(container, key, &out), "a tensor was not accepted");
     } else {
       bp_container_t* child = nullptr;
-      check(api.append_child(container, key, &child), "a container was not taken");
+      check(api.append_child(container, key, &child), "a container was not accepted");
       write(api, element, child);
     }
   }
@@ -76,18 +76,18 @@ Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, con
     if (element.kind == BP_KIND_TENSOR) {
       bp_tensor_t tensor{};
       tensor.size = sizeof(tensor);
-      check(api.tensor(container, i, &tensor), "an element is no tensor, as its type says");
+      check(api.tensor(container, i, &tensor), "an element is not the tensor its type declares");
       value.elements->values.push_back(read_tensor(tensor, element));
     } else {
       bp_container_t* child = nullptr;
-      check(api.child(container, i, &child), "an element is no container, as its type says");
+      check(api.child(container, i, &child), "an element is not the container its type declares");
       value.elements->values.push_back(read_container(api, graph, element, child));
     }
     if (type.kind != BP_KIND_MAP) continue;
     bp_bytes_t key{};
     check(api.key(container, i, &key), "an element of a map has no key");
     if (type.dtype != BP_DTYPE_STRING && key.size != sizeof(int64_t))
-      throw sdk::Error(BP_TYPE_MISMATCH, "the key of a map has " + std::to_string(key.size) + " bytes instead of 8");
+      throw sdk::Error(BP_TYPE_MISMATCH, "a map's key has " + std::to_string(key.size) + " bytes, not an int64's 8");
     value.elements->keys.emplace_back(static_cast<const char*>(key.data), key.size);
   }
   return value;

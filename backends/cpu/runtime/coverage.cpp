@@ -71,7 +71,7 @@ Verdict judge(const Node& node, const Row** out_row) {
   if (row == nullptr) {
     if (const Row* other = operators.find_operator(node)) {
       if (other->since_version <= node.since_version())
-        return no(BP_REASON_DTYPE, "it is not supported for texts or values that are no tensors");
+        return no(BP_REASON_DTYPE, "it is not supported for strings or values that are not tensors");
       return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
                                      " is not known, the oldest known one is of version " +
                                      std::to_string(other->since_version));

@@ -9,10 +9,10 @@ namespace backplane::cpu {
 
 class Device;
 
-// Whether the node, whose operators() are set, can be run; then `out_row` (may be null) is set to its row.
+// Whether the node, whose operators() are set, can be run; if so, sets `out_row` (may be null) to its row.
 Verdict judge(const Node& node, const Row** out_row);
 
-// Whether the graph in an attribute has so many inputs and outputs, and all of its nodes can be run.
+// Whether the graph in an attribute has these numbers of inputs and outputs, and all its nodes can be run.
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
 // The newest operator set known for each domain.
@@ -25,10 +25,10 @@ inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
 // Data types that values may have on this device.
 bp_dtype_set_t supported_dtypes();
 
-// Seconds that the node takes at the device's nominal rates, 0 where extents are unknown.
+// Returns the seconds that the node takes at the device's nominal rates, 0 if extents are unknown.
 double estimate(const Row& row, const Node& node, const Device& device);
 
-// Reports verdicts on all nodes of the query. Throws sdk::Error.
+// Reports the verdicts on all nodes of the query. Throws sdk::Error.
 void cover(const Device& device, sdk::Coverage& coverage);
 
 }  // namespace backplane::cpu

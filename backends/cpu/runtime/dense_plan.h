@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// The plan with dense operands: its step reorders them itself, in scratch memory.
+// Returns a plan with dense operands: if necessary, its step reorders them in scratch memory.
 Plan with_dense_operands(const PlanContext& context, Plan plan, std::span<const Tensor> inputs);
 
 }  // namespace backplane::cpu

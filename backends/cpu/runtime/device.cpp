@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// The value of a line "key : value" of /proc/cpuinfo, or an empty text.
+// The value of a line "key : value" of /proc/cpuinfo, or an empty string.
 std::string cpuinfo(std::string_view key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -51,7 +51,7 @@ Architecture architecture() {
 #endif
 }
 
-// The memory limit of the process's control group, INT64_MAX without one.
+// Returns the memory limit of the process's control group, INT64_MAX without one.
 int64_t allowed_bytes() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     int64_t bytes = 0;
@@ -125,7 +125,7 @@ static void choose_instructions(const sdk::Host& host) {
     try {
       limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
     } catch (const sdk::Error& error) {
-      host.log(BP_LOG_ERROR, error.text);  // where another device takes the model, the refusal would not be noticed
+      host.log(BP_LOG_ERROR, error.text);  // if another device takes the model, the refusal would go unseen
       throw;
     }
   }

@@ -18,14 +18,14 @@ struct Machine {
   std::string vendor;
   std::string arch;  // "x86_64-avx512"
   uint64_t memory_bytes = 0;
-  int64_t available_bytes = 0;  // of which the process may use so many
+  int64_t available_bytes = 0;  // how much of that the process may use
   int cores = 1;
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal, in fp32
 };
-// Read once, when the backend is created. Also decides what runtime/processor.h returns from then on: by the option
-// "instructions", else the environment's BACKPLANE_CPU_INSTRUCTIONS, and the host's cache sizes. Throws sdk::Error for
-// an unknown name, and for an option that differs from what the process already uses.
+// Reads the properties once, when the backend is created. Also decides what processor() returns from then on: by the
+// option "instructions", else the environment's BACKPLANE_CPU_INSTRUCTIONS, and the host's cache sizes. Throws
+// sdk::Error for an unknown name, and for an option below what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
 // Settings of the plugin; invalid ones throw sdk::Error. They are the default number of threads of a device, the
@@ -33,12 +33,12 @@ Machine read_machine(const sdk::Host& host);
 int choose_threads(const sdk::Host& host, int cores);
 int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
 bool choose_reference(const sdk::Host& host);
-// The option "implementation"; empty where it is not set.
+// Parses the option "implementation"; nullopt if it is not set.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
-// A number of threads from the text of the option "threads". Throws sdk::Error.
+// Parses the value of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
-// A number of bytes from the text of the option "max_bytes". Throws sdk::Error.
+// Parses the value of the option "max_bytes". Throws sdk::Error.
 int64_t parse_max_bytes(std::string_view text);
 
 class Device final : public sdk::Device {

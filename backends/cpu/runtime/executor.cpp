@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Runs a step within the run's trace.
+// Runs a step, as a span of the run's trace.
 void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
               void* scratch, const RunContext& context) {
   uint64_t begin = context.begin_span();
@@ -134,7 +134,7 @@ void Executor::resolve() {
   }
 }
 
-// A value that is available before or after the static steps.
+// Returns a value that is available before or after the static steps.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
@@ -146,7 +146,7 @@ Value Executor::value_of(uint32_t value) const {
   return Value::of(tensor, std::move(holder));
 }
 
-// An output, which must not lie in memory that this executor uses again.
+// Returns an output outside of the memory that this executor reuses: a copy if necessary.
 Value Executor::leave(Value value) const {
   auto address = reinterpret_cast<uintptr_t>(value.tensor.data);
   auto arena = reinterpret_cast<uintptr_t>(arena_.get());
@@ -190,7 +190,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   if (same) return planned.plan;
   // Plan without values first, as before the run: such a plan is valid for all values.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until the plan is made, which may throw
+  planned.by_extents = false;  // until planning succeeds; it may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);
@@ -250,7 +250,7 @@ void Executor::run_deferred_at(uint32_t index, const Call& call, Outputs& output
   }
 }
 
-// A graph output is written to the memory that the run provides; other values have memory of their own until their last
+// A graph output is written to the memory that the run provides; other values get their own memory until their last
 // use.
 void Executor::place_deferred(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();

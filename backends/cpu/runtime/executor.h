@@ -13,10 +13,10 @@ class Outputs {
  public:
   struct Memory {
     void* data = nullptr;
-    std::shared_ptr<const void> holder;  // null: it stays valid until the run ends
+    std::shared_ptr<const void> holder;  // null: `data` stays valid until the run ends
   };
   virtual ~Outputs() = default;
-  // Memory for an output of these extents; it will be there when the run ends. Throws sdk::Error.
+  // Returns memory for an output of these extents, to which the run will write the output. Throws sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
   // Takes an output that is in other memory, or was computed during the run. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
@@ -28,13 +28,13 @@ class Executor {
 
   const Program& program() const { return program_; }
 
-  // The value of an input for the runs to come; a container for one run only, unless the input is a captured one.
-  // Throws sdk::Error where it does not fit the declared type.
+  // Sets an input for all later runs; a container for the next run only, unless the input is a captured value. Throws
+  // sdk::Error if it does not fit the declared type.
   void set_input(uint32_t index, Value value);
   // Plans for the extents that are set. Throws sdk::Error.
   void prepare();
   bool is_prepared() const { return !extents_changed_; }
-  // Runs; only after `prepare`.
+  // Only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }
   void run(Outputs& outputs, const RunContext& context);
   // Releases all values, but keeps its own memory.

@@ -18,15 +18,15 @@ namespace backplane::cpu {
 template <class Problem>
 struct Implementation {
   const char* name;
-  // Why it does not compute this problem, or null where it does. May store in the problem what `plan` needs. Null: it
-  // refuses nothing.
+  // Returns why it cannot compute this problem, or null if it can. May store in `problem` what `plan` needs. A null
+  // pointer refuses nothing.
   const char* (*refuses)(const PlanContext& context, Problem& problem);
   // Only after `refuses` returned null.
   Plan (*plan)(const PlanContext& context, Problem& problem);
 };
 
-// The plan of the first implementation that does not refuse the problem; in reference mode, of the last one. If one is
-// requested by name (Choices), those before it are skipped; if it refuses, the following ones are tried.
+// Returns the plan of the first implementation that does not refuse the problem; in reference mode, that of the last.
+// If one is requested by name (Choices), those before it are skipped; if it refuses, the following ones are tried.
 template <class Problem, size_t kCount>
 Plan plan_best(const PlanContext& context, const char* family, const std::array<Implementation<Problem>, kCount>& list,
                Problem& problem) {
@@ -37,7 +37,7 @@ Plan plan_best(const PlanContext& context, const char* family, const std::array<
     skips = skips && each.name != forced;
     const char* why = nullptr;
     if (&each != &list.back()) {
-      why = context.reference ? "reference mode" : skips ? "another one is asked for" : nullptr;
+      why = context.reference ? "reference mode" : skips ? "another one is requested" : nullptr;
       if (why == nullptr && each.refuses != nullptr) why = each.refuses(context, problem);
     }
     if (why == nullptr) {

@@ -42,7 +42,7 @@ bool Instance::reaches(const bp_tensor_t& tensor) const {
   const auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
   if (tensor.buffer.memory == nullptr && reinterpret_cast<uintptr_t>(address(tensor)) % align != 0) {
     throw sdk::Error(BP_INVALID_ARGUMENT, "the address of a tensor of " + std::string(view::dtype_name(tensor.dtype)) +
-                                              " is no multiple of " + std::to_string(align));
+                                              " is not a multiple of " + std::to_string(align));
   }
   return tensor.buffer.memory == nullptr && dense(tensor);
 }
@@ -57,7 +57,7 @@ void Instance::extents(const sdk::Slots& slots) {
   inputs_changed_ = true;
 }
 
-// True for every tensor; necessary only for tensors whose extents are known only during the run.
+// True for every tensor if bp_run_t.output is set; needed only if extents are not known before the run.
 bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }
@@ -82,8 +82,8 @@ void Instance::plan(const bp_run_t& run) {
   }
 }
 
-// Outputs go to bound memory, or to the memory that bp_run_t.output returns if nothing is bound or extents become known
-// during the run.
+// Writes outputs to bound memory, or to the memory that bp_run_t.output returns if none is bound or the size is known
+// only during the run.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
@@ -108,7 +108,7 @@ class Instance::RunOutputs final : public Outputs {
   }
 
  private:
-  // `bytes`: of texts.
+  // `bytes`: those of strings, else 0.
   void* place(uint32_t output, const Tensor& tensor, uint64_t bytes) {
     uint32_t value = instance_.program().graph().outputs[output];
     bool known_before = instance_.executor_.schedule().shaped[value] || instance_.program().has_numbers(value);
@@ -157,7 +157,7 @@ void Instance::run(const bp_run_t& run) {
   });
 }
 
-// Only after the points that the run waits for: until then, other work may still write the inputs.
+// Called only after the points that the run waits for: until then, other work may still write the inputs.
 void Instance::read_inputs() {
   const bp_graph_t& graph = program().graph();
   for (uint32_t i = 0; i < graph.input_count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: the memory of a run, and where its outputs go. The SDK keeps bindings and the order of runs.
+// A program's state for one run at a time: its memory and its outputs' memory. The SDK keeps bindings and orders runs.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"
@@ -28,7 +28,7 @@ class Instance final : public sdk::Instance {
   void read_inputs();
 
   Executor executor_;
-  // by output: the memory of the run in flight; here so that runs allocate nothing
+  // by output: its memory in the current run; a member so that runs don't allocate
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
   bool reads_inputs_ = false;  // strings and containers, which may change without being bound again

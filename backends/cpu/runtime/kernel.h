@@ -6,9 +6,9 @@
 //   Step               a node with concrete extents: output extents, strides, primitives, scratch size; immutable,
 //                      shared by all threads that run the plan; `run` does the work
 //
-// A plan is made for each set of input extents that a program meets. While planning, the values of some inputs are
+// A plan is created for each set of input extents that a program meets. While planning, the values of some inputs are
 // known (weights, results of Shape, and everything computed from known values only). A kernel whose output extents
-// depend on a value that is not known yet returns `deferred()`; it is planned during the run, when the value is there.
+// depend on a value that is not known yet returns `deferred()`; it is planned during the run, when the value is known.
 // Nothing else is needed for data-dependent shapes.
 #pragma once
 
@@ -28,9 +28,9 @@ namespace backplane::cpu {
 class Step {
  public:
   virtual ~Step() = default;
-  // Computes. `inputs` and `outputs` have the node's slots, with the extents that the plan was made for; `scratch` has
-  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allowed it. Thread-safe.
-  // Returns a text if it fails.
+  // Computes the node. `inputs` and `outputs` have its slots, with the extents that were planned; `scratch` has
+  // `scratch_bytes` bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allows it. Thread-safe.
+  // Returns a message if it fails, else nullopt.
   virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                          void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
@@ -54,9 +54,9 @@ struct Plan {
   int packed = -1;                        // the input that the kernel has packed into its own copy, or -1
   const char* family = nullptr;  // the list of implementations that it comes from (runtime/implementations.h), or null
   const char* implementation = nullptr;  // its name in the list
-  std::string refused;                   // "NAME: why; …" of the ones before it, where choices are reported
+  std::string refused;                   // "NAME: why; …" of those before it, if `choices` is set
   bool deferred = false;                 // planning needs a value that is not known yet
-  std::string error;                     // the inputs are invalid: what was seen
+  std::string error;                     // if the inputs are invalid: what is wrong
 };
 inline Plan deferred() {
   Plan p;
@@ -69,7 +69,7 @@ inline Plan fail(std::string error) {
   return p;
 }
 
-// Makes a step that copies input 0 into output 0 of the other format; one of the two is dense.
+// Creates a step that copies input 0 in format `from` to output 0 in format `to`; one of the two is dense.
 using MakeReorder = std::unique_ptr<Step> (*)(const Shape& shape, Format from, Format to);
 
 class Choices;
@@ -92,12 +92,12 @@ class Kernel {
   // `inputs` have extents, the format that they already have, and data if the value is known. Thread-safe. Throws
   // sdk::Error for sizes that do not fit in memory.
   virtual Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const = 0;
-  // Whether it packs this input into a copy of its own if the values are known, reading them at any address: weights in
+  // Whether it packs this input into its own copy if the values are known, reading them at any address: weights in
   // files may be unaligned. If a plan does not name the input as `packed`, it is aligned for the step.
   virtual bool packs(size_t) const { return false; }
   // Whether its steps read this input as bytes, so that it need not be aligned.
   virtual bool reads_bytes(size_t) const { return false; }
-  // Called while compiling: fuses a post-operation. False: it is not supported.
+  // Called while compiling: fuses a post-operation. Returns false if it is not supported.
   virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): overrides store it
 };
 

@@ -17,7 +17,7 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kOwnPages = int64_t{128} << 10;  // from this size on, the unused part of the last page is negligible
+constexpr int64_t kOwnPages = int64_t{128} << 10;  // from this size up, the unused part of the last page is negligible
 
 bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;
@@ -52,7 +52,7 @@ class Charge {
   int64_t bytes_;
 };
 
-// The address sanitizer checks the ends of blocks from the allocator only.
+// The address sanitizer checks only the ends of blocks from the allocator.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMayMap = false;
 #else

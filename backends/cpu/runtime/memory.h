@@ -27,14 +27,14 @@ struct BlockDelete {
 using Block = std::unique_ptr<std::byte, BlockDelete>;
 
 // For runs: from the allocator, which reuses freed blocks. Never null: empty tensors have an address too. Throws
-// sdk::Error where the calling thread's budget (runtime/threads.h) or the machine has not enough memory.
+// sdk::Error if the calling thread's budget (runtime/threads.h) or the machine lacks the memory.
 Block allocate(int64_t bytes);
 
 // For memory that stays (weights, arenas), and for temporary memory while compiling: large blocks have their own pages,
 // which are returned to the system when freed, without holes in the heap. Otherwise as `allocate`.
 Block allocate_pages(int64_t bytes);
 
-// For other memory whose size follows from a model or from values, such as a std::vector: throws sdk::Error if so many
+// For other memory whose size follows from a model or from values, such as a std::vector: throws sdk::Error if `count`
 // elements exceed what is left of the calling thread's budget.
 void require_memory(int64_t count, int64_t element_bytes);
 

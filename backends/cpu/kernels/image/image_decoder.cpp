@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageDecoder: an encoded image becomes [height, width, channels].
+// ImageDecoder: decodes an image to [height, width, channels].
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/image/codecs/codec.h"
@@ -26,7 +26,7 @@ std::string about(const image::Codec& codec, const std::string& problem) {
   return std::string("the ") + codec.name + " image cannot be decoded: " + problem;
 }
 
-// Brightness by ITU-R 601, in fixed point.
+// Luma by ITU-R BT.601, in fixed point.
 uint8_t grey(const uint8_t* rgb) {
   return static_cast<uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
 }

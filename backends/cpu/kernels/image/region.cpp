@@ -22,7 +22,7 @@ struct Align {
   double spatial_scale;
 };
 
-// The four neighbours of a position, clamped to the image, and their weights.
+// The four pixels around a position, clamped to the image, and their weights: 0 if more than a pixel outside.
 struct Bilinear {
   int64_t at[4] = {0, 0, 0, 0};
   double weight[4] = {0, 0, 0, 0};
@@ -183,7 +183,7 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
 Verdict supports_pool(const Node& node) {
   const std::vector<int64_t> pooled = node.ints("pooled_shape");
   if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
-    return no(BP_REASON_ATTRIBUTE, "pooled_shape is not two extents");
+    return no(BP_REASON_ATTRIBUTE, "pooled_shape must be two positive extents");
   if (Verdict v = accepts(node, 2, {kFloatTypes, kFloatTypes}); !v) return v;
   return same_type(node, 0, 1);
 }

@@ -37,7 +37,7 @@ constexpr std::string_view kCoordinateNames[] = {"half_pixel",        "half_pixe
 constexpr std::string_view kRoundingNames[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_smaller"};
 
-// The enumerator whose name an attribute has, or -1. The first name is the default.
+// Returns the index of an attribute's value in `names`, or -1. The first name is the default.
 template <size_t kCount>
 int position(const Node& node, std::string_view attribute, const std::string_view (&names)[kCount]) {
   const std::string value =
@@ -77,10 +77,10 @@ struct Axis {
 };
 
 struct Taps {
-  size_t count = 0;              // for each result position
+  size_t count = 0;              // per result position
   std::vector<int64_t> index;    // to × count
-  std::vector<float> weight;     // likewise
-  std::vector<uint8_t> outside;  // of each result position: it is extrapolated
+  std::vector<float> weight;     // likewise; empty for nearest
+  std::vector<uint8_t> outside;  // per result position: whether it is extrapolated
 };
 
 double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
@@ -187,7 +187,7 @@ To rounded(C value) {
   }
 }
 
-// A weighted sum of rows of floats.
+// y = Σ weights[k] · rows[k], for rows of floats.
 template <int kBytes>
 CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
   using Lanes = FloatLanes<kBytes>;
@@ -204,7 +204,7 @@ CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights,
   }
 }
 
-// A row where each result has two taps. A second tap of weight 0 is ignored, even if its input is NaN.
+// Computes a row whose results have two taps each. A second tap of weight 0 is ignored, even if its input is NaN.
 CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const int32_t* second,
                                   const float* first_weight, const float* second_weight, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -213,7 +213,7 @@ CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const in
   }
 }
 
-// Floats: weighted sums of whole rows where the axis is not the innermost, else of pairs of elements in a row.
+// Resamples floats: as weighted sums of whole rows if inner > 1, else (two taps only) of pairs of elements in a row.
 void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
                      int64_t inner) {
   const auto count = static_cast<int64_t>(taps.count);
@@ -305,7 +305,7 @@ void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor&
   }
 }
 
-// Overwrites what lies outside the region on any axis.
+// Sets results that are outside the region of interest on any axis to `value`.
 template <class T>
 void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& outside, float value) {
   const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
@@ -324,7 +324,7 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
 // ---- planning
 // ------------------------------------------------------------------------------------------------------------
 
-// Reads scales or sizes and the region into one Axis for each dimension; an error text where they are invalid.
+// Fills `result`, one Axis per dimension, from scales or sizes and roi. Returns a message if they are invalid.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
   const Shape& shape = inputs[0].shape;
   std::vector<int64_t> axes = a.axes;
@@ -418,7 +418,7 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   }
   std::vector<Pass> passes;  // the innermost axis first
   Shape now = from;
-  int64_t half = 0;  // elements of the larger intermediate result
+  int64_t half = 0;  // elements of the largest result of a pass
   for (int d = from.rank() - 1; d >= 0; --d) {
     Taps& t = taps[static_cast<size_t>(d)];
     if (t.index.empty()) continue;

@@ -20,9 +20,9 @@ namespace backplane::cpu {
 namespace {
 
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
-constexpr int64_t kPlacesTogether = 32;  // of a depthwise convolution
+constexpr int64_t kPlacesTogether = 32;  // output positions that a depthwise convolution computes at a time
 
-// A convolution of 8-bit integers in channels-last layout.
+// A convolution of 8-bit integers: x is channels-last, y channels-first.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
@@ -58,8 +58,8 @@ struct ConvIntegerWork {
     }
   }
 
-  // Scales the sums of some positions, [positions, n] for the channels from `first` on, and stores them in y, which is
-  // one image.
+  // Stores the sums [positions, n] of the channels from `first` in y, one image of [channels, positions]; if `scaled`,
+  // scales them and applies the post-operations first.
   void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
@@ -207,7 +207,7 @@ class ConvInteger final : public Kernel {
   }
 
   Plan plan_products(const PlanContext& context, const ConvIntegerWork& conv, const Tensor& w) const {
-    // Too large, which is an error, or empty: the offsets are not needed.
+    // Returns early if the result is too large (an error) or empty.
     if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
         !plain.step || plain.shapes[0].elements() == 0)
       return plain;

@@ -10,11 +10,11 @@
 
 namespace backplane::cpu {
 
-// ConvInteger, with its inputs. Where weights are not known, `definition` plans it.
+// ConvInteger. `definition` plans it in reference mode, or if the weights are not known.
 std::unique_ptr<Kernel> make_conv_integer(const Node& conv, std::unique_ptr<Kernel> definition);
 
-// ConvInteger with known weights, Cast to float, Mul by one scale: four inputs of the first (absent ones are absent),
-// then the scale. It supports post-operations, except additions of a tensor.
+// ConvInteger with known weights, Cast to float and Mul by one scale. Inputs: ConvInteger's four (optional ones may be
+// absent), then the scale. With one group, supports post-operations except additions of a tensor.
 std::unique_ptr<Kernel> make_scaled_conv(const Node& conv);
 
 }  // namespace backplane::cpu

@@ -15,13 +15,13 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kTogether = 4;  // tiles of rows at a time, so that their sums are finished while in the cache
-constexpr int64_t kGrain = int64_t{1} << 19;  // products of 8-bit integers
+constexpr int64_t kGrain = int64_t{1} << 19;  // multiplications of 8-bit integers per task
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Added to values that are stored as bytes, to make A's values signed and B's unsigned.
+// Return what is added to values that are stored as bytes, to make A's values signed and B's unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -31,7 +31,7 @@ int32_t b_offset(bool bytes, bool is_signed) {
 
 constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
 
-// ---- packing B: groups of `lanes` columns, and the sums of columns
+// ---- packing B: groups of `lanes` columns, and the column sums
 
 CLONED void pack_bytes(const uint8_t* b, int64_t row, uint32_t flip, int64_t lanes, uint32_t* to, uint32_t* sums) {
   for (int64_t l = 0; l < lanes; ++l) {
@@ -72,7 +72,7 @@ void spread_bytes(const void* a, int64_t k, uint32_t flip, uint32_t* to, int64_t
     to[g * step] = word ^ flip;
   }
   if (k % 4 == 0) return;
-  word = flip;  // padding is the stored form of 0
+  word = flip;  // so that padding is stored as 0 after the flip
   std::memcpy(&word, from + k / 4 * 4, static_cast<size_t>(k % 4));
   to[k / 4 * step] = word ^ flip;
 }
@@ -112,7 +112,7 @@ struct IntegerGemm::Product {
   bool a_signed;
   const uint32_t* matrix;
   std::span<const int32_t> a_zeros;
-  int64_t a_row;  // its first row, counted over the whole batch
+  int64_t a_row;  // A's first row, counted over the whole batch
   Places places;
   int32_t* sums;
 };
@@ -144,7 +144,7 @@ int64_t IntegerGemm::scratch_bytes() const {
   return words * int64_t{sizeof(uint32_t)} + threads_ * align_up(size_.k);
 }
 
-// The sums of columns, then the blocks.
+// Writes the column sums, then the blocks.
 void IntegerGemm::pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const {
   const int64_t lanes = kernels_.lanes, group = kernels_.group(), n = size_.n, k = size_.k;
   const bool bytes = kernels_.bytes;

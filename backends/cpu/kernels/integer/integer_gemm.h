@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of 8-bit integers, less their zero points, in exact 32-bit sums (modulo 2^32).
+// Matrix products of 8-bit integers minus their zero points, in exact 32-bit sums (modulo 2^32).
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// The zero points in a tensor, widened to 32 bits; a single 0 where the tensor is absent.
+// The zero points in a tensor, widened to 32 bits; a single 0 if the tensor is absent.
 class ZeroPointVector {
  public:
   explicit ZeroPointVector(const Tensor& tensor);
@@ -22,16 +22,16 @@ class ZeroPointVector {
   std::vector<int32_t> values_;
 };
 
-// An error text unless the tensor is absent or has one element, `channels`, or `channels` for each of `batches`.
+// Returns a message unless the tensor is absent or has 1, `channels` or `channels` · `batches` elements.
 std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
                                             int64_t batches);
 
-// Zero points: one for all, or one for each row of all matrices A, or for each column of all matrices B.
+// One zero point for all, or one per row of A (column of B): of one matrix, for the whole batch, or of all matrices.
 struct ZeroPoints {
   std::span<const int32_t> a, b;
 };
 
-// A part of one product of a batch.
+// Some rows and columns of one product of a batch.
 struct SumsPart {
   int64_t batch;
   int64_t first_row, last_row, first_column, last_column;
@@ -51,7 +51,7 @@ class IntegerGemm {
       return memory;
     });
   }
-  // The matrices of a tensor, one after another.
+  // Packs a tensor's matrices, unless its data are not known.
   void pack(PackedWeights& packed, const Tensor& b);
 
   const MatMulSize& size() const { return size_; }
@@ -60,7 +60,7 @@ class IntegerGemm {
 
   struct Operands {
     bool a_signed;
-    Tensor b;  // its data are not read where it was packed
+    Tensor b;  // its data are not read if they were packed
     ZeroPoints zeros;
     int32_t* sums;
     int64_t sums_step;  // from one product of the batch to the next
@@ -76,7 +76,7 @@ class IntegerGemm {
                         &finish};
     run(operands, caller, scratch);
   }
-  // The rows of a tensor.
+  // As above, but reads A's rows from a tensor.
   template <class Finish>
   void run(const Tensor& a, const Tensor& b, const ZeroPoints& zeros, int32_t* sums, void* scratch,
            const Finish& finish) const {
@@ -93,7 +93,7 @@ class IntegerGemm {
     void (*finish)(const void* f, const SumsPart& part);
     const void* finish_function;
   };
-  // The parts of scratch memory.
+  // The start of each part of scratch memory.
   struct Places {
     uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
     uint8_t* buffers;  // one for each thread

@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// A group is the four bytes of values of one row or column that are multiplied at once. Sums are modulo 2^32.
+// A group is four bytes of a row's or column's values, which are multiplied at once. Sums are modulo 2^32.
 struct IntegerTile {
   const uint32_t* a;  // [group][row]
   const uint32_t* b;  // [group][column of a block]
@@ -24,8 +24,8 @@ using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
 // How the processor multiplies 8-bit integers.
 struct IntegerTiles {
-  int64_t lanes;     // columns of a block
-  int64_t max_rows;  // of a tile
+  int64_t lanes;     // columns per block
+  int64_t max_rows;  // rows per tile
   // Whether a group has four bytes, signed in A and unsigned in B; otherwise it has two 16-bit numbers.
   bool bytes;
   IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);
@@ -33,7 +33,7 @@ struct IntegerTiles {
   int64_t group() const { return bytes ? 4 : 2; }
 };
 
-// The best within the limit of instruction sets.
+// Returns the best tiles that processor() allows.
 const IntegerTiles& integer_tiles();
 
 }  // namespace backplane::cpu

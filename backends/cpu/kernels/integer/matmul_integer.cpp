@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3, kScale = 4;
 
-// The floats overwrite the sums in place.
+// y is the memory of the sums: they are scaled in place.
 CLONED void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scale;
 }
@@ -24,8 +24,8 @@ CLONED void scale_each(const int32_t* sums, float* y, int64_t count, const float
 
 class MatMulInteger final : public Kernel {
  public:
-  // `definition`: the kernel for reference mode; null where a pass creates the kernel: passes do not run in reference
-  // mode.
+  // `definition`: the kernel for reference mode; null if a pass creates this kernel, because passes do not run in
+  // reference mode.
   MatMulInteger(bool scaled, std::unique_ptr<Kernel> definition)
       : scaled_(scaled), definition_(std::move(definition)) {}
 

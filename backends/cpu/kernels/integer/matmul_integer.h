@@ -11,11 +11,11 @@ namespace backplane::cpu {
 // MatMulInteger, which `definition` plans in reference mode.
 std::unique_ptr<Kernel> make_matmul_integer(std::unique_ptr<Kernel> definition);
 
-// MatMulInteger, Cast to float, Mul by a scale: four inputs of the first (absent ones are absent), then the scale, one
-// for all or one for each column. It supports post-operations; a tensor that they add is the last input.
+// MatMulInteger, Cast to float and Mul by a scale. Inputs: MatMulInteger's four (optional ones may be absent), then one
+// scale or one per column. It supports post-operations; a tensor that they add is the last input.
 std::unique_ptr<Kernel> make_scaled_matmul();
 
-// Replaces each sum by float(sum) · scale, on the calling thread; `scales` has one for all, or one for each.
+// Replaces each sum by float(sum) · scale, on the calling thread; `scales` has one if `one`, else one per sum.
 void scale_sums(int32_t* sums, int64_t count, const float* scales, bool one);
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit integers against sums computed here; and with the operators that follow them in dynamically
-// quantized models.
+// Products and convolutions of 8-bit integers, alone and with the operators that follow them in dynamically quantized
+// models, compared with sums computed here or with reference mode.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ constexpr Matrices kMatrices[] = {
 INSTANTIATE_TEST_SUITE_P(Matrices, IntegerProducts, ::testing::ValuesIn(kMatrices),
                          [](const auto& info) { return info.param.name; });
 
-// Convolutions of 8-bit integers against the reference mode, which follows the definition.
+// Compares convolutions of 8-bit integers with reference mode, which follows the definition.
 struct Image {
   const char* name;
   std::vector<int64_t> x, w;
@@ -174,7 +174,7 @@ const Image kImages[] = {
 INSTANTIATE_TEST_SUITE_P(Images, IntegerConvolutions, ::testing::ValuesIn(kImages),
                          [](const auto& info) { return info.param.name; });
 
-// A convolution as dynamic quantization writes it.
+// A convolution as in dynamically quantized models.
 TEST(DynamicConvolution, IsThatOfTheReference) {
   const std::vector<int64_t> x_extents{1, 6, 20, 13}, y_extents{1, 18, 18, 11};
   const RandomBytes w(kS8, 18 * 6 * 9, 11);
@@ -208,7 +208,7 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
     ASSERT_NEAR(seen[i], expected[i], 4e-6f * (1 + expected[i])) << "[" << i << "]";
 }
 
-// A dense layer as dynamic quantization writes it, with what is fused into it: bias, residual, GELU.
+// A dense layer as in dynamically quantized models, with the operators fused into it: bias, residual, GELU.
 struct Layer {
   const char* name;
   bool scale_each;

@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// A dimension with the strides of both operands; 0 where an operand does not have it.
+// A dimension with its stride in each operand, 0 in an operand that lacks it.
 struct ContractedAxis {
   int64_t extent, a, b;
 };
@@ -20,7 +20,7 @@ struct ContractedAxis {
 class Contraction {
  public:
   using Axes = std::vector<ContractedAxis>;
-  // `kept` are the result's dimensions in its order; no extent is 0. Without a second operand, b is a single 1 with
+  // `kept`: the result's dimensions, in its order; no extent is 0. Without a second operand, b is a single 1 with
   // strides of 0.
   Contraction(Axes kept, Axes summed);
 
@@ -28,19 +28,19 @@ class Contraction {
   void run(const float* a, const float* b, float* y, float* scratch) const;
 
  private:
-  // The dimensions of the batch with the strides of each operand, and the matrix of each.
+  // An operand or the result: its batch dimensions with their strides, and the layout of its matrices.
   struct Operand {
     Dimensions batch;
     int64_t stride = 0;
     bool transposed = false;
-    std::optional<StridedCopy> copy;  // into scratch memory; for the result, from there
-    int64_t at = 0;                   // in scratch memory
+    std::optional<StridedCopy> copy;  // into scratch memory; for the result, from it
+    int64_t at = 0;                   // the copy's offset in scratch memory
   };
   struct Products {
     int64_t m = 1, n = 1, k = 1;
     Operand a, b, y;
   };
-  // The same dimensions with their strides in each operand, for loops over rows.
+  // Kept and summed dimensions with their strides in each operand, the innermost apart, for loops over rows.
   struct Rows {
     Dimensions kept_a, kept_b, summed_a, summed_b;
     ContractedAxis row{1, 0, 0}, sum{1, 0, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Det: the determinants of square matrices, by elimination with partial pivoting.
+// Det: the determinants of square matrices, by Gaussian elimination with partial pivoting.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"

@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr char kEllipsis = '.';  // the dimensions of an operand that have no letter
+constexpr char kEllipsis = '.';  // marks an operand's dimensions without a letter
 
 // The terms of "ab,bc->ac", each a list of letters with at most one kEllipsis.
 struct Equation {
@@ -65,7 +65,7 @@ std::optional<Equation> parse(std::string_view text) {
   return equation;
 }
 
-// A dimension: its extent, and the stride that each operand has along it.
+// A dimension: its extent, and each operand's stride along it.
 struct Label {
   int64_t extent = 1;
   std::vector<int64_t> strides;

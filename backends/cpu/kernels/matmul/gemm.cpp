@@ -21,7 +21,7 @@ struct Gemm {
   float alpha, beta;
   bool a_transposed, b_transposed;
   int64_t m = 0, n = 0, k = 0;
-  int64_t row_step = 0, column_step = 0;  // of C, 0 where it is repeated
+  int64_t row_step = 0, column_step = 0;  // C's strides; 0 if it is broadcast
 };
 
 void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tensors out) {
@@ -88,7 +88,7 @@ const char* refuse_floats(const PlanContext&, GemmProblem& p) {
   return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
 }
 
-// More than kGemvRows rows times a known matrix, plus a known row.
+// Accepts more than kGemvRows rows times a known matrix, plus a known row if C is present.
 const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
   if (const char* why = refuse_floats(context, p)) return why;
   const Gemm& g = p.gemm;

@@ -17,7 +17,7 @@ typedef int32_t IntLanes __attribute__((vector_size(64)));
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
 constexpr int64_t kLoadBytes = 16;      // loaded at once, as four words
-constexpr int64_t kStripLength = 1024;  // of rows that all columns read from the first-level cache
+constexpr int64_t kStripLength = 1024;  // of row pieces, which all columns read from the first-level cache
 
 // The four words repeated four times, shifted by 0 to 3 values: lane 4 * g + w has value 4 * part + g of word w.
 template <int kBits>
@@ -30,7 +30,7 @@ template <int kBits>
   to = __builtin_convertvector(reinterpret_cast<IntLanes>(values), Lanes);
 }
 
-// Lane i of the result is the sum of vector i of 16.
+// Sets lane i of `to` to the sum of vectors[i]'s lanes, for 16 vectors, which are overwritten.
 [[gnu::always_inline]] inline void sum_each(Lanes* vectors, Lanes& to) {
   for (int count = 8; count > 0; count /= 2) {
     for (int64_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ template <int kBits>
   to = vectors[0];
 }
 
-// Sets each result to the sum over its lanes, or adds it.
+// Sums each result's lanes and stores the sum in y, or adds it unless `is_first`.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void finish_tile(const Lanes (&sums)[kRows][kColumns], float* y, int64_t n,
                                                bool is_first) {
@@ -60,7 +60,7 @@ template <int kRows, int kColumns>
   }
 }
 
-// Blocks [first, last) of kColumns columns by kRows rows.
+// Multiplies kRows rows by blocks [first, last) of kColumns columns.
 template <int kBits, int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_tile(const NbitsColumns& b, const float* x, int64_t column, int64_t first,
                                                  int64_t last, float* y, int64_t n) {
@@ -102,7 +102,7 @@ template <int kBits, int kRows, int kColumns>
   for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
 }
 
-// Few rows: the weights are unpacked once for all of them.
+// Few rows: weights are unpacked once for every four rows, then for each remaining row.
 template <int kBits>
 [[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
                                                 float* y, int64_t n) {
@@ -115,7 +115,7 @@ template <int kBits>
 
 // ---- many rows: a strip of all columns is unpacked once and multiplied by each group of rows
 
-// Unpacks blocks [first, last), column after column.
+// Unpacks blocks [first, last) of all columns, column by column.
 template <int kBits>
 [[gnu::always_inline]] inline void unpack_strip(const NbitsColumns& b, int64_t columns, int64_t first, int64_t last,
                                                 float* strip) {
@@ -138,7 +138,7 @@ template <int kBits>
   }
 }
 
-// The vectors of the rows of x are interleaved: rows thousands of bytes apart would evict each other from the cache.
+// x holds the rows' vectors interleaved: rows thousands of bytes apart would evict each other from the cache.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_strip_tile(const float* x, const float* strip, int64_t length, float* y,
                                                        int64_t n, bool is_first) {

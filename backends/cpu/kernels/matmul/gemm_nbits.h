@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights of 2, 4 or 8 bits that share a scale in blocks: values are unpacked in registers just before
-// they are multiplied, so that only packed weights are read from memory.
+// Products with weights of 2, 4 or 8 bits and one scale per block. Values are unpacked just before they are multiplied,
+// in registers or (for many rows) in the cache, so that only packed weights are read from memory.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace backplane::cpu {
 
-// Consecutive columns of `blocks` blocks of `block` values each. Values are packed from the lowest bit on.
+// Consecutive columns of `blocks` blocks of `block` values each. Values are packed from the lowest bit up.
 struct NbitsColumns {
   int64_t bits, block, blocks;
   const uint8_t* packed;
-  const float* scales;  // of each block
-  const float* zeros;   // likewise, or null: the middle value
+  const float* scales;  // one per block
+  const float* zeros;   // likewise, or null for the middle value
 
   int64_t length() const { return block * blocks; }
   int64_t column_bytes() const { return length() * bits / 8; }

@@ -12,8 +12,8 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kLanes = 16;
-constexpr int64_t kTaskElements = int64_t{1} << 16;  // of the matrix
-constexpr int64_t kColumns = 1024;                   // of a strip, whose sums stay in the first-level cache
+constexpr int64_t kTaskElements = int64_t{1} << 16;  // elements of the matrix per task
+constexpr int64_t kColumns = 1024;                   // columns of a strip, whose sums stay in the first-level cache
 
 // Four rows of b at once with two sums each hide the latency of the additions.
 CLONED void dot_rows(int64_t rows, int64_t k, const float* x, const float* b, float* y) {
@@ -55,7 +55,7 @@ CLONED void add_rows(int64_t k, int64_t columns, int64_t stride, const float* x,
 }  // namespace
 
 void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y) {
-  // A few rows of b with every row of x, while they are in the cache.
+  // Multiplies a few rows of b by every row of x while they are in the cache.
   const int64_t block = std::max<int64_t>(4, kTaskElements / std::max<int64_t>(1, k) / 4 * 4);
   parallel((n + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

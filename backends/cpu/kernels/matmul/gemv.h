@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a few rows with a matrix that is read once: memory bandwidth limits them.
+// Products of a few rows with a matrix, limited by the memory bandwidth of reading the matrix.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::cpu {
 
-// Up to this number of rows it is faster than a blocked product, which would first copy the matrix.
+// Up to this number of rows gemv is faster than a blocked product, which would first copy the matrix.
 inline constexpr int64_t kGemvRows = 4;
 
-// y[i, j] = sum over l of x[i, l] · b[j, l] for m ≤ kGemvRows rows; b is [n, k], row-major. Spread over the threads.
+// y[i, j] = sum over l of x[i, l] · b[j, l] for m ≤ kGemvRows rows; b is [n, k], row-major. On the backend's threads.
 void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);
-// The same with b [k, n].
+// As gemv_transposed, but with b [k, n].
 void gemv(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);
 
 }  // namespace backplane::cpu

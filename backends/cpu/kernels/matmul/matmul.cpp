@@ -59,7 +59,7 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
     spread(size.a_offsets, ea);
     spread(size.b_offsets, eb);
   }
-  // A batch that shares B is one tall matrix.
+  // A batch with a single B is one tall matrix.
   if (b_batch == 0 && b.rank() > 1 && a.rank() > 2) {
     size.m *= batch.elements();
     size.a_offsets = size.b_offsets = {0};
@@ -76,7 +76,7 @@ namespace {
 struct MatMulProblem {
   MatMulSize size;
   Tensors inputs;
-  std::span<const PostOp> post_ops;  // only where B is a known matrix
+  std::span<const PostOp> post_ops;  // only if B is a known matrix
   PackedWeights& packed;
   std::unique_ptr<Step> onednn;
 
@@ -115,11 +115,11 @@ const char* refuse_sgemm(const PlanContext&, MatMulProblem& p) {
 
 const char* refuse_batch(const PlanContext&, MatMulProblem& p) {
   if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
-  return p.post_ops.empty() ? nullptr : "other nodes were joined to it";
+  return p.post_ops.empty() ? nullptr : "other nodes were fused into it";
 }
 
 const char* refuse_wide(const PlanContext&, MatMulProblem& p) {
-  if (!has_wide_product(p.inputs[0].dtype)) return "it is not of a type of 64 bits or of integers";
+  if (!has_wide_product(p.inputs[0].dtype)) return "its type is neither DOUBLE nor a 32- or 64-bit integer";
   return p.size.n < 8 ? "it has few columns, so that most of a vector would be padding" : nullptr;
 }
 
@@ -135,7 +135,7 @@ Plan plan_onednn(const PlanContext&, MatMulProblem& p) {
   return plan;
 }
 
-// Post-operations on a product of m rows of n columns.
+// Applies post-operations to a product of m rows and n columns.
 void finish(const std::vector<PostOp>& ops, int64_t m, int64_t n, Tensors in, Tensors out) {
   if (ops.empty()) return;
   parallel(m, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {

@@ -14,15 +14,15 @@ namespace backplane::cpu {
 
 struct MatMulSize {
   int64_t m, n, k;
-  // The matrix of A and that of B for each product of the batch.
+  // The indices of A's and B's matrices for each product of the batch.
   std::vector<int64_t> a_offsets;
   std::vector<int64_t> b_offsets;
   Shape shape;
 };
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
-// a(row, i) and b(column, i) return elements as `Sum`, c(row, column, i, sum) stores results; i counts elements of the
-// matrices.
+// a(row, i) and b(column, i) return an element as `Sum`; c(row, column, i, sum) stores one. i is its row-major index in
+// its matrix.
 template <class Sum, class A, class B, class C>
 void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& c) {
   int64_t grain = 1 + (int64_t{1} << 16) / (1 + n * k);

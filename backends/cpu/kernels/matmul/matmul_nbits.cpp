@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: A times the transpose of weights that are kept in blocks of 2, 4 or 8 bits. Weights are
-// unpacked in registers if their blocks are in order and consist of whole vectors, otherwise a few columns at a time
-// into memory.
+// com.microsoft MatMulNBits: A times the transpose of weights that are stored in blocks of 2-, 4- or 8-bit values.
+// multiply_nbits unpacks them just before use if their blocks are in order and consist of whole vectors; otherwise they
+// are unpacked a few columns at a time into memory.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
@@ -23,7 +23,7 @@ struct Weights {
   int64_t zero_row() const { return (blocks() * bits + 7) / 8; }  // bytes of a column's packed zero points
 };
 
-// Column n of the weights, as k floats.
+// Writes column n of the weights to `column`, as k floats.
 void dequantize(const Weights& w, int64_t n, const uint8_t* packed, const float* scales, const Tensor& zeros,
                 const float* float_zeros, const int32_t* groups, float* column) {
   const auto bits = static_cast<int>(w.bits);
@@ -56,7 +56,7 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* packed, const float*
   }
 }
 
-// The product with weights unpacked in registers.
+// Multiplies by multiply_nbits, which reads the packed weights.
 void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* packed, const float* scales,
               const Tensor& zeros, const float* float_zeros, float* y) {
   const NbitsColumns all{w.bits, w.block, w.blocks(), packed, scales, float_zeros};
@@ -156,9 +156,9 @@ Verdict supports(const Node& node) {
     return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits) + ", it must be 2, 4 or 8");
   if (w.block < 16 || w.block > INT32_MAX || (w.block & (w.block - 1)) != 0)
     return no(BP_REASON_ATTRIBUTE,
-              "block_size is " + std::to_string(w.block) + ", it must be a power of two from 16 on");
+              "block_size is " + std::to_string(w.block) + ", it must be a power of two, at least 16");
   if (w.k < 1 || w.n < 1 || w.k > INT32_MAX || w.n > INT32_MAX)
-    return no(BP_REASON_ATTRIBUTE, "K is " + std::to_string(w.k) + ", N is " + std::to_string(w.n));
+    return no(BP_REASON_ATTRIBUTE, "out of range: K is " + std::to_string(w.k) + ", N is " + std::to_string(w.n));
   if (node.attr("weight_prepacked", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "weight_prepacked is set");
   return yes();
 }

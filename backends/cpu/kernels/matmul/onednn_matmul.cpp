@@ -16,14 +16,14 @@ namespace {
 using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
-// Microseconds of products that are worth a task of their own, the columns that oneDNN's kernels work on together, and
-// the rows whose share of A stays in the second cache.
+// The least work of a task in microseconds, the columns that oneDNN's kernels compute together, and the rows of A whose
+// part stays in the second-level cache.
 constexpr double kTaskTime = 16.384;
 constexpr int64_t kColumnBlock = 64;
 constexpr int64_t kRows = 256;
-constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a run that has to end ends between two
+constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a run can end early only between tasks
 
-// Some columns of the product. The rows come in chunks of the same number, but for the last one.
+// Some columns of the product. Its rows are computed in chunks of equal size, except for the last.
 struct Share {
   int64_t first, count;
   memory::desc weights;
@@ -110,7 +110,7 @@ class KnownProductStep final : public Step {
   }
 
  private:
-  // Two shares a thread, so that one that starts late has less to do; fewer where they would be small.
+  // Cuts the columns into two shares per thread, so that one that starts late does less; fewer if they would be small.
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / processor().multiply_adds(kTaskTime));
@@ -140,7 +140,7 @@ class KnownProductStep final : public Step {
     return true;
   }
 
-  // B may lie at any address; a line of it is a column where it is transposed, else a row.
+  // B may be at any address. A line is a column of B if it is transposed, else a row.
   void pack_weights(const std::byte* b, bool transposed, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -163,7 +163,7 @@ class KnownProductStep final : public Step {
   }
 
   int64_t m_, n_, k_, rows_;
-  ChannelAffine affine_;  // the scales go into the weights, the rest into the bias
+  ChannelAffine affine_;  // the scales are multiplied into the weights, the shifts are the bias
   std::optional<Activation> gelu_;
   std::vector<Share> shares_;
   PackedWeights::Pack pack_;

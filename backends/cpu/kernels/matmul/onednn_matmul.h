@@ -9,13 +9,13 @@ namespace backplane::cpu {
 
 struct KnownProduct {
   int64_t m, n, k;
-  bool b_transposed;                 // B lies as [n, k]
+  bool b_transposed;                 // B is stored as [n, k]
   std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
   Shape shape;                       // of the result, m rows of n
 };
 
-// Null where oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which is known; if the
-// post-operations add a tensor, it is the last input.
+// Returns null if the product is empty or oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which
+// is known; if the post-operations add a tensor, it is the last input.
 std::unique_ptr<Step> make_onednn_product(const PlanContext& context, const KnownProduct& product,
                                           std::span<const Tensor> inputs, PackedWeights& packed);
 

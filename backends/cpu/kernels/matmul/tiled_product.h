@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of rows with a known matrix as tiles (kernels/conv/tiled.h).
+// Products of rows with a known matrix, computed in tiles (kernels/conv/tiled.h).
 #pragma once
 
 #include "kernels/matmul/onednn_matmul.h"
 
 namespace backplane::cpu {
 
-// Why tiles do not compute this product, or null.
+// Returns why tiles cannot compute this product, or null if they can.
 const char* refuse_tiled_product(const KnownProduct& product);
 
-// `inputs` as for make_onednn_product. Input `bias`, where it is not -1, is known and has a number for each column.
+// `inputs` as for make_onednn_product. If `bias` is not -1, that input is known and has one element per column.
 Plan plan_tiled_product(const PlanContext& context, const KnownProduct& product, std::span<const Tensor> inputs,
                         PackedWeights& packed, int bias = -1);
 

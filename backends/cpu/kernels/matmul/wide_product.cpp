@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 64;
 constexpr int kRows = 6;
-constexpr int kVectors = 2;                   // of columns in a panel
+constexpr int kVectors = 2;                   // vectors per row of a panel
 constexpr int64_t kRowsAtOnce = 128 * kRows;  // multiplied by a panel between two checks for cancellation
 
 template <class T>
@@ -25,7 +25,7 @@ struct Lanes {
 template <class T>
 constexpr int64_t kPanel = kVectors* kVectorBytes / static_cast<int64_t>(sizeof(T));
 
-// `kCount` rows of c, of which `columns` columns of one panel are stored.
+// Computes `kCount` rows of c for one panel and stores the first `columns` of its columns.
 template <class T, int kCount>
 [[gnu::always_inline]] inline void multiply_tile(const T* a, int64_t k, const T* panel, T* c, int64_t n,
                                                  int64_t columns) {
@@ -56,7 +56,7 @@ struct Task {
   T* c;
 };
 
-// Columns [first, first + kPanel) of b, row after row, zeros beyond the last; then all rows of a by them.
+// Copies columns [first, first + kPanel) of b into `panel`, zero-padded, and multiplies all rows of a by them.
 template <class T>
 [[gnu::always_inline]] inline void multiply_panel(const Task<T>& t, int64_t first, T* panel) {
   const int64_t columns = std::min(kPanel<T>, t.n - first);

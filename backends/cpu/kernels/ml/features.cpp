@@ -25,7 +25,7 @@ Failed extract(const Tensor& x, std::span<const int64_t> picks, Value& out) {
   int64_t width = x.shape[last];
   for (int64_t pick : picks) {
     if (pick < 0 || pick >= width)
-      return "position " + std::to_string(pick) + " is beyond the " + std::to_string(width) + " of the last axis";
+      return "position " + std::to_string(pick) + " is not among the " + std::to_string(width) + " of the last axis";
   }
   Shape shape = x.shape;
   if (shape.rank() == 1) shape = Shape{1, shape[0]};
@@ -126,7 +126,7 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   bool zeros = node.attr("zeros", int64_t{1}) != 0;
   return make_value_kernel([=](Values in, Values out) -> Failed {
     const Tensor& x = in[0].tensor;
-    if (x.shape.rank() == BP_MAX_RANK) return "the input's rank is " + std::to_string(BP_MAX_RANK);
+    if (x.shape.rank() == BP_MAX_RANK) return "the result's rank would exceed " + std::to_string(BP_MAX_RANK);
     Shape shape = x.shape;
     shape.push_back(width);
     const int64_t count = x.shape.elements(), cells = product({count, width});
@@ -150,7 +150,7 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
       }
       if (hot) y[i * width + static_cast<int64_t>(*hot)] = 1;
       if (!hot && !zeros)
-        return "element " + std::to_string(i) + " is in no category, and zeros = 0 says that all must be";
+        return "element " + std::to_string(i) + " is in no category, which the attribute zeros = 0 forbids";
     }
     return std::nullopt;
   });

@@ -40,7 +40,7 @@ std::vector<std::string> keys_of(const Tensor& tensor) {
   return keys;
 }
 
-// The tensor in an attribute that exists in several forms: keys_tensor, keys_strings, keys_int64s, keys_floats.
+// Returns keys or values as a tensor, from stem + _tensor, _strings, _int64s or _floats; nullopt if none is present.
 std::optional<Value> list_of(const Node& node, const std::string& stem) {
   if (std::optional<Value> tensor = ml::tensor_attribute(node, stem + "_tensor")) return tensor;
   if (node.find(stem + "_strings") != nullptr) {
@@ -57,7 +57,7 @@ std::optional<Value> list_of(const Node& node, const std::string& stem) {
   return std::nullopt;
 }
 
-// The result for elements that are not among the keys.
+// Returns the result for elements that are not among the keys.
 Value default_of(const Node& node, bp_dtype_t dtype) {
   if (std::optional<Value> tensor = ml::tensor_attribute(node, "default_tensor")) return *tensor;
   if (dtype == BP_DTYPE_STRING) {
@@ -73,7 +73,7 @@ Value default_of(const Node& node, bp_dtype_t dtype) {
 }
 
 struct Dictionary {
-  std::unordered_map<std::string, int64_t> places;  // of keys, in `values`
+  std::unordered_map<std::string, int64_t> places;  // each key's index in `values`
   Value values;
   Value fallback;
 

@@ -51,7 +51,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
       ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
-        // A single score is no choice between classes: PROBIT is the only transform that applies to it.
+        // A single score does not rank classes: PROBIT is the only transform that applies to it.
         if (matrix.outputs > 1 || post == ml::PostTransform::kProbit) ml::transform(post, scores);
         ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });
@@ -71,7 +71,7 @@ Verdict supports_classifier(const Node& node) {
   return ml::supports_post_transform(node);
 }
 
-// The class of the largest score; of a single score: whether it is above 0.
+// Returns the class with the largest score; for a single score, 1 if it is above 0, else 0.
 int64_t choose(std::span<const double> scores) {
   if (scores.size() == 1) return scores[0] > 0 ? 1 : 0;
   return std::ranges::max_element(scores) - scores.begin();
@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
   Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
   matrix.outputs =
       static_cast<int64_t>(std::max<size_t>(1, matrix.intercepts.empty() ? labels.count() : matrix.intercepts.size()));
-  // A single score decides between two labels, or else between 0 and 1.
+  // A single score decides between the two labels; if there are not two, between 0 and 1.
   bool is_single = matrix.outputs == 1;
   bool adds_class = is_single && labels.count() == 2;
   if (is_single && !adds_class) {

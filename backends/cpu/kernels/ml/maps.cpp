@@ -55,11 +55,11 @@ std::unique_ptr<Kernel> create_zip(const Node& node) {
 Verdict supports_zip(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_FLOAT)}); !verdict) return verdict;
   if (node.texts("classlabels_strings").empty() == node.ints("classlabels_int64s").empty())
-    return no(BP_REASON_ATTRIBUTE, "one of classlabels_strings and classlabels_int64s must be there");
+    return no(BP_REASON_ATTRIBUTE, "exactly one of classlabels_strings and classlabels_int64s must be given");
   return yes();
 }
 
-// The element type of a map's values, and of its keys; 0 where the operand is no map of tensors.
+// The types of input 0's keys and values. `value` is 0 unless input 0 is a map to tensors.
 struct MapTypes {
   bp_dtype_t key = 0, value = 0;
 };
@@ -70,11 +70,11 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: one column for each word of the vocabulary, 0 where the map lacks it
+// ---- DictVectorizer: one column for each word of the vocabulary, 0 if the map lacks it
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
-  if (types.value == 0) return no(BP_REASON_DTYPE, "input 0 is no map to tensors");
+  if (types.value == 0) return no(BP_REASON_DTYPE, "input 0 is not a map to tensors");
   bool texts = types.key == BP_DTYPE_STRING;
   if (texts ? node.texts("string_vocabulary").empty() : node.ints("int64_vocabulary").empty())
     return no(BP_REASON_ATTRIBUTE, std::string(texts ? "string" : "int64") + "_vocabulary is empty");
@@ -119,7 +119,7 @@ constexpr int64_t kMaxColumns = int64_t{1} << 28;
 Verdict supports_cast(const Node& node) {
   MapTypes types = map_types(node);
   if (types.key != BP_DTYPE_INT64 || (types.value != BP_DTYPE_FLOAT && types.value != BP_DTYPE_STRING))
-    return no(BP_REASON_DTYPE, "input 0 is no map from int64 to float or to text");
+    return no(BP_REASON_DTYPE, "input 0 is not a map from int64 to float or string");
   int64_t columns = node.attr("max_map", int64_t{1});
   if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
     return no(BP_REASON_ATTRIBUTE, "max_map " + std::to_string(columns) + " is not positive or too large");
@@ -140,7 +140,7 @@ std::optional<T> parse(std::string_view text) {
                                                                                            : std::nullopt;
 }
 
-// Converts one value to the wanted type. False if a string is not a number.
+// Converts one value to T. Returns false if a string is not a number or a float does not fit in int64.
 template <class T>
 bool convert(const Tensor& from, T& to) {
   if (from.dtype == BP_DTYPE_FLOAT) {
@@ -166,7 +166,7 @@ bool convert(const Tensor& from, T& to) {
   }
 }
 
-// `columns` < 0: dense.
+// `columns` < 0 selects DENSE.
 template <class T>
 Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
   std::vector<std::pair<int64_t, const Tensor*>> entries;
@@ -179,8 +179,8 @@ Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
   row.resize(columns < 0 ? entries.size() : static_cast<size_t>(columns));
   size_t next = 0;
   for (const auto& [key, tensor] : entries) {
-    if (tensor->shape.elements() != 1) return "the map's value at " + std::to_string(key) + " is no scalar";
-    if (columns >= 0 && key < 0) return "the map has key " + std::to_string(key) + ", a SPARSE one counts from 0";
+    if (tensor->shape.elements() != 1) return "the map's value at " + std::to_string(key) + " is not a scalar";
+    if (columns >= 0 && key < 0) return "the map has key " + std::to_string(key) + ", below 0 in SPARSE form";
     if (columns >= 0 && key >= columns) continue;
     if (!convert(*tensor, row[columns < 0 ? next++ : static_cast<size_t>(key)]))
       return "the map's value at " + std::to_string(key) + " cannot be cast";

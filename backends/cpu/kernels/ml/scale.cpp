@@ -62,7 +62,7 @@ Verdict supports_imputer(const Node& node) {
   std::string_view wanted =
       dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE ? "imputed_value_floats" : "imputed_value_int64s";
   if (node.floats(wanted).empty() && node.ints(wanted).empty())
-    return no(BP_REASON_ATTRIBUTE, std::string(wanted) + " is empty, it must say what replaces");
+    return no(BP_REASON_ATTRIBUTE, std::string(wanted) + " is empty, it must hold the replacements");
   return yes();
 }
 

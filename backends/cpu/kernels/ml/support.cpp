@@ -86,7 +86,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kTransforms = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"};
 
-// The probit function √2·erf⁻¹(2p − 1), with Winitzki's approximation of erf⁻¹ that ONNX's runtimes share.
+// The probit function √2·erf⁻¹(2p − 1), with Winitzki's approximation of erf⁻¹, as in ONNX Runtime.
 double probit(double p) {
   double x = 2 * p - 1;
   double sign = x < 0 ? -1.0 : 1.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common to the operators of ai.onnx.ml: inputs as rows of numbers, tensors in attributes, class labels, and the
-// transforms of scores.
+// transformations of scores.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kDomain = "ai.onnx.ml";
 inline constexpr bp_dtype_set_t kFeatures =
     just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE) | just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
 
-// A tensor [C] is one row, [N, C] are N.
+// A tensor [C] is one row, [N, C] is N rows.
 struct Table {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -23,7 +23,7 @@ struct Table {
 std::optional<Table> table_of(const Shape& shape);
 std::string no_table(const Shape& shape);
 
-// The elements of a tensor of numbers; of `count` from `first` on.
+// Convert elements of a numeric tensor: `count` from `first`, or all.
 void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out);
 std::vector<double> numbers(const Tensor& tensor);
 
@@ -40,19 +40,19 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
   });
 }
 
-// A tensor that an attribute holds, or nothing. Throws sdk::Error where its bytes cannot be reached.
+// Returns the tensor in an attribute, or nullopt if there is none. Throws sdk::Error if its data cannot be read.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
-// Numbers from a list of floats, or from a tensor attribute of another name. Throws likewise.
+// Returns numbers from attribute `tensor` or, if it is absent, from the floats of `list`. Throws likewise.
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
 
-// The labels of classes: integers or texts.
+// Class labels: integers or strings.
 struct Labels {
   std::vector<int64_t> ints;
   std::vector<std::string> texts;
 
   Labels(const Node& node, std::string_view int_name, std::string_view text_name);
   size_t count() const { return texts.empty() ? ints.size() : texts.size(); }
-  // A tensor [n] of the labels of these classes; each is below count(). Without labels at all: the numbers themselves.
+  // Returns a tensor [n] of the labels of these classes, each below count(). Without labels, returns their indices.
   Value make(std::span<const int64_t> classes) const;
 };
 
@@ -63,10 +63,10 @@ double logistic(double x);
 inline void write_floats(std::span<const double> scores, float* out) {
   for (double score : scores) *out++ = static_cast<float>(score);
 }
-// The scores of one row.
+// Transforms the scores of one row in place.
 void transform(PostTransform what, std::span<double> scores);
-// Two classes of which only the second has a score. What ONNX leaves open is as in ONNX Runtime: the first class gets
-// the negative of that score, or 1 minus it; of the transforms only LOGISTIC and PROBIT are applied.
+// Returns the scores of two classes of which only the second has a score. Where ONNX leaves it open, as in ONNX
+// Runtime: logistic(-score) for the first if LOGISTIC, else -score or 1 - score; of the others, only PROBIT is applied.
 std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
 
 }  // namespace backplane::cpu::ml

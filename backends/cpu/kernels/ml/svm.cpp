@@ -45,14 +45,14 @@ Verdict supports_svm(const Node& node) {
     return verdict;
   size_t params = node.floats("kernel_params").size();
   if (params != 0 && params != 3)
-    return no(BP_REASON_ATTRIBUTE, "kernel_params has " + std::to_string(params) + " entries: gamma, coef0, degree");
+    return no(BP_REASON_ATTRIBUTE, "kernel_params has " + std::to_string(params) + " entries, it must have 0 or 3");
   if (node.floats("rho").empty()) return no(BP_REASON_ATTRIBUTE, "rho is empty");
   return ml::supports_post_transform(node);
 }
 
 Failed wrong_width(const ml::Table& table, size_t width) {
   if (table.columns == static_cast<int64_t>(width)) return std::nullopt;
-  return "rows have " + std::to_string(table.columns) + " numbers, the model " + std::to_string(width);
+  return "rows have " + std::to_string(table.columns) + " numbers, but the model expects " + std::to_string(width);
 }
 
 // ---- SVMRegressor
@@ -139,11 +139,11 @@ struct Classifier {
   bool is_probability() const { return supports > 0 && !prob_a.empty(); }
   size_t outputs() const { return supports == 0 || is_probability() || classes <= 2 ? classes : pairs(); }
 
-  // An error text if attributes contradict each other, otherwise empty.
+  // Returns a message if attributes contradict each other, else an empty string.
   std::string wrong() const {
     if (classes == 0) return "there are no class labels";
     if (std::ranges::any_of(per_class, [](int64_t n) { return n < 0 || n > INT32_MAX; }))
-      return "vectors_per_class has entries that are no counts";
+      return "vectors_per_class has entries that are negative or too large";
     if (supports == 0) return coefficients.size() % classes != 0 ? "coefficients do not divide among the classes" : "";
     if (classes < 2 || per_class.size() != classes) return "vectors_per_class does not count the vectors of each class";
     if (vectors.size() % supports != 0) return "support_vectors do not divide among the counted vectors";
@@ -159,8 +159,8 @@ struct Classifier {
   int64_t predict(Row64 x, std::span<float> out) const;
 };
 
-// One decision for each pair of classes, after libsvm: the coefficients of class i against class j lie in row j - 1,
-// those of class j against i in row i.
+// Decides between each pair of classes i < j, as libsvm does: the coefficients of class i against class j are in row
+// j - 1, those of class j against i in row i.
 void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) const {
   std::vector<double> kernels(supports);
   for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, &vectors[s * width]);
@@ -221,7 +221,7 @@ void Classifier::couple(std::span<const double> scores, std::span<double> p) con
   }
 }
 
-// Writes the scores; returns the class.
+// Writes the scores to `out`; returns the index of the class.
 int64_t Classifier::predict(Row64 x, std::span<float> out) const {
   std::vector<double> scores(supports == 0 ? classes : pairs());
   std::vector<int> votes(classes);
@@ -244,7 +244,7 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
     ml::transform(post, scores);
   }
   ml::write_floats(scores, out.data());
-  // A linear model of two classes: a weight above the threshold is for the second.
+  // A linear model of two classes: if the larger score reaches the threshold, the second class is chosen.
   if (supports == 0 && classes == 2 && rho.size() == 1 && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
   return best;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TreeEnsemble, and what it replaced: TreeEnsembleClassifier, TreeEnsembleRegressor.
+// TreeEnsemble, and the operators that it replaced: TreeEnsembleClassifier, TreeEnsembleRegressor.
 #include <set>
 
 #include "backplane/sdk/fence.hpp"
@@ -24,7 +24,7 @@ struct Ensemble {
     std::vector<ml::Score> scores(out.size());
     ml::aggregate(forest, aggregate, row, scores);
     for (size_t t = 0; t < out.size(); ++t) out[t] = scores[t].value + (base.empty() ? 0 : base[t]);
-    // A single score is no choice between classes: PROBIT is the only transform that applies to it.
+    // A single score does not rank classes: PROBIT is the only transform that applies to it.
     if (out.size() > 1 || post == PostTransform::kProbit) ml::transform(post, out);
   }
 };
@@ -39,7 +39,7 @@ std::string check(Ensemble& ensemble) {
   return ensemble.forest.check(ensemble.targets);
 }
 
-// Throws sdk::Error where the attributes do not fit together.
+// Throws sdk::Error if the attributes do not fit together.
 Ensemble read_ensemble(const Node& node) {
   constexpr PostTransform kTransforms[] = {PostTransform::kNone, PostTransform::kSoftmax, PostTransform::kLogistic,
                                            PostTransform::kSoftmaxZero, PostTransform::kProbit};
@@ -69,7 +69,7 @@ Ensemble read_regressor(const Node& node) {
   return ensemble;
 }
 
-// Whether `read` finds nothing wrong.
+// Supported if `read` does not throw.
 Verdict readable(const Node& node, auto read) {
   try {
     read(node);
@@ -95,7 +95,7 @@ Verdict supports_regressor(const Node& node) {
 }
 
 std::string too_narrow(const ml::Table& table, const ml::Forest& forest) {
-  return "rows have " + std::to_string(table.columns) + " numbers, the trees look at " +
+  return "rows have " + std::to_string(table.columns) + " numbers, but the trees need " +
          std::to_string(forest.features);
 }
 
@@ -138,7 +138,7 @@ struct Classifier {
   bool is_binary = false;  // two classes, but leaves with weights for one only
   bool all_positive = true;
 
-  // The class, and the scores of a row.
+  // Returns the class of a row, and sets `out` to its scores.
   int64_t predict(std::span<const double> row, std::vector<double>& out) const;
 
  private:
@@ -169,8 +169,8 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// A decision by the score of one class, as in ONNX Runtime: of two classes with positive weights only, scores count as
-// probabilities, with a threshold of 0.5.
+// Decides by the score of one class, as in ONNX Runtime. In a binary model without negative weights, scores are
+// probabilities, with a threshold of 0.5; otherwise the threshold is 0.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
@@ -199,7 +199,7 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  // Of two classes the one with the larger score; of more, only those that some leaf of the row has a weight for.
+  // Of two classes the one with the larger score; of more, the best of those for which a leaf of the row has a weight.
   return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 

@@ -53,22 +53,22 @@ std::string Forest::check(int64_t targets) {
   auto count = static_cast<int64_t>(branches.size()), last_leaf = static_cast<int64_t>(leaves.size());
   auto exists = [&](int64_t child) { return child >= 0 ? child < count : ~child < last_leaf; };
   for (const Branch& branch : branches) {
-    if (!exists(branch.yes) || !exists(branch.no)) return "a node of a tree leads to one that is not there";
+    if (!exists(branch.yes) || !exists(branch.no)) return "a child of a tree's node does not exist";
     if (branch.feature < 0 || branch.feature > INT32_MAX)
-      return "a node of a tree looks at feature " + std::to_string(branch.feature);
+      return "a node of a tree has an invalid feature index: " + std::to_string(branch.feature);
     features = std::max(features, branch.feature + 1);
   }
   for (const auto& leaf : leaves) {
     for (const LeafWeight& weight : leaf) {
       if (weight.target < 0 || weight.target >= targets)
-        return "a leaf is for target " + std::to_string(weight.target) + " of " + std::to_string(targets);
+        return "a leaf has target " + std::to_string(weight.target) + " of " + std::to_string(targets);
     }
   }
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> states(branches.size(), kNew);
   std::vector<int64_t> path;
   for (int64_t root : roots) {
-    if (!exists(root)) return "a tree begins at a node that is not there";
+    if (!exists(root)) return "the root of a tree does not exist";
     path.push_back(root);
     while (!path.empty()) {
       int64_t at = path.back();
@@ -79,7 +79,7 @@ std::string Forest::check(int64_t targets) {
       }
       states[static_cast<size_t>(at)] = kOpen;
       for (int64_t child : {branches[static_cast<size_t>(at)].yes, branches[static_cast<size_t>(at)].no}) {
-        if (child >= 0 && states[static_cast<size_t>(child)] == kOpen) return "the nodes of a tree form a circle";
+        if (child >= 0 && states[static_cast<size_t>(child)] == kOpen) return "the nodes of a tree form a cycle";
         path.push_back(child);
       }
     }
@@ -132,7 +132,7 @@ Forest read_forest(const Node& node) {
   forest.roots = node.ints("tree_roots");
   for (size_t i = 0; i < targets.size(); ++i) forest.leaves.push_back({{targets[i], weights[i]}});
   auto child = [](int64_t id, int64_t is_leaf) {
-    if (id < 0) mismatch("a node of a tree leads to node " + std::to_string(id));
+    if (id < 0) mismatch("a node of a tree has an invalid child: " + std::to_string(id));
     return is_leaf != 0 ? ~id : id;
   };
   // The sets are in one list in the order of their nodes, each followed by a NaN.
@@ -179,8 +179,8 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   expect_length(prefix + "_weights", weights.size(), leaf_trees.size());
 
   Forest forest;
-  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // (tree, node): a branch, or ~leaf
-  std::vector<size_t> sources;                            // of branches
+  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // by (tree, node): a branch, or ~leaf
+  std::vector<size_t> sources;                            // of branches, in the lists of the attributes
   for (size_t i = 0; i < count; ++i) {
     bool is_leaf = modes[i] == kModes.back();
     int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size()) : static_cast<int64_t>(sources.size());
@@ -206,11 +206,11 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   };
   for (size_t i : sources) {
     auto mode = std::ranges::find(kModes, modes[i]);
-    if (mode == kModes.end()) mismatch("nodes_modes has '" + modes[i] + "'");
+    if (mode == kModes.end()) mismatch("nodes_modes has the unknown '" + modes[i] + "'");
     forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
                                features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
   }
-  // Roots are nodes that are no node's child, in the order of the trees' first nodes.
+  // Roots are nodes that are no node's child, in the order of the attributes' lists.
   for (size_t i = 0; i < count; ++i) {
     int64_t place = find(trees[i], ids[i]);
     if (place >= 0 ? !is_child_branch[static_cast<size_t>(place)] : !is_child_leaf[static_cast<size_t>(~place)])

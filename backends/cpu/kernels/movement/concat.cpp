@@ -8,8 +8,8 @@
 namespace backplane::cpu {
 namespace {
 
-// How the whole tensor is divided into parts: `outer` rows of `row` bytes; part i takes `bytes[i]` from `offsets[i]`
-// on.
+// How the whole tensor is divided into parts: `outer` rows of `row` bytes; part i is the `bytes[i]` of each row at
+// `offsets[i]`.
 struct Parts {
   int64_t outer = 1, row = 0;
   std::vector<int64_t> offsets, bytes;
@@ -24,7 +24,7 @@ struct Parts {
     }
   }
 
-  // Calls f(part, offset in the whole, offset in the part, bytes) for each block.
+  // Calls f(part, offset in the whole, offset in the part, bytes) for each non-empty block, on the backend's threads.
   template <class F>
   void blocks(const F& f) const {
     const auto count = static_cast<int64_t>(bytes.size());
@@ -43,7 +43,7 @@ Verdict supports_concat(const Node& node) {
   return accepts_variadic(node, kByteTypes);
 }
 
-// Whether channels can be concatenated without splitting blocks.
+// Whether an input is blocked and channels can be concatenated without splitting blocks.
 bool stays_blocked(Tensors inputs) {
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {

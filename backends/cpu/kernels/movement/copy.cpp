@@ -112,13 +112,13 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
       if (step == 0) return fail("steps must not be 0");
-      // Negative values count from the end; then clamped to the range for the direction of the step.
+      // Negative values count from the end; all are then clamped to the range for the direction of the step.
       const auto bounded = [&](int64_t position) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      // A start before the first element means the first element in both directions. (In NumPy the result would be
-      // empty.)
+      // A start before the first element means the first element in both directions. (With a negative step, NumPy's
+      // result would be empty.)
       const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);
       to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);
@@ -143,7 +143,7 @@ Verdict supports_space_to_depth(const Node& node) {
   return node.attr("blocksize", int64_t{0}) < 1 ? no(BP_REASON_ATTRIBUTE, "blocksize is below 1") : yes();
 }
 
-// Splits a tensor into `split` extents and orders them by `order`.
+// Reshapes a tensor to the extents `split` and permutes its dimensions by `order`.
 Plan plan_permuted(const Tensor& source, const Shape& to, const Shape& split, std::span<const int> order) {
   const Shape dense = strides_of(split);
   Shape extents, strides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, GatherElements, GatherND, ReverseSequence: elements or blocks are read at indices.
+// Gather, GatherElements, GatherND, ReverseSequence: copies of selected elements or blocks.
 #include <atomic>
 #include <cstring>
 
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 // ---- GatherElements
 // ----------------------------------------------------------------------------------------------------
 
-// The smallest and the largest index, in vectorized loops.
+// The smallest and the largest index, computed in vectorized loops.
 struct Extremes {
   int64_t low, high;
 };
@@ -78,8 +78,8 @@ bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
   return fine;
 }
 
-// Handles rows along the innermost dimension of the indices: from one element to the next, the offset in the data
-// advances by one, or by nothing if that dimension is the axis.
+// Gathers rows along the innermost dimension of the indices: from one element to the next, the offset in the data grows
+// by one, or stays the same if that dimension is the axis.
 template <class T, class I>
 void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
   const int last = to.rank() - 1;

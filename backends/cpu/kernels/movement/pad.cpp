@@ -16,8 +16,8 @@ int64_t wrapped(int64_t i, int64_t n) {
   return (i % n + n) % n;
 }
 
-// The input position that output position `i`, relative to the first input element, is read from, on an axis of extent
-// n > 0.
+// Returns the input position that output position `i`, relative to the first input element, is read from, on an axis of
+// extent n; -1 if it is filled with the constant.
 int64_t source_of(int64_t i, int64_t n, Mode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -48,7 +48,7 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
   }
-  // Too large, which is an error, or empty: the maps are not needed.
+  // Returns early if the result is too large (an error) or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {
@@ -123,7 +123,7 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
       if (wanted[i] < 0 || wanted[i] > INT32_MAX)
         return fail("the extent " + std::to_string(wanted[i]) + " is negative or too large");
       const int64_t more = wanted[i] - from[axis];
-      before[static_cast<size_t>(axis)] = more / 2;  // the odd one is added or taken at the end
+      before[static_cast<size_t>(axis)] = more / 2;  // an odd element is added or removed at the end
       after[static_cast<size_t>(axis)] = more - more / 2;
     }
     return plan_pad(inputs[0], before, after, Mode::kConstant, SIZE_MAX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that change at most the extents: nothing runs, output 0 aliases input 0.
+// Operators that change at most the extents: output 0 aliases input 0, and no step runs.
 #include <utility>
 
 #include "kernels/common/function_kernel.h"

@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
   });
 }
 
-// ---- TensorScatter: a key-value cache [batch, …, time, …] takes new times
+// ---- TensorScatter: writes new times to a key-value cache [batch, …, time, …]
 // ----------------------------------------------------
 
 Verdict supports_tensor_scatter(const Node& node) {

@@ -90,7 +90,7 @@ struct Groups {
   std::vector<int64_t> first, inverse, counts;  // first index of each group; group of each slice; size of each group
 };
 
-// `compare(a, b)` is below, at or above 0.
+// `compare(a, b)` returns a number below, at or above 0.
 template <class Compare>
 Groups group(int64_t n, bool sorted, const Compare& compare) {
   require_memory(n, 4 * int64_t{sizeof(int64_t)});

@@ -45,7 +45,7 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
   });
 }
 
-// ---- contiguous floats: as integer keys in the wanted order, with the index in the lower half
+// ---- contiguous floats: keys are integers in the requested order, with the index in the lower half
 // ----------------------------------------------------------------
 
 // The key is larger for elements that come earlier in the result; NaN counts as larger than all numbers, -0 as 0.
@@ -69,8 +69,8 @@ uint64_t ranked(int32_t key, int64_t i) {
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// Writes the first k of a row to the front of `best`, in order. Pieces without an element above the present threshold
-// are skipped.
+// Writes the keys and indices of the first k elements of a row to `best`, in order. Pieces without an element above the
+// current threshold are skipped.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;
   const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);
@@ -80,7 +80,7 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   };
   best.clear();
   int32_t threshold = INT32_MIN;
-  bool full = false;  // the threshold is that of k earlier elements
+  bool full = false;  // the threshold is the smallest key of k earlier elements
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;

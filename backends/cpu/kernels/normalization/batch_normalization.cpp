@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNormalization: y = (x - mean) / sqrt(variance + epsilon) · scale + bias for each channel. In training the mean
-// and variance are those of the batch, and the running ones are outputs.
+// and variance are those of the batch, and running averages are outputs.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -103,8 +103,8 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
-// Inference in float with all parameters known: one multiply-add for each element, then the post-operations. Rows are
-// planes of a channel, or of a block of channels.
+// Inference in float with all parameters known: one multiply-add per element, then the activations. A row is the plane
+// of a channel, or of a block of channels.
 Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   const int64_t lanes = inputs[0].format == Format::kBlocked ? channel_block() : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations: LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization,
-// MeanVarianceNormalization and LpNormalization. Statistics are taken in double, in two passes.
+// LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and
+// LpNormalization. Statistics are computed in double, in two passes; of floats, by vectorized loops.
 #include "kernels/normalization/layer_norm.h"
 
 #include <cmath>
@@ -48,7 +48,7 @@ Verdict supports_layer_norm(const Node& node) {
   return kCentred ? same_type(node, 0, 1) : yes();
 }
 
-// The result has the scale's type, which is the input's own where there are means and biases.
+// The result has the scale's type V, which is the input's type T if rows are centred.
 template <class T, class V, bool kCentred>
 void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
   const T* x = in[0].as<T>();
@@ -79,7 +79,7 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
   });
 }
 
-// The means and deviations of rows without elements.
+// Fills the means and inverse deviations of rows without elements with NaN.
 void write_empty_statistics(Tensors out) {
   for (size_t slot : {1u, 2u}) {
     const Tensor t = at(out, slot);
@@ -93,7 +93,7 @@ void write_empty_statistics(Tensors out) {
   }
 }
 
-// The usual case: floats, and a scale and bias for each element of a row.
+// The usual case: floats, with a scale and perhaps a bias for each element of a row.
 template <bool kCentred>
 void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
   const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
@@ -182,7 +182,7 @@ CLONED void move_and_scale(const float* x, float* y, int64_t n, float mean, floa
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
 }
 
-// `groups` of 0: each channel is a group of its own.
+// `groups` of 0: each channel is its own group.
 Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
@@ -255,7 +255,7 @@ Verdict supports_lp(const Node& node) {
                           : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", it must be 1 or 2");
 }
 
-// Calls normalise(x, y, group): the elements of a group lie at its offsets.
+// Calls normalise(x, y, group) for each group, whose elements are at the offsets of `group` from x and y.
 template <class Normalise>
 Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
   Dimensions kept, group;
@@ -301,7 +301,7 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
-// A row divided by its norm, of 1 or 2; rows of zeros stay zero.
+// Divides a row by its 2-norm if `squared`, else by its 1-norm; rows of zeros stay zero.
 template <int kBytes>
 CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
   using Lanes = FloatLanes<kBytes>;

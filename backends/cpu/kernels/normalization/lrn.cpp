@@ -44,9 +44,9 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
   }
 }
 
-// One position of a blocked tensor: the squares of its channels are gathered with zeros around them, so that windows
-// are plain loops. `squares` and `sums` have room for whole blocks of channels plus half a window before and after
-// them.
+// Normalizes one position of a blocked tensor. The squares of its channels are gathered with zeros around them, so that
+// windows are plain loops. `squares` and `sums` have room for whole blocks of channels plus half a window before and
+// after them.
 CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
                       float* squares, float* sums) {
   const int64_t before = (lrn.size - 1) / 2;

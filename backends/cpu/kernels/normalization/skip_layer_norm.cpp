@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Slots; -1 where the operator has no such input.
+// Input slots; -1 if the operator has no such input.
 struct Inputs {
   int skip, gamma, beta, bias;
   bool centred;
@@ -31,14 +31,14 @@ CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
 }
 
-// Normalizes a row into y; returns its mean and the factor.
+// Normalizes a row into y; returns its mean (0 unless `centred`) and the factor it was scaled by.
 RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                         int64_t n) {
   if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
   return {0, rms_row(row, gamma, epsilon, y, n)};
 }
 
-// The same as defined, for reference mode.
+// As normalize(), but as the operator is defined, for reference mode.
 RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                      int64_t n) {
   double total = 0, squares = 0;
@@ -105,7 +105,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     Shape rows = x;
     if (x.rank() > 0) rows[x.rank() - 1] = 1;
     if (kSlots.skip >= 0) {
-      // The skip's extents are those of the input, or lack the batch, or have 1 there.
+      // `skip` has the input's extents, but the first may be missing or 1.
       const Shape& skip = in[1].shape;
       bool fits = skip.rank() <= x.rank() && skip.rank() > 0;
       const int off = x.rank() - skip.rank();

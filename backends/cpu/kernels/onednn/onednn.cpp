@@ -18,10 +18,10 @@ namespace backplane::cpu {
 
 namespace {
 
-// Microseconds of products below which a task is not worth its start, and the sides of the blocks that oneDNN's kernels
-// like.
+// Below kTaskTime microseconds of products, a task is not worth starting. The blocks have sides that suit oneDNN's
+// kernels.
 constexpr double kTaskTime = 2.048;
-constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be ended
+constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be ended early
 constexpr int64_t kRowBlock = 16;
 constexpr int64_t kColumnBlock = 64;
 
@@ -96,7 +96,7 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
   SingleThreaded single;
   dnnl::memory source(from_layout, onednn_engine(), const_cast<void*>(from));
   dnnl::memory target(to_layout, onednn_engine(), to);
-  // Left to itself, oneDNN keeps the memory that a reorder works in.
+  // By default, oneDNN keeps the scratch memory of a reorder.
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc description(onednn_engine(), from_layout, onednn_engine(), to_layout, attributes);
@@ -235,7 +235,7 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
            const float* row_bias) {
   if (m == 0 || n == 0) return;
   if (k == 0) return sgemm_here(m, n, k, alpha, a, b, beta, c, c_stride, row_bias);
-  // The longer side is cut, so that each task packs little of what others pack too.
+  // The longer side is cut, so that tasks pack little of the same data.
   bool by_columns = n >= m;
   int64_t side = by_columns ? n : m;
   int64_t block = by_columns ? kColumnBlock : kRowBlock;

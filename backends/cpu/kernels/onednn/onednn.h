@@ -11,8 +11,8 @@
 
 namespace backplane::cpu {
 
-// While it lives, oneDNN (its OpenMP) stays on the calling thread. The setting belongs to the thread, which may be the
-// framework's, so the destructor restores it.
+// While an instance exists, oneDNN's OpenMP stays on the calling thread. This is a setting of the thread, which may be
+// the framework's, so the destructor restores it.
 class SingleThreaded {
  public:
   SingleThreaded();
@@ -24,7 +24,7 @@ class SingleThreaded {
   int before_;
 };
 
-// A matrix as it lies in memory, row-major: element (i, j) is data[i * stride + j], or data[j * stride + i] if
+// A matrix in memory that the caller owns. Element (i, j) is data[i * stride + j], or data[j * stride + i] if it is
 // transposed.
 struct Matrix {
   const float* data;
@@ -32,27 +32,27 @@ struct Matrix {
   bool transposed = false;
 };
 
-// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, in parallel. C is not read where beta is 0. With
-// `row_bias` C is overwritten: its element i is added to each of row i.
+// C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, in parallel. C is not read if beta is 0. With `row_bias`,
+// C is overwritten, and row_bias[i] is added to each element of row i.
 void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
            const float* row_bias = nullptr);
 
-// The same on the calling thread, for use inside tasks; m, n > 0.
+// As sgemm, but on the calling thread, for use inside tasks; m, n > 0.
 void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
                 int64_t c_stride, const float* row_bias = nullptr);
 
 dnnl::engine& onednn_engine();
-// The calling thread's own.
+// Returns the calling thread's own stream.
 dnnl::stream& onednn_stream();
 
-// The descriptor of a float tensor [N, C, D1 …].
+// Returns the descriptor of a float tensor [N, C, D1 …].
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format);
 
-// On the calling thread.
+// Copies a tensor to another layout, on the calling thread.
 void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
                     void* to);
 
-// Bytes that a layout needs, in whole cache lines.
+// Returns the bytes that a layout needs, in whole cache lines.
 int64_t bytes_of(const dnnl::memory::desc& layout);
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -60,8 +60,8 @@ using LayoutView = const_dnnl_memory_desc_t;
 #else
 using LayoutView = const dnnl_memory_desc_t*;
 #endif
-// The memory descriptors in a primitive's own description, valid as long as the primitive: a copy of one would take 700
-// bytes.
+// The memory descriptors in a primitive's own description, valid as long as the primitive. They are not copied, since a
+// copy would take 700 bytes.
 struct PrimitiveLayouts {
   LayoutView source, weights, bias, result, scratchpad;
   PrimitiveLayouts() = default;
@@ -86,7 +86,7 @@ class Execution {
   int count_ = 0;
 };
 
-// A convolution of one image or a part of it. Layouts are descriptors; `any` lets oneDNN choose.
+// A convolution of one image or a part of it. A descriptor of format `any` lets oneDNN choose the layout.
 struct ConvolutionArguments {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   dnnl::memory::desc source, weights, bias, result;
@@ -95,7 +95,7 @@ struct ConvolutionArguments {
   dnnl::memory::dims strides, dilations, begin, end;
   std::span<const PostOp> post_ops;  // additions and activations; an addition adds the previous contents of the result
 };
-// Empty where oneDNN has no implementation.
+// Returns an empty description if oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& arguments);
 
 // A product of rows with known weights, or a part of it. The result is source · weights + bias, then the
@@ -105,10 +105,10 @@ struct ProductArguments {
   bool has_bias = false;
   std::span<const PostOp> post_ops;
 };
-// Empty where oneDNN has no implementation.
+// Returns an empty description if oneDNN has no implementation.
 dnnl::matmul::primitive_desc describe_product(const ProductArguments& arguments);
 
-// Whether the name of an implementation is that of a fast one.
+// Whether the implementation of this name is a fast one.
 bool is_fast(const char* implementation);
 
 }  // namespace backplane::cpu

@@ -12,14 +12,14 @@
 
 namespace backplane::cpu {
 
-// Weights in the layouts that oneDNN chose, kept with the node, since oneDNN mostly chooses the same for other extents.
+// A node's packed weights in each layout used so far; oneDNN usually chooses the same layouts for other extents.
 // Thread-safe.
 class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // The known weights in these layouts, one after another; `pack` creates them on first use; each time, if the weights
-  // are transient.
+  // Returns the known weights in these layouts, one after another. `pack` creates them on first use, or in every call
+  // if the weights are transient.
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
     if (weights.transient) return pack();

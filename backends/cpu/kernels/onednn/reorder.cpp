@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// A task reorders some blocks of channels of one image: they are contiguous in both formats.
+// A task reorders some blocks of channels of one image, which are contiguous in both formats.
 class Reorder final : public Step {
  public:
   Reorder(const Shape& shape, Format from, Format to) : from_(from), to_(to), alias_(same_bytes(shape) ? 0 : -1) {
@@ -51,7 +51,7 @@ class Reorder final : public Step {
   int64_t batch_, channels_, places_, blocks_;
 };
 
-// Three channels, as images have.
+// Interleaves three channels, as in images.
 CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict g, const uint8_t* __restrict b,
                          uint8_t* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -61,7 +61,7 @@ CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict 
   }
 }
 
-// Between dense and channels-last bytes. A task has some positions of one image.
+// Reorders bytes between dense and channels-last. A task copies some positions of one image.
 class ByteReorder final : public Step {
  public:
   ByteReorder(const Shape& shape, Format from)

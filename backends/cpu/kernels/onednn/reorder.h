@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// A step that copies input 0 into output 0 of the other format; one of the two formats is dense.
+// Creates a step that copies input 0 in format `from` to output 0 in format `to`; one of the two is dense.
 std::unique_ptr<Step> make_reorder(const Shape& shape, Format from, Format to);
 
 }  // namespace backplane::cpu

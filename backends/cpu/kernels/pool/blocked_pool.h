@@ -12,10 +12,10 @@ namespace backplane::cpu {
 // The input positions that an output position reads along one dimension: first, first + step, …
 struct Reach {
   int64_t first, count;
-  int64_t padded_count;  // with positions in the padding
+  int64_t padded_count;  // including positions in the padding
 };
 
-// The reach of each output position of dimension `d`.
+// Returns the reach of each output position along dimension `d`.
 std::vector<Reach> reaches(const Window& window, size_t d);
 
 struct BlockedPool {

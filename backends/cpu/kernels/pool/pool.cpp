@@ -21,7 +21,7 @@ namespace {
 
 using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 
-// The part of a window inside the input, and the number of its positions inside the padded input.
+// The part of a window inside the input, and how many of the window's positions are inside the padded input.
 struct Cell {
   Spatial start;  // the first position, in the input
   Spatial count;  // positions along each dimension

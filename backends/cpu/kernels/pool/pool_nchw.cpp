@@ -46,7 +46,7 @@ constexpr auto& kJoinSums = clone_of<join_rows<false, 64>, join_rows<false, 32>,
 CLONED void divide(float* y, const float* counts, float rows, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] /= rows * counts[i];
 }
-// Every second one, from the first on.
+// Copies every second element, beginning with the first.
 CLONED void take_evens(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[2 * i];
 }
@@ -72,7 +72,7 @@ CLONED float sum(const float* x, int64_t n) {
   return total;
 }
 
-// The input columns that the windows of an output row read, padding included.
+// Returns the number of input columns that the windows of an output row span, padding included.
 int64_t row_length(const Window& w) {
   return (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
@@ -107,7 +107,7 @@ class PaddedRow {
         columns_(std::clamp<int64_t>(part_length_ * w.stride[2] - w.begin[2], 0, w.in[2])) {}
 
   float* columns() { return row_.data() + w_.begin[2]; }
-  int64_t column_count() const { return columns_; }  // of the input, that any window reads
+  int64_t column_count() const { return columns_; }  // of the input, that the row holds
 
   void split() {
     const int64_t stride = w_.stride[2];
@@ -144,7 +144,7 @@ bool has_short_rows(const Window& w) {
 Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
   const int64_t planes = input[0] * input[1];
   if (is_global(w) && w.in_size() > 0) return plan_global(pool.maximum, w.in_size(), planes, output);
-  std::vector<float> counts;  // the number of columns that an output position reads
+  std::vector<float> counts;  // for each output position, the columns that are averaged
   for (const Reach& reach : reaches(w, 2))
     counts.push_back(static_cast<float>(std::max<int64_t>(1, pool.counts_padding ? reach.padded_count : reach.count)));
   return make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), counts = std::move(counts)](
@@ -153,7 +153,7 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
     const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
     parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
-      // Several rows do each step together: an unaligned load that straddles two recently stored vectors would stall.
+      // Each step handles several rows: an unaligned load that straddles two recently stored vectors would stall.
       std::vector<PaddedRow> together(
           static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
           PaddedRow(w, pool.maximum ? kLowest : 0));

@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// Whether a row with its padding is short enough to be copied.
+// Whether a row with its padding is short enough to be copied, or the pool is global and copies no rows.
 bool has_short_rows(const Window& window);
 
 Plan plan_pool_nchw(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inverses of window operators: MaxUnpool writes values to where MaxPool found them, Col2Im sums columns into an image.
+// Inverses of window operators: MaxUnpool puts values back where MaxPool found them, Col2Im sums columns into an image.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"

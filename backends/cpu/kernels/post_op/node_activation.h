@@ -6,11 +6,11 @@
 
 namespace backplane::cpu {
 
-// The activation that `activation`, `activation_alpha`, `activation_beta` and `activation_params` describe; empty if
-// there is none.
+// Returns the activation that `activation`, `activation_alpha`, `activation_beta` and `activation_params` describe;
+// nullopt if it is absent or unknown.
 std::optional<Activation> activation_of(const Node& node);
 
-// Refuses an activation that is not known.
+// Refuses an unknown activation.
 Verdict supports_activation(const Node& node);
 
 }  // namespace backplane::cpu

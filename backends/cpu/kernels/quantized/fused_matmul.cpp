@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's products with something around them: FusedMatMul (transposed and scaled), DynamicQuantizeMatMul and
-// MatMulIntegerToFloat (integers inside, floats outside).
+// com.microsoft's products fused with other operations: FusedMatMul (transposition, scaling), DynamicQuantizeMatMul and
+// MatMulIntegerToFloat (products of 8-bit integers with float results).
 #include <optional>
 
 #include "kernels/common/function_kernel.h"
@@ -71,7 +71,7 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);
-    // matmul_size joins the rows of a batch that shares B, which transposed rows cannot be.
+    // matmul_size joins the rows of a batch with a single B; rows of a transposed A cannot be joined.
     if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2 && size->shape.elements() > 0) {
       const int64_t batch = a.elements(0, a.rank() - 2);
       require_memory(batch, 2 * int64_t{sizeof(int64_t)});
@@ -116,7 +116,7 @@ struct Factor {
   int32_t zero;
 };
 
-// The product of quantized values, on tiles or as defined, and the scaling of its sums.
+// The product of quantized values, on tiles or (in reference mode) as defined, and the scaling of its sums.
 class IntegerProducts {
  public:
   IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
@@ -160,7 +160,7 @@ class IntegerProducts {
  private:
   int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
 
-  // Adds up as the operator is defined, for reference mode.
+  // Computes the sums as the operator is defined, for reference mode.
   void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
     const MatMulSize& s = size_;
     const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
@@ -195,7 +195,7 @@ void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* 
   products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
 }
 
-// `of_rows` are slots that hold one number, `of_columns` one or one for each column.
+// Inputs `of_rows` must have one element, inputs `of_columns` one, or one per column.
 Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
                    std::initializer_list<size_t> of_columns,
                    void (*run)(const IntegerProducts&, Tensors, Tensors, void*)) {

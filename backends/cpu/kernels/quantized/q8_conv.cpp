@@ -33,12 +33,12 @@ struct Problem {
   ConvSize size;
   Window window;
   Shape shape;              // of the result
-  int64_t row = 0;          // weights of an output channel
-  bool transposed = false;  // weight i of channel o lies at i · out_channels + o, else at o · row + i
+  int64_t row = 0;          // weights per output channel
+  bool transposed = false;  // weight i of channel o is at i · out_channels + o, else at o · row + i
 };
 
-// Scales and shifts for each output channel, in quantization steps of the result; the shifts also in steps of the sums
-// (`bias`), in which they often are integers.
+// Scales and shifts for each output channel, in quantization steps of the result. `bias` has the shifts in steps of the
+// sums, where they are often integers.
 struct Steps {
   std::vector<float> scale, shift, bias;
   bool divides = true;  // bias = shift / scale is possible for all channels
@@ -67,8 +67,8 @@ struct Steps {
 // convolutions each position is a row.
 struct Part {
   int64_t first_channel, channels;
-  int64_t source_at, result_at;           // bytes from the image's first
-  Primitive::primitive_desc description;  // until the step is made
+  int64_t source_at, result_at;           // bytes from the start of the image
+  Primitive::primitive_desc description;  // until the step is complete
   Primitive primitive;
   PrimitiveLayouts layouts;
   int64_t weights_at = 0;
@@ -146,8 +146,8 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // As many parts as threads: of rows if these can be divided evenly, else of channels, whose results are then copied
-  // to their place between those of other parts.
+  // Cuts an image into at most one part per thread: of rows if they divide evenly, else (if possible) of channels,
+  // whose results are then copied to their place between those of other parts.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -285,7 +285,7 @@ uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
   return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
-// Computes as the operator is defined, on dense tensors, for reference mode.
+// Computes as the operator is defined, on dense tensors: the reference.
 Plan plan_definition(const Problem& problem, const Q8Product& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
                                                                                                           Tensors out) {

@@ -21,7 +21,7 @@ struct Q8Product {
   std::vector<float> weight_scales;      // one, or one for each output channel
   std::vector<double> bias;              // real numbers for each output channel, or none
   std::optional<Activation> activation;  // kRelu or kClip, of real numbers
-  std::optional<Q8Sum> sum;              // of the result and one more input with as many quantized values
+  std::optional<Q8Sum> sum;              // of the result and another input of its shape
 };
 
 // Whether a Conv with weights of these extents can compute `product.sum` as well, without another pass over the result.

@@ -61,7 +61,7 @@ class DepthwiseStep final : public Step {
         const auto* x = in[0].as<uint8_t>() + image * w.in_size() * channels_;
         auto* y = out[0].as<uint8_t>() + image * w.out_size() * channels_;
         run_rows(x, band * places_, y, section);
-        // For an odd row count, the last row is computed together with the one above it, again.
+        // If the number of rows is odd, the last row is computed together with the row above it, which is repeated.
         if (band == bands_ - 1 && bands_ * places_ != w.out[1]) run_rows(x, w.out[1] - places_, y, section);
       }
     });
@@ -97,7 +97,7 @@ class DepthwiseStep final : public Step {
 
   int64_t first_channel(int64_t chunk) const { return std::min(chunk * width_, channels_ - width_); }
 
-  // `places_` rows of the result from `row` on.
+  // Computes `places_` rows of the result, beginning with `row`, for the channels of one section.
   void run_rows(const uint8_t* x, int64_t row, uint8_t* y, int64_t section) const {
     const Window& w = conv_.window;
     DepthwiseTile tile{.rows = {},
@@ -132,8 +132,8 @@ class DepthwiseStep final : public Step {
     }
   }
 
-  // One tile at the edge: it reads columns of the padding, from a copy of its input; or it computes the last position
-  // of an odd number together with the one before it, again.
+  // Computes one tile at the edge from a copy of its input: it reads columns of the padding, or it has the last
+  // position of an odd number, with which the position before is computed again.
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;
@@ -158,9 +158,9 @@ class DepthwiseStep final : public Step {
   int64_t channels_, places_, width_;
   DepthwiseKernel kernel_;
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
-  int64_t first_inside_ = 0, last_inside_ = 0;  // tiles of a row
+  int64_t first_inside_ = 0, last_inside_ = 0;  // indices of tiles in a row
   int32_t low_ = 0, high_ = 0;
-  std::vector<uint8_t> padding_;  // a row of zeros
+  std::vector<uint8_t> padding_;  // a row of zero points
   PackedWeights::Pack pack_;
 };
 

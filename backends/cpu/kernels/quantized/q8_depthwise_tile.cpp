@@ -36,7 +36,7 @@ struct Kind {
     Int32s start;
     Floats scale, added;
   };
-  // The results at one position: the quads of three rows times their weights.
+  // Computes the results at one position: the quads of three rows times their weights.
   [[gnu::always_inline]] static inline Int32s place(const Constants& c, const Bytes& q0, const Bytes& q1,
                                                     const Bytes& q2, const Bytes& w0, const Bytes& w1,
                                                     const Bytes& w2) {
@@ -46,7 +46,7 @@ struct Kind {
     add_products(sum, q2, w2);
     return whole<Int32s>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
   }
-  // One of the four vectors, for all positions of a tile: q0 to q3 are the quads of the input rows.
+  // Computes one of the four vectors for all positions of a tile: q0 to q3 are the quads of the input rows.
   [[gnu::always_inline]] static inline void part(const Bytes& q0, const Bytes& q1, const Bytes& q2, const Bytes& q3,
                                                  const std::byte* pack, Int32s& y00, Int32s& y01, Int32s& y10,
                                                  Int32s& y11) {

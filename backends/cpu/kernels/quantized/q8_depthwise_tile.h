@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// Values are handled as unsigned: 128 is added to signed ones of input and output. A tile is 2×2 positions for stride
+// Values are handled as unsigned: 128 is added to signed inputs and outputs. A tile is 2×2 positions for stride
 // 1, else a single one.
 struct DepthwiseTile {
   const uint8_t*
@@ -28,11 +28,11 @@ struct DepthwiseTile {
 
 using DepthwiseKernel = void (*)(const DepthwiseTile& tile);
 
-// For tiles of `places` times `places` (1 or 2) and of 32 or 64 channels of signed or unsigned quantized values; null
-// where runtime/processor.h has no products of four quantized values at once.
+// Returns the kernel for tiles of `places` × `places` positions (1 or 2) and 32 or 64 channels of signed or unsigned
+// quantized values; null if the processor lacks AVX-512 VNNI.
 DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed);
 
-// Which of `width` channels is the i-th of a pack.
+// Returns which of `width` channels is the i-th of a pack.
 inline int64_t lane_channel(int64_t i, int64_t width) {
   const int64_t part = i / (width / 4), lane = i % (width / 4);
   return lane / 4 * 16 + part * 4 + lane % 4;

@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-// Its scales are arguments of each execution.
+// Version 3, whose scales are arguments of each execution, is not used.
 bool has_q8_products() {
   return false;
 }

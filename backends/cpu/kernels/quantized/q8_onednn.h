@@ -10,20 +10,20 @@
 
 namespace backplane::cpu {
 
-// Whether oneDNN has 8-bit products without saturating intermediate sums on this processor. Otherwise fp32 is faster.
+// Whether oneDNN 2 is used, with 8-bit products without saturating sums on this processor. Otherwise fp32 is faster.
 bool has_q8_products();
 
 // Sums of quantized values become quantized values: activation((sum + bias) · scale), rounded, plus the result's zero
 // point. The bias is an argument of the execution, in float.
 struct Q8Convolution {
-  dnnl::memory::desc source, weights, result;  // weights of S8
+  dnnl::memory::desc source, weights, result;  // weights are int8
   dnnl::memory::dims strides, dilations, begin, end;
   int32_t source_zero = 0, result_zero = 0;
   std::vector<float> scale;  // for each output channel: from steps of the sum to steps of the result
   std::optional<Activation> activation;
 };
 
-// Empty where oneDNN has no implementation.
+// Returns an empty description if oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc describe_convolution(const Q8Convolution& arguments);
 
 }  // namespace backplane::cpu

@@ -16,12 +16,12 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kGroup = 4, kChunk = kPointwiseChannels;
-// Tiles of a strip, whose input stays in the caches of the core while all output channels are computed.
+// Tiles of a strip, whose input stays in the core's caches while all output channels are computed.
 constexpr int64_t kStripTiles = 8;
 // The least multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 
-// Evenly spaced positions.
+// Rows of evenly spaced positions.
 struct Rows {
   int64_t count, width;  // of the output
   int64_t x_place;       // input positions from one to the next
@@ -73,10 +73,10 @@ class PointwiseStep final : public Step {
  private:
   int64_t tiles() const { return rows_.count * in_row_; }
 
-  // Threads compute different output channels where the weights are larger than the input, else different strips of
-  // positions: the smaller of the two is read by all threads.
+  // Threads compute different output channels if the weights are larger than the input, else different strips of
+  // positions, so that all threads read the smaller of the two.
   void share_out(int64_t threads) {
-    const int64_t wanted = 4 * threads;  // the number of pieces of a loop
+    const int64_t wanted = 4 * threads;  // the intended number of tasks
     // The last two chunks may overlap, so they always belong to the same section.
     const int64_t max_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
@@ -147,7 +147,7 @@ class PointwiseStep final : public Step {
     }
     for (int64_t c = begin; c < end; ++c) {
       tile.pack = pack_.get() + c * pack_chunk_;
-      // Each tile fetches its share of the next chunk.
+      // Each tile prefetches its share of the next chunk.
       const bool more = by_channels_ && c + 1 < chunks_;
       tile.ahead_step = more ? (kGroup * kChunk + last - first - 1) / (last - first) : 0;
       for (int64_t t = first; t < last; ++t) {

@@ -6,10 +6,10 @@
 
 namespace backplane::cpu {
 
-// Why these tiles do not compute this work, or null.
+// Returns why these tiles cannot compute this work, or null if they can.
 const char* refuse_pointwise(const Q8Work& work);
 
-// The step; only for work that was not refused. With a sum, the other summand is the last input.
+// Creates the step, for work that refuse_pointwise did not refuse. With a sum, the other summand is the last input.
 std::unique_ptr<Step> make_q8_pointwise(const PlanContext& context, Q8Work work, std::span<const Tensor> inputs,
                                         PackedWeights& packed);
 

@@ -30,8 +30,8 @@ constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of fou
   return plus_product(load<Floats>(pack + 512), __builtin_convertvector(sum, Floats), load<Floats>(pack + 256));
 }
 
-// The sum of a result, rounded as a quantized value first, and another quantized value, in quantization steps of the
-// sum.
+// Returns the sum of a result, which is rounded as a quantized value first, and another quantized value, in
+// quantization steps of the sum.
 [[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
   const Floats quantized = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
   const Floats x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;

@@ -28,7 +28,7 @@ struct PointwiseTile {
   int64_t y_place;
   int32_t zero, low, high;  // of the result, which is clamped to [low, high]
   bool result_signed;
-  const PointwiseSum* sum;  // or null; the members above are then the sum's
+  const PointwiseSum* sum;  // or null; if set, `zero` to `result_signed` are the sum's
   const uint8_t* other;     // the other summand, in the layout of y; may be y
   const std::byte* ahead;   // prefetched: `ahead_step` bytes for each group
   int64_t ahead_step;
@@ -39,8 +39,8 @@ inline constexpr int64_t kMaxPointwisePlaces = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-// For 1 to 7 positions, with or without a sum, of signed or unsigned quantized values; null where runtime/processor.h
-// has no products of four quantized values at once.
+// Returns the kernel for 1 to 7 positions, with or without a sum, of signed or unsigned quantized values; null if the
+// processor lacks AVX-512 VNNI.
 PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu

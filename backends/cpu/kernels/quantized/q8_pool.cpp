@@ -18,7 +18,7 @@ struct Taps {
   int64_t counts[kSpatial], steps[kSpatial];
 };
 
-// For each of `n` channels, the maximum of `taps` and the present value; a vector of channels at a time.
+// Sets each of `n` channels of y to the maximum of its value and the `taps`, a vector of channels at a time.
 template <class T, int kLanes>
 CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
@@ -64,8 +64,8 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
   }
 }
 
-// Calls f(position) for the input positions that an output position reads, and returns the number of window positions,
-// including those in the padding.
+// Calls f(position) for the input positions that an output position reads. Returns how many window positions are in the
+// image or its padding.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -86,7 +86,7 @@ int64_t each_tap(const Window& w, int64_t o, const F& f) {
   return padded;
 }
 
-// The input positions that an output position reads: their number, their distance, and the first one in the image.
+// Returns the number and distances of the input positions that an output position reads; sets `first` to the first.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   Taps taps{};
@@ -104,14 +104,14 @@ Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   return taps;
 }
 
-// The window of a pool, and its result's extents; the window of a global pool is the whole image.
+// A pool's window and the result's extents. The window of a global pool is the whole image.
 struct Pooled {
   Window window;
   Shape shape;
 };
 std::optional<Pooled> pooled(const std::optional<WindowAttributes>& attributes, const Shape& x, std::string* error) {
   if (x.rank() < 3 || x.rank() > 5) {
-    *error = "the input " + to_string(x) + " has no one to three spatial dimensions";
+    *error = "the input " + to_string(x) + " does not have one to three spatial dimensions";
     return std::nullopt;
   }
   if (attributes) {

@@ -39,7 +39,7 @@ template <bool kMultiplies, class A, class B, class Y>
 }
 
 #ifdef Q8_LANES
-// The same, 64 quantized values at a time.
+// As combine(), 64 quantized values at a time.
 template <bool multiplies>
 struct Wide {
   static constexpr int kWidth = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of two tensors of quantized values, element by element, with the same bits as DequantizeLinear, Add
-// or Mul, and QuantizeLinear.
+// Sums and products of two tensors of quantized values, element by element, bit-identical to DequantizeLinear, Add or
+// Mul, and QuantizeLinear.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct Q8Sum {
   bool multiplies = false;    // else adds
   bool rectifies = false;     // negative results become 0
 
-  // Whether scales are so moderate that floats cannot overflow, nor results overflow 32 bits.
+  // Whether the scales are so moderate that neither floats nor 32-bit results can overflow.
   bool stays_small() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of 8-bit quantized values with known weights on tiles of our own, for processors that
-// multiply four 8-bit values at once. Tensors are channels-last.
+// Convolutions and products of 8-bit quantized values with known weights on our own tiles, for processors that multiply
+// four 8-bit values at once. Tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@ struct Q8Work {
   ConvSize size;
   Window window;
   bool transposed =
-      false;  // weight i of output channel o lies at i · out_channels + o, else those of a channel are contiguous
+      false;  // weight i of output channel o is at i · out_channels + o, else those of a channel are contiguous
   Quantization source, result;
   int32_t weight_zero;
   std::vector<float> bias, scale;        // of each output channel
   std::optional<Activation> activation;  // kRelu or kClip, in quantization steps of the result
-  std::optional<Q8Sum> sum;              // with another input; the sum is then the result of the step
+  std::optional<Q8Sum> sum;              // of the result and another input: the step's result
 
   // The smallest and the largest quantized value of a result.
   int32_t low() const { return bound(true); }
@@ -45,8 +45,8 @@ struct Q8Pack {
   int8_t* weights;
 
   Q8Pack(std::byte* chunk, int64_t width);
-  // Sets the constants of a channel; `weight_sum` is the sum of its weights. The integer part of the bias is added to
-  // the sums exactly; mostly there is no other part.
+  // Sets the constants of a channel; `weight_sum` is the sum of its weights. The bias, rounded to an integer, is added
+  // to the sums exactly; the remainder is usually 0.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 

@@ -45,7 +45,7 @@ Scale scale_at(Tensors in, const Tensor& of, size_t slot) {
   return {of.dtype, in[slot], at(in, slot + 1)};
 }
 
-// An error text if the scale at a slot, or the zero point after it, is not a single number.
+// Returns a message if the scale at a slot, or the zero point after it, is not a single number; else nullopt.
 std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> slots) {
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})
@@ -215,7 +215,7 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
 
 // ---- QLinearSigmoid, QLinearLeakyRelu: a table of 256 results
 
-// Formula(node) is a function of a float.
+// `Formula(node)` is callable with a float.
 template <class Formula>
 std::unique_ptr<Kernel> create_function(const Node& node) {
   return make_kernel([formula = Formula(node)](Tensors in) -> Plan {

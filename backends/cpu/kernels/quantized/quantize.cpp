@@ -27,10 +27,10 @@ constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8)
                                       just(BP_DTYPE_INT2) | just(BP_DTYPE_UINT2) | kSmallFloats;
 constexpr bp_dtype_set_t kScales = set_of(Scales{}) | just(BP_DTYPE_FLOAT8E8M0);
 
-// The scale of each element of a tensor [outer, axis, inner].
+// Which scale each element of a tensor [outer, axis, inner] has.
 struct Grid {
   int64_t outer = 1, axis = 1, inner = 1;
-  int64_t block = 0;   // elements of the axis that share a scale; 0: all, of all rows
+  int64_t block = 0;   // elements of the axis that share a scale; 0: one scale for the tensor
   int64_t blocks = 1;  // along the axis
   bool blocked = false;
 
@@ -99,7 +99,7 @@ Range range_of(bp_dtype_t dtype) {
   }
 }
 
-// Element i of a quantized tensor; 0 where there is no zero point.
+// Returns element i of a quantized tensor or of its zero points; 0 if there are none.
 double load(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
     case BP_DTYPE_UNDEFINED:
@@ -119,7 +119,7 @@ double load(const Tensor& tensor, int64_t i) {
   }
 }
 
-// All scales as floats: there are few of them.
+// Returns all scales as doubles.
 std::vector<double> scales_of(const Tensor& tensor) {
   std::vector<double> scales(static_cast<size_t>(tensor.shape.elements()));
   if (tensor.dtype == BP_DTYPE_FLOAT8E8M0) {
@@ -142,7 +142,7 @@ void each_piece(int64_t count, const F& f) {
   });
 }
 
-// x / scale, rounded to the type that the division is specified in.
+// Returns x / scale, rounded to the type `precision`.
 double divide(double x, double scale, bp_dtype_t precision) {
   switch (precision) {
     case BP_DTYPE_DOUBLE:
@@ -168,7 +168,7 @@ CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, flo
   }
 }
 
-// The same where every element has its own.
+// As quantize_row, but every element has its own scale and zero point.
 CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* scales, const float* zeros, float low,
                           float high) {
   for (int64_t i = 0; i < n; ++i) {
@@ -181,7 +181,7 @@ CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
   }
 }
 
-// The range of the values seen so far.
+// The range of 0 and the values seen so far.
 struct Bounds {
   float low = 0, high = 0;
 };
@@ -219,8 +219,8 @@ bool is_byte(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
 }
 
-// For tensors of bytes without blocks: row(first element, elements, slot of the one scale) for pieces that share one,
-// or each(first element, elements) for rows of the axis where it is the innermost one.
+// For tensors of bytes without blocks: calls each(first element, elements) for rows along the axis if it is the
+// innermost, else row(first element, elements, index of the scale) for pieces that share a scale.
 template <class Row, class Each>
 void each_row(const Grid& g, const Row& row, const Each& each) {
   const bool innermost = g.block != 0 && g.inner == 1;
@@ -239,7 +239,7 @@ void each_row(const Grid& g, const Row& row, const Each& each) {
   });
 }
 
-// The zero points of all scales.
+// Returns the zero points of all scales.
 std::vector<float> zeros_of(const Tensor& zero, int64_t scales) {
   std::vector<float> zeros(static_cast<size_t>(scales));
   for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<float>(load(zero, static_cast<int64_t>(i)));
@@ -346,8 +346,8 @@ std::unique_ptr<Kernel> make_grid_kernel(const Node& node, Run run) {
 }
 
 std::unique_ptr<Kernel> create_quantize(const Node& node) {
-  // Without the attribute `precision`, the type of the division is that of the scale, or FLOAT where the scale is no
-  // float.
+  // Without the attribute `precision`, the division is in the type of x and the scale if it is the same float type,
+  // else in FLOAT.
   auto precision = static_cast<bp_dtype_t>(node.attr("precision", int64_t{BP_DTYPE_UNDEFINED}));
   if (precision == BP_DTYPE_UNDEFINED) {
     const bp_dtype_t x = node.input_type(0).dtype;

@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// An integral float as an integer type, saturated; NaN becomes 0.
+// Converts an integral float to an integer type, saturated; NaN becomes 0.
 template <class T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;
@@ -17,7 +17,7 @@ T saturate(float value) {
                                    static_cast<float>(std::numeric_limits<T>::max())));
 }
 
-// As DynamicQuantizeLinear defines it: the range of the numbers includes 0. The quantized values go to y, which may be
+// Quantizes as DynamicQuantizeLinear does, with a range that includes 0. Writes the quantized values to y unless y is
 // null.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 

@@ -27,7 +27,7 @@ constexpr bp_dtype_set_t kScales = kFloat | just(BP_DTYPE_FLOAT16) | just(BP_DTY
 constexpr bp_dtype_set_t kFactors = kBytes | just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                     just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
-// A zero point or scale: one for all, or one for each row, column or channel. Absent ones are `fallback`.
+// A zero point or scale: one for all, or one for each row, column or channel. If absent, `fallback`.
 template <class T>
 class PerChannel {
  public:
@@ -52,7 +52,7 @@ class PerChannel {
   std::vector<T> values_;
 };
 
-// The slots of the operands; -1 where the operator has no such input.
+// The operands' slots; -1 if the operator has no such input.
 struct Slots {
   int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 };
@@ -63,7 +63,7 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-// The scales and zero points of an element.
+// The indices of an element's scales and zero points.
 struct Place {
   int64_t x, w, y;
 };
@@ -109,8 +109,8 @@ std::vector<float> as_floats(const Tensor& tensor) {
   return values;
 }
 
-// Calls f with both operands as typed pointers, to float if one of them is no integer, and with a zero of the type of
-// sums.
+// Calls f with typed pointers to both operands, which are converted to float unless both are integers, and with a zero
+// of the sums' type.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
   if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
@@ -125,7 +125,7 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// An error text if a zero point or scale does not fit.
+// Returns a message if a zero point or scale does not fit, else nullopt.
 std::optional<std::string> check_quantization(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
                                               int64_t batches = 1) {
   for (int slot : slots) {
@@ -134,7 +134,7 @@ std::optional<std::string> check_quantization(Tensors inputs, std::initializer_l
   return std::nullopt;
 }
 
-// Sums of quantized values on tiles, each then stored in the result.
+// Computes sums of quantized values on tiles, and stores each in the result by Output::put.
 template <const Slots& kSlots>
 Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   IntegerGemm products(context.threads, size);
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          // Rows and columns count over the whole batch.
+          // Rows and columns are counted over the whole batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
           const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(

@@ -21,7 +21,7 @@ double sigmoid(double x) {
 
 struct NamedActivation {
   std::string_view name;
-  int parameters;  // alpha, then beta
+  int parameters;  // how many it has of alpha and beta, in this order
   double alpha, beta;
   double (*f)(double x, double alpha, double beta);
   std::optional<Activation::Function> row = {};  // the vectorized function with the same parameters
@@ -42,7 +42,7 @@ constexpr NamedActivation kActivations[] = {
     {"ThresholdedRelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
 };
 
-// ASCII only: in a Turkish locale std::tolower does not change I.
+// ASCII only: in a Turkish locale std::tolower does not map I to i.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -53,7 +53,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 struct CellFacts {
   int gates;
-  std::vector<std::string> activations;  // of one direction
+  std::vector<std::string> activations;  // the defaults of one direction
 };
 CellFacts facts_of(Cell cell) {
   switch (cell) {
@@ -67,7 +67,7 @@ CellFacts facts_of(Cell cell) {
   return {};
 }
 
-// The activations a node names, or nothing if one is not known.
+// Returns the activations that a node names, or the defaults; nullopt if there are too few or one is unknown.
 std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cell, int64_t directions) {
   std::vector<std::string> names;
   if (const bp_attribute_t* a = node.find("activations"); a != nullptr && a->type == BP_ATTR_STRINGS && a->count > 0) {
@@ -81,9 +81,9 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
   }
   const size_t needed = facts_of(cell).activations.size() * static_cast<size_t>(directions);
   if (names.size() < needed) return std::nullopt;
-  names.resize(needed);  // RNN's own default names two functions, whatever the direction
+  names.resize(needed);  // ONNX's default for RNN names two functions for any direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
-  size_t alpha_at = 0, beta_at = 0;  // each function takes the next ones if it has such a parameter
+  size_t alpha_at = 0, beta_at = 0;  // each function takes the next value if it has the parameter
   std::vector<GateFunction> result;
   for (const std::string& name : names) {
     const auto* found =
@@ -117,7 +117,7 @@ Verdict supports(const Node& node) {
   return yes();
 }
 
-// The weights of one direction, in the type that is computed in.
+// The weights of one direction, in the type of the computation.
 template <class C>
 struct Weights {
   std::vector<C> w, r, bias, recurrent_bias, peephole;
@@ -326,7 +326,7 @@ class Recurrent final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
-  Layer layer_;  // `hidden` is not set if the node lacks hidden_size
+  Layer layer_;  // `hidden` is negative if it is known from R's shape only
   mutable PackedWeights packed_;
 };
 

@@ -23,7 +23,7 @@ struct Layer {
   Cell cell;
   int64_t hidden, gates, directions;
   bool reverse_first, batch_first, linear_before_reset, input_forget;
-  double clip;                          // infinite: none
+  double clip;                          // infinity if absent
   std::vector<GateFunction> functions;  // of all directions
   const GateFunction* functions_of(int64_t direction) const {
     return functions.data() + direction * static_cast<int64_t>(functions.size()) / directions;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: the products of all gates with X for several time steps at once, then, step by step, those with the
-// previous state. Sequences and directions are independent and run in parallel; where there are too few of them, blocks
-// of units do.
+// previous state. Sequences and directions are independent and run in parallel; if there are too few of them, blocks of
+// units do.
 #include "kernels/recurrent/recurrent_step.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the time steps that are computed ahead, which stay in the cache
+constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the gates that are computed ahead, which stay in the cache
 constexpr double kTaskTime = 0.256;                // the least work of a task, in microseconds
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
@@ -74,12 +74,12 @@ struct Job {
   int64_t direction, first, count;
 };
 
-// The buffers of a job. Rows have the padded units, those of `gates` all gates.
+// The buffers of a job. A row is the padded units of a sequence; in `gates`, those of all gates.
 struct State {
   float *h, *next, *c;
   float* candidate;  // GRU: the contribution of the state, or the state after the reset
   float* gates;      // [time step][sequence]
-  GateRow* rows;     // as many
+  GateRow* rows;     // one per row of `gates`
 };
 
 // Inputs that all jobs of a direction read.
@@ -176,7 +176,7 @@ class RecurrentStep final : public Step {
                                  std::max<int64_t>(1, e_.times));
   }
 
-  // Divides scratch memory and, for a run, fills in what all time steps read.
+  // Divides scratch memory and, for a run, fills in the data that all time steps read.
   void lay_out(Parts& parts, Run* run) const {
     const auto weights = [&](const std::vector<GatePanels>& panels, const PackedWeights::Pack& pack, size_t input) {
       if (pack != nullptr) return reinterpret_cast<const float*>(pack.get());
@@ -213,7 +213,7 @@ class RecurrentStep final : public Step {
   bool candidate_waits() const { return layer_.cell == Cell::kGru && !layer_.linear_before_reset; }
   bool candidate_apart() const { return layer_.cell == Cell::kGru && layer_.linear_before_reset; }
 
-  // Both biases are added here, except the second one of a GRU's candidate, which the reset gate multiplies.
+  // Adds both biases, except a GRU candidate's second bias with linear_before_reset, which the reset gate multiplies.
   void fill(const Direction& to, int64_t d, const Run& run) const {
     const int64_t hidden = layer_.hidden;
     const Tensor bias = at(run.in, 3), peephole = at(run.in, 7);
@@ -231,7 +231,7 @@ class RecurrentStep final : public Step {
     for (int64_t p = 0; p < 3; ++p) load(peephole, (d * 3 + p) * hidden, to.peephole + p * units_, hidden);
   }
 
-  // body(first, last) for all blocks of units, `work` multiply-adds each.
+  // Calls body(first, last) for all blocks of units, `work` multiply-adds each.
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;
@@ -289,7 +289,7 @@ class RecurrentStep final : public Step {
     return s.gates + (step * job.count + b) * layer_.gates * units_;
   }
 
-  // One time step of all sequences; `place` returns the offset of a sequence's result in Y, or -1 after its end.
+  // Computes one time step of a job; `place` returns the offset of a sequence's result in Y, or -1 after its end.
   template <class Place>
   void advance(const Run& run, const Job& job, const Direction& direction, const State& s, int64_t step,
                const Place& place) const {
@@ -345,7 +345,7 @@ class RecurrentStep final : public Step {
     });
   }
 
-  // The first two gates of a GRU, and the state after the reset if the candidate is computed from it.
+  // Computes the first two gates of a GRU, and the state after the reset if the candidate is computed from it.
   void reset(const GateFunction* f, const State& s, std::span<const GateRow> rows, int64_t first, int64_t last) const {
     const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock;
     for (const GateRow& row : rows) {

@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// Weights are packed now where they are known, else in each run. The lengths of sequences must have been checked.
+// Known weights are packed now, others in each run. The caller checks the lengths of sequences before each run.
 std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
                                      std::span<const Tensor> inputs, PackedWeights& packed);
 

@@ -15,11 +15,11 @@ struct Tile {
   const float* panel;
   int64_t inputs, stride;  // stride: floats from one gate to the next
   const GateRow* rows;
-  int64_t at;  // of the block, in `from` of the rows
+  int64_t at;  // offset of the block in `from` of the rows
 };
 
-// The sums stay in registers. With few gates and rows each has several sums, so that additions do not wait for each
-// other.
+// The sums stay in registers. With few gates and rows, each result has several sums, so that additions do not wait for
+// each other.
 template <int kLanes, int kGates, int kRows>
 [[gnu::always_inline]] inline void multiply_tile(const Tile& t) {
   using Lanes = typename LanesOf<kLanes>::type;
@@ -77,7 +77,7 @@ template <int kLanes, int kGates>
   if (rows == 1) multiply_tile<kLanes, kGates, 1>(t);
 }
 
-// One block of units.
+// Multiplies all rows by one block of units.
 template <int kLanes>
 [[gnu::always_inline]] inline void multiply_block(Tile t, int64_t gates, int64_t rows) {
   for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes, t.panel += kLanes, t.at += kLanes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of recurrent gates. The weights of some gates, [gate][unit][input], lie as panels:
-// for each block of units [input][gate][unit of the block], so that a row meets all gates of a block at once.
+// Products of rows with the weights of recurrent gates. The weights of some gates, [gate][unit][input], are packed as
+// panels: for each block of units [input][gate][unit of the block], so that a row is read once for all gates.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ inline int64_t unit_blocks(int64_t units) {
   return (units + kUnitBlock - 1) / kUnitBlock;
 }
 
-// y = from + weights · x for one row; `y` may be `from`. Gates are as far apart as the padded units.
+// y = from + weights · x for one row; `y` may be `from`. Both are [gate][padded unit].
 struct GateRow {
   const float* x;
   const float* from;
@@ -31,11 +31,11 @@ class GatePanels {
 
   int64_t gates() const { return gates_; }
   int64_t weights() const { return gates_ * units_ * inputs_; }
-  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // of floats in panels
+  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // floats in the panels
 
-  // From floats at any address.
+  // Packs floats at any address.
   void pack(const std::byte* from, float* panels) const;
-  // The blocks [first, last) of the rows, on the calling thread. `offset` is added to where each row begins.
+  // Computes blocks [first, last) of all rows, on the calling thread. `offset` is added to the rows' `from` and `y`.
   void multiply(const float* panels, std::span<const GateRow> rows, int64_t offset, int64_t first, int64_t last) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReduceSum and the nine other reductions. An operator is a class with an accumulator: start, add an element, merge two
-// accumulators, finish. Floats are accumulated in double, for precision.
+// accumulators, finish. Sums and products of floats are computed in double, for precision.
 #include <cmath>
 #include <limits>
 
@@ -19,7 +19,7 @@ namespace {
 template <class T>
 using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
-// The result of type T for the accumulated total of `n` elements.
+// Converts an accumulated total: integers to T, while floats stay double.
 template <class T>
 auto number_of(total_t<T> total) {
   if constexpr (kIsFloating<T>)
@@ -90,14 +90,14 @@ struct LogSumExp {
     if (other.largest == acc.largest)
       acc.sum += other.sum;
     else
-      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // a NaN arrives here and stays
+      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // NaN is handled here and stays NaN
   }
   static T end(Acc acc, int64_t) {
     return static_cast<T>(static_cast<compute_t<T>>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)));
   }
 };
 
-// `better` is > or <. NaN wins over everything.
+// The largest element, or the smallest. NaN wins over everything.
 template <class T, bool kLargest>
 struct Extreme {
   using Acc = compute_t<T>;
@@ -125,7 +125,7 @@ struct Walk {
   Dimensions kept, reduced;
   int64_t inner = 1;
   bool inner_reduced = true;
-  int64_t count = 1;  // elements that make one result
+  int64_t count = 1;  // elements reduced to one result
 
   Walk(const Shape& shape, uint64_t axes) {
     const Shape strides = strides_of(shape);
@@ -153,7 +153,7 @@ struct Walk {
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
-  constexpr int64_t kPart = int64_t{1} << 18;              // of a row, between two checks of the watch
+  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks for cancellation
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {

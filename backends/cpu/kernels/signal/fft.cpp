@@ -24,9 +24,9 @@ constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
 constexpr double kStageCosts[] = {1, 0.8, 1.1, 1.6, 2.2, 4, 5};
 
 constexpr int64_t kTaskDoubles = int64_t{1}
-                                 << 15;  // the least work of a task in a stage, which takes some microseconds
+                                 << 15;  // the least work of one task of a stage; such a task takes a few microseconds
 
-// The factors of n among the radices, or nothing where it has others.
+// Returns the factors of n among the radices; empty if n has others.
 std::vector<int> factors_of(int64_t n) {
   std::vector<int> factors;
   for (int radix : kRadices) {
@@ -45,7 +45,7 @@ double cost_of(int64_t n) {
   return cost * static_cast<double>(n);
 }
 
-// The cheapest length of at least `least`, of factors up to 5.
+// Returns the cheapest length of at least `least` whose prime factors are at most 5.
 int64_t convolution_length(int64_t least) {
   int64_t best = 1;
   while (best < least) best *= 2;
@@ -128,7 +128,7 @@ void Fft::plan_stages() {
   }
 }
 
-// X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] with the chirp c[i] = e^(iπ·i²/n): a convolution.
+// X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] with the chirp c[i] = exp(√-1 · π · i² / n): a convolution.
 void Fft::plan_convolution() {
   const int64_t n = length_, m = convolution_length(n + bins_ - 1);
   require_memory(m, 8 * int64_t{sizeof(double)});
@@ -197,7 +197,7 @@ ComplexLanes Fft::operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, 
 
 namespace {
 
-// x[i] times factors[i], or times their conjugates where `sign` is -1.
+// Multiplies each x[i] by factors[i], or by its conjugate if `sign` is -1.
 CLONED void multiply(double* re, double* im, const double* factors, double sign, int64_t n, int64_t lanes) {
   for (int64_t i = 0; i < n; ++i) {
     const double c = factors[2 * i], s = sign * factors[2 * i + 1];

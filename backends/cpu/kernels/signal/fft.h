@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length in n · log n: Stockham's form of Cooley-Tukey for lengths whose prime
-// factors are at most 13, else Bluestein's convolution of such a length. Several sequences are transformed side by
-// side, so that each step is a loop over neighbours.
+// The discrete Fourier transform of any length in O(n log n): Stockham's form of Cooley-Tukey for lengths whose prime
+// factors are at most 13, else Bluestein's convolution of such a length. Several sequences are transformed together,
+// interleaved, so that each step is a loop over neighbours.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct ComplexLanes {
 
 class Fft {
  public:
-  // Plans are shared by all users of the same length. Throws sdk::Error where the tables are larger than the thread's
-  // budget has left.
+  // Plans are shared by all users of the same length. Throws sdk::Error if the tables exceed what is left of the
+  // thread's budget.
   static std::shared_ptr<const Fft> of(int64_t length);
-  // Computes only the first `bins`, which costs less with Bluestein's algorithm; others are undefined.
+  // Computes only the first `bins` results, which costs less with Bluestein's algorithm; others are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
 
-  // The cosine and sine of 2π · i / n for i < n, from an angle of at most π / 4.
+  // Returns the cosine and sine of 2π · i / n for i < n, computed from an angle of at most π / 4.
   static std::pair<double, double> root(int64_t i, int64_t n);
 
   int64_t length() const { return length_; }
-  // How many elements of each sequence both buffers must have room for: `length`, or more.
+  // Returns how many elements of each sequence both buffers must have room for: `length`, or more.
   int64_t room() const { return convolution_ == nullptr ? length_ : convolution_->length(); }
 
   // Transforms forward, unscaled, from `x`; returns the buffer that has the result. For the inverse, swap real and
@@ -39,7 +39,7 @@ class Fft {
   ComplexLanes operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
  private:
-  // Sequences of radix · m elements become `radix` of m each.
+  // Splits each sequence of radix · m elements into `radix` sequences of m.
   struct Stage {
     int radix;
     int64_t m;

@@ -54,7 +54,7 @@ struct Roots<13> {
                                     0.93501624268541482344, 0.66312265824079520238, 0.23931566428755776715};
 };
 
-// In place, forward.
+// Transforms kRadix numbers in place, forward.
 template <int kRadix, class Number>
 [[gnu::always_inline]] inline void transform(Number* re, Number* im) {
   if constexpr (kRadix == 2) {
@@ -108,7 +108,7 @@ template <int kRadix, class Number>
   }
 }
 
-// Columns [q, q + kLanes) of one m. `kTurns`: the results are multiplied by roots.
+// Transforms columns [q, q + kLanes) at index p of m. `kTurns`: the results are multiplied by roots.
 template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;

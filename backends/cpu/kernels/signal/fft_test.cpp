@@ -25,7 +25,7 @@ std::vector<Complex> noise(int64_t n, uint32_t seed) {
   return x;
 }
 
-// The transform as defined.
+// Bin k of the transform, by its definition.
 Complex bin(const std::vector<Complex>& x, int64_t k) {
   const auto n = static_cast<int64_t>(x.size());
   Complex sum = 0;

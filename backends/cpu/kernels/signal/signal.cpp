@@ -80,7 +80,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
-  // Too large, which is an error, or empty: no tables are needed.
+  // Returns early if the result is too large (an error) or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   const int64_t inner = from.elements(axis + 1, rank - 1), lines = from.elements(0, axis) * inner;
   const int64_t parts = from[rank - 1], points = from[axis], results = to[axis], result_parts = to[rank - 1];
@@ -176,7 +176,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
     const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
     const Shape to{batch, frames, bins, 2};
-    // Too large, which is an error, or empty: no tables are needed.
+    // Returns early if the result is too large (an error) or empty.
     if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
     const bool real = parts == 1 && length >= 2;
     Spectrum spectrum(real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex, length, batch * frames, context.threads);

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kNearBytes = int64_t{256}
-                               << 10;  // of the buffers of a group, so that they stay in the core's own cache
+                               << 10;  // of a group's buffers, so that they all stay in the core's own cache
 
 }  // namespace
 

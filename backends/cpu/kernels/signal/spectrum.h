@@ -18,15 +18,15 @@ class Spectrum {
  public:
   enum class Kind {
     kComplex,        // complex to complex
-    kInverse,        // the same with the sign of the exponent changed
+    kInverse,        // complex to complex, with the sign of the exponent changed
     kReal,           // real to the first length / 2 + 1 bins; the others are their conjugates
     kInverseToReal,  // the reverse of kReal
   };
 
-  // Of `length` points each, unscaled; missing points are zeros. Throws as Fft does.
+  // Transforms `lines` of `length` points each, unscaled; missing points are zeros. Throws as Fft does.
   Spectrum(Kind kind, int64_t length, int64_t lines, int threads);
 
-  int64_t bins() const { return bins_; }  // of each line that `store` is called for
+  int64_t bins() const { return bins_; }  // per line: those that are stored
   int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
 
   // load(line) returns a function point(i), which returns point i of the line as std::complex<double> (without
@@ -38,7 +38,7 @@ class Spectrum {
  private:
   static constexpr int64_t kMaxLanes = 8;
 
-  // Lines that are transformed together: `count` lines from `first` on. Lanes beyond them repeat the last one.
+  // Lines that are transformed together: `count` lines from `first` on. Further lanes repeat the last line.
   struct Group {
     int64_t first, count;
     ComplexLanes x, other;
@@ -54,7 +54,7 @@ class Spectrum {
   template <class Load, class Store>
   void odd_lines_back(const Group& group, const Load& load, const Store& store) const;
 
-  // The index of x[i] of a lane.
+  // Returns the index of x[i] of a lane.
   int64_t at(int64_t i, int64_t lane) const { return i * lanes_ + lane; }
 
   Kind kind_;
@@ -107,7 +107,7 @@ void Spectrum::complex_lines(const Group& group, const Load& load, const Store& 
   }
 }
 
-// The transform of x[2i] + j·x[2i+1] has those of the even and of the odd points as its conjugate symmetric parts.
+// The transform of x[2i] + j·x[2i+1] is the even points' (its conjugate-symmetric part) plus j times the odd points'.
 template <class Load, class Store>
 void Spectrum::even_lines(const Group& group, const Load& load, const Store& store) const {
   const int64_t half = length_ / 2;
@@ -134,7 +134,7 @@ void Spectrum::even_lines(const Group& group, const Load& load, const Store& sto
 }
 
 // Two real lines are the real and the imaginary part of a complex one. They are scaled to one magnitude by powers of
-// two, so that rounding errors of one do not affect the other; a line with a number that is not finite is transformed
+// two, so that rounding errors of one do not swamp the other. A line with a number that is not finite is transformed
 // alone.
 template <class Load, class Store>
 void Spectrum::odd_lines(const Group& group, const Load& load, const Store& store) const {
@@ -178,7 +178,7 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
     if (used == lanes_) flush();
   };
   for (int64_t line = group.first; line < group.first + group.count; ++line) {
-    double largest = 0, other = 0;  // `other` becomes NaN where a number is not finite
+    double largest = 0, other = 0;  // `other` becomes NaN if a number is not finite
     const auto point = load(line);
     for (int64_t i = 0; i < length_; ++i) {
       const double value = point(i).real();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain loops, compiled for each instruction set: a function marked CLONED is called as clone_of<function>(…), which
-// runs the one for the instructions of runtime/processor.h.
+// runs the clone for the instructions that processor() allows.
 #pragma once
 
 #include "kernels/simd/lanes.h"

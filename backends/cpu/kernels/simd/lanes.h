@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of floats for loops whose sums stay in registers, and attributes that compile a function for an instruction
-// set. runtime/processor.h says which may run.
+// set. processor() returns the set that may be used.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,7 @@ struct FloatLanes<kBytes, 1> {
   [[gnu::always_inline]] inline FloatLanes operator+(const FloatLanes& o) const { return {v + o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator-(const FloatLanes& o) const { return {v - o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator*(const FloatLanes& o) const { return {v * o.v}; }
-  // The larger of two in each lane; where one is NaN, that of `o`.
+  // Returns the larger of two in each lane; if either is NaN, that of `o`.
   [[gnu::always_inline]] inline FloatLanes or_larger(const FloatLanes& o) const { return {v > o.v ? v : o.v}; }
   [[gnu::always_inline]] inline float sum() const {
     float lanes[kCount];

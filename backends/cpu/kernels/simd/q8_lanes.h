@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of 8-bit quantized values and the wider types that they are converted to, for functions marked FOR_AVX512.
-// The functions are instructions that the compiler's vectors have no operator for. They work within 16-byte lanes, so
+// The functions are instructions for which the compiler's vectors have no operator. They work within 16-byte lanes, so
 // packing reverses unpacking.
 #pragma once
 
@@ -26,9 +26,9 @@ constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values
     asm("v" #name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b)); \
     return result;                                                \
   }
-INSTRUCTION(punpcklbw)  // the lower halves of each 16 bytes of both, byte by byte in turn
-INSTRUCTION(punpckhbw)  // the upper halves
-INSTRUCTION(punpcklwd)  // the same of 16-bit numbers
+INSTRUCTION(punpcklbw)  // interleaves the lower 8 of each 16 bytes of both, byte by byte
+INSTRUCTION(punpckhbw)  // likewise the upper 8
+INSTRUCTION(punpcklwd)  // likewise the lower 8, by 16-bit numbers
 INSTRUCTION(punpckhwd)
 INSTRUCTION(packssdw)  // 32-bit to 16-bit integers, saturated
 INSTRUCTION(packuswb)  // 16-bit integers to unsigned bytes, saturated
@@ -100,7 +100,7 @@ template <class V>
 }
 
 // x divided by `divisor`, rounded once as a division rounds: by Markstein's theorem a second correction of a quotient
-// within 1 ULP yields the exact rounding, `inverse` being 1 / divisor rounded. A third of a division's time.
+// within 1 ULP yields the exact rounding, `inverse` being 1 / divisor rounded. Takes a third of a division's time.
 template <class V>
 [[gnu::always_inline]] inline V quotient(const V& x, const V& divisor, const V& inverse) {
   const V first = x * inverse;
@@ -108,7 +108,7 @@ template <class V>
   return plus_product(second, minus_product(x, second, divisor), inverse);
 }
 
-// The nearest whole numbers, ties to even.
+// Rounds to whole numbers, ties to even.
 template <class Floats>
 [[gnu::always_inline]] inline Floats nearest_of(const Floats& value) {
   Floats result;
@@ -122,7 +122,7 @@ template <class Int32s, class Floats>
   return words;
 }
 
-// Unsigned bytes as floats.
+// Converts unsigned bytes to floats.
 template <int kWidth>
 [[gnu::always_inline]] inline Four<typename Vectors<kWidth>::Floats> floats_of(
     const typename Vectors<kWidth>::Bytes& bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single operators with vectorized loops against reference mode, at extents with every kind of remainder.
+// Compares the vectorized loops of single operators with reference mode, at extents with every kind of remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +60,7 @@ Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
             b.node("TopK", 11, {"x", "k"}, {"v", "i"}, BP_DTYPE_FLOAT, {{"largest", largest}});
             b.type("i", BP_DTYPE_INT64, {-1, -1});
             b.node("Cast", 19, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}});
-            b.node("Add", 14, {"v", "f"}, {"y"});  // equal positions and equal values
+            b.node("Add", 14, {"v", "f"}, {"y"});  // checks both positions and values
           }};
 }
 
@@ -174,7 +174,7 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
-// Formulas that clamp their argument must preserve NaN.
+// Formulas that clamp their argument must preserve NaN and be right at infinity.
 TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   struct Activation {
     const char* op;
@@ -216,7 +216,7 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
       const Floats y = outcome.outputs[0].as<float>();
       for (size_t i = 0; i < x.size(); ++i) {
         const auto wanted = static_cast<float>(activation.formula(static_cast<double>(x[i])));
-        if (std::isnan(wanted) && !std::isnan(x[i])) continue;  // as 0 · infinity
+        if (std::isnan(wanted) && !std::isnan(x[i])) continue;  // such as 0 · infinity
         if (std::isnan(wanted) || std::isinf(wanted))
           EXPECT_EQ(std::isnan(y[i]) ? 0 : y[i], std::isnan(wanted) ? 0 : wanted)
               << activation.op << "(" << x[i] << ")";

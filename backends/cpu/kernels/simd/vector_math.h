@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of floats as formulas without branches or calls, which compilers turn into vectors: for use inside loops
-// marked CLONED. Errors are a few units in the last place; infinities and NaN are handled as by the standard library.
+// Math functions as branch-free formulas, which compilers vectorize inside loops marked CLONED. Errors are a few ulp,
+// but larger where GELU tends to 0. exp, erf and tanh treat infinities and NaN as the standard library does.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ template <int kBytes>
   return p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (whole - half + 127) << 23);
 }
 
-// Within 2 units in the last place: below 1 an odd polynomial, from there on 1 - e^q, where the polynomial q is
+// Within 2 units in the last place: below 1 an odd polynomial, from 1 on 1 - e^q, where the polynomial q approximates
 // log(1 - erf). Beyond ±4 the result is ±1 in this precision.
 [[gnu::always_inline]] inline float erf_close_formula(float x) {
   float t = __builtin_fabsf(x);
@@ -81,7 +81,7 @@ template <int kBytes>
   return __builtin_copysignf(y, x);
 }
 
-// Faster, within 8 units: for uses where other errors dominate. An odd rational function; beyond ±4 the result is ±1.
+// Faster, within 8 ulp: for uses where other errors dominate. An odd rational function; beyond ±4 the result is ±1.
 [[gnu::always_inline]] inline float erf_formula(float x) {
   float c = x < -4.0f ? -4.0f : x;
   c = c > 4.0f ? 4.0f : c;
@@ -101,7 +101,7 @@ template <int kBytes>
   return c * p / q;
 }
 
-// Another rational function; beyond ±7.9 the result is ±1 in this precision.
+// Also an odd rational function; beyond ±7.9 the result is constant, within a few ulp of ±1.
 [[gnu::always_inline]] inline float tanh_formula(float x) {
   float c = x < -7.9f ? -7.9f : x;
   c = c > 7.9f ? 7.9f : c;
@@ -130,7 +130,7 @@ template <int kBytes>
   return 0.5f * x * (1.0f + tanh_formula(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-// Whole rows on the calling thread; y may be x.
+// Compute whole rows on the calling thread; y may be x.
 void exp_row(const float* x, float* y, int64_t n);
 void erf_row(const float* x, float* y, int64_t n);
 void tanh_row(const float* x, float* y, int64_t n);

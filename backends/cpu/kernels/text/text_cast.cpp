@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast and CastLike to and from texts. Numbers are written as Python writes them: the fewest digits that say which
-// number of its type it is, with an exponent below 1e-4 and from 1e16 on.
+// Cast and CastLike to and from strings. Floats are written as in Python: with the fewest digits that identify the
+// number in its type, and with an exponent below 1e-4 and from 1e16.
 #include <locale.h>
 
 #include <charconv>
@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The digits and the exponent that std::to_chars writes as d.ddde±xx, in Python's form.
+// Converts d.ddde±xx, as std::to_chars writes it, to Python's form.
 std::string arrange(std::string_view scientific) {
   std::string sign, digits;
   size_t e = scientific.find('e');
@@ -35,7 +35,7 @@ std::string arrange(std::string_view scientific) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// The shortest text that `same` accepts, among the number's texts with 1 to 17 digits.
+// Formats the number with the fewest digits, from 1 to 17, for which `same` accepts the value read back.
 template <class Same>
 std::string shortest(double number, const Same& same) {
   if (std::isnan(number)) return "nan";
@@ -47,7 +47,7 @@ std::string shortest(double number, const Same& same) {
     double read = 0;
     std::from_chars(buffer, end, read);
     if (!same(read) && digits < 16) continue;
-    std::string text(buffer, end);  // zeros at the end of the digits say nothing
+    std::string text(buffer, end);  // trailing zeros of the digits are removed
     size_t e = text.find('e'), last = text.find_last_not_of('0', e - 1);
     return arrange(text.substr(0, last + 1) + text.substr(e));
   }
@@ -96,7 +96,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
   return texts;
 }
 
-// A text without the blanks around it and a plus in front, as std::from_chars wants it.
+// Returns the text without surrounding blanks and a leading plus, which std::from_chars would not accept.
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n\v\f";
   size_t begin = text.find_first_not_of(kBlanks);
@@ -112,7 +112,7 @@ bool parse(std::string_view text, N& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Numbers beyond the range of doubles are infinite or 0, as everywhere else.
+// Numbers beyond the range of double become infinite or 0. Returns false if the text is not a number.
 bool parse_real(std::string_view text, double& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return false;
@@ -132,7 +132,7 @@ bool read(std::string_view text, T& value) {
     if (!is_true && text != "False" && text != "false" && !parse_real(text, number)) return false;
     value = Bool(is_true || number != 0);
   } else if constexpr (kIsFloating<T>) {
-    if constexpr (std::is_same_v<T, float>) {  // at once: not rounded twice
+    if constexpr (std::is_same_v<T, float>) {  // directly, so that it is not rounded twice
       if (parse(text, value)) return true;
     }
     if (!parse_real(text, number)) return false;
@@ -147,7 +147,7 @@ Failed read_all(const Tensor& from, const Tensor& to, bool saturate) {
   Texts texts(from);
   Pace pace;
   auto wrong = [&](int64_t i) {
-    return "'" + std::string(texts[i].substr(0, 64)) + "' is no number of type " + dtype_name(to.dtype);
+    return "'" + std::string(texts[i].substr(0, 64)) + "' is not a number of type " + dtype_name(to.dtype);
   };
   if (set_of(NumbersAndBool{}) >> to.dtype & 1) {
     return dispatch<NumbersAndBool>(to.dtype, [&](auto tag) -> Failed {
@@ -176,7 +176,7 @@ constexpr bp_dtype_set_t kTypes = set_of(NumbersAndBool{}) | kPackedTypes | just
 Verdict supports(const Node& node) {
   if (Verdict verdict = expect_operands(node, 1, 1); !verdict) return verdict;
   for (bp_dtype_t dtype : {node.input_type(0).dtype, node.output_type(0).dtype}) {
-    if ((kTypes >> dtype & 1) == 0) return no(BP_REASON_DTYPE, std::string("it casts texts and ") + dtype_name(dtype));
+    if ((kTypes >> dtype & 1) == 0) return no(BP_REASON_DTYPE, std::string("no string casts of ") + dtype_name(dtype));
   }
   return yes();
 }

@@ -101,7 +101,7 @@ class TextMovement final : public ValueKernel {
   }
 
  private:
-  // Equal strings get equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code points.
+  // Gives equal strings equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;
@@ -133,7 +133,7 @@ class TextMovement final : public ValueKernel {
 };
 
 Verdict supports(const Node& node) {
-  if (node.attr("reduction", "none") != "none") return no(BP_REASON_ATTRIBUTE, "texts cannot be reduced");
+  if (node.attr("reduction", "none") != "none") return no(BP_REASON_ATTRIBUTE, "strings cannot be reduced");
   Node numbers = node.with_texts_as_numbers();
   return numbers.operators()->find(numbers)->supports(numbers);
 }

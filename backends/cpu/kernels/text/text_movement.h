@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// For each of these rows whose operator only moves or compares elements, a row that accepts strings.
+// Returns a row that accepts strings for each row of `numbers` whose operator only moves or compares elements.
 std::vector<Row> text_movement_rows(std::span<const Row> numbers);
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer: counts n-grams of a pool in rows of integers or texts, with up to `max_skip_count` items left out
-// between those of an n-gram.
+// TfIdfVectorizer: counts a pool's n-grams in rows of integers or strings, with up to `max_skip_count` items skipped
+// between neighbours in an n-gram.
 #include <cstring>
 #include <unordered_map>
 
@@ -11,11 +11,11 @@
 namespace backplane::cpu {
 namespace {
 
-// The attributes of the node. Different items of the pool are numbered.
+// The attributes of the node, with the distinct items of the pool numbered.
 struct Vectorizer {
   int64_t shortest = 1, longest = 1, max_skips = 0;
   bool counts = true;   // false: 1 for any count above 0
-  bool weighs = false;  // times the n-gram's weight
+  bool weighs = false;  // multiplies by the n-gram's weight
   int64_t width = 0;
   std::unordered_map<int64_t, int32_t> numbers;
   std::unordered_map<std::string, int32_t> texts;
@@ -23,7 +23,7 @@ struct Vectorizer {
     int64_t column;
     float weight;
   };
-  std::unordered_map<std::string, Gram> grams;  // the key is the bytes of their item numbers
+  std::unordered_map<std::string, Gram> grams;  // by the bytes of their item numbers
 };
 
 void append(std::string& key, int32_t item) {
@@ -32,7 +32,7 @@ void append(std::string& key, int32_t item) {
   key.append(bytes, sizeof(item));
 }
 
-// An error text for wrong attributes, otherwise empty.
+// Reads the attributes. Returns a message if they are wrong, else an empty string.
 std::string read(const Node& node, Vectorizer& v) {
   v.shortest = node.attr("min_gram_length", int64_t{1});
   v.longest = node.attr("max_gram_length", int64_t{1});
@@ -59,7 +59,7 @@ std::string read(const Node& node, Vectorizer& v) {
       return "ngram_counts does not divide the pool into n-grams of " + std::to_string(length) + " items";
     for (int64_t i = begin; i < end; i += step, ++gram) {
       if (gram >= columns.size()) return "ngram_indexes has fewer entries than there are n-grams";
-      if (columns[gram] < 0 || columns[gram] > INT32_MAX) return "ngram_indexes has " + std::to_string(columns[gram]);
+      if (columns[gram] < 0 || columns[gram] > INT32_MAX) return "bad ngram_indexes: " + std::to_string(columns[gram]);
       std::string key;
       for (int64_t k = i; k < i + step; ++k) {
         auto at = static_cast<size_t>(k);
@@ -74,7 +74,7 @@ std::string read(const Node& node, Vectorizer& v) {
   return {};
 }
 
-// The numbers of items, -1 for items that are not in the pool.
+// Returns the numbers of items, -1 for items that are not in the pool.
 std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
   require_memory(tensor.shape.elements(), sizeof(int32_t) + sizeof(int64_t));
   std::vector<int32_t> items(static_cast<size_t>(tensor.shape.elements()), -1);
@@ -129,7 +129,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
   read(node, v);
   return make_value_kernel([v = std::move(v)](Values inputs, Values outputs) -> Failed {
     Shape shape = inputs[0].tensor.shape;
-    if (shape.rank() != 1 && shape.rank() != 2) return "extents " + to_string(shape) + "; it takes [C] or [N,C]";
+    if (shape.rank() != 1 && shape.rank() != 2) return "bad extents " + to_string(shape) + ", not [C] or [N,C]";
     std::vector<int32_t> items = items_of(v, inputs[0].tensor);
     auto columns = static_cast<size_t>(shape[shape.rank() - 1]);
     auto rows = shape.rank() == 2 ? static_cast<size_t>(shape[0]) : size_t{1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the same loss, after a log-softmax over the classes in the
-// second case.
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the same loss; the latter applies a log-softmax over the
+// classes first.
 #include <cmath>
 #include <limits>
 

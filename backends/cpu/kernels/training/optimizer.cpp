@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum. Each updates any number of tensors: inputs are
-// the learning rate, the number of the step, then all tensors, all gradients and all states of a kind; outputs are the
+// the learning rate, the step's number, then all tensors, all gradients and, kind by kind, all states; outputs are the
 // tensors and the states.
 #include <cmath>
 
@@ -17,7 +17,7 @@ struct Optimizer {
   bool nesterov = false;
 };
 
-// The update of one element: overwrites its states, returns its new value.
+// Updates one element: overwrites its states, returns its new value.
 struct Adagrad {
   static constexpr size_t kStates = 1;
   static void begin(Optimizer& o, double rate, double step) { o.rate = rate / (1 + step * o.decay); }
