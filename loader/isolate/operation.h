@@ -6,7 +6,7 @@
 
 namespace backplane::isolate {
 
-// The numbers hold for this build of the loader alone: both sides are part of it.
+// The numbers are valid in one build of the loader: both sides belong to it.
 enum class Operation : uint32_t {
   kReply = 1,
   // Of the library and the backend.
@@ -38,7 +38,7 @@ enum class Operation : uint32_t {
   kBind,
   kExtents,
   kRun,
-  // From the backend's process, while it answers one of the above.
+  // From the backend's process, during one of the above.
   kWeight,
   kWeightConsumed,
   kWeightHash,
@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// The plugin's activity: "was created". For texts such as "crashed while it …".
+// What the plugin did, such as "was created"; for messages such as "crashed while it was created".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate
