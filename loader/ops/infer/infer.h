@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types and shapes of all values of a graph in canonical form, symbolic dimensions and shape arithmetic included.
+// Infers types and shapes of all values of a canonical graph, with symbolic dimensions and shape arithmetic.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace backplane::ops {
 struct Inference {
   // Values that are inferred to be numbers become constants, and are removed from the outputs of their nodes.
   bool fold = true;
-  // Returns the types of the outputs of node `node`, whose operator the loader does not know. May be empty.
+  // Returns the types of the outputs of node `node`, whose operator the loader does not know. Empty: they stay unknown.
   std::function<Status(const model::Graph&, uint32_t node, std::vector<model::Type>& outputs)> foreign;
 };
 

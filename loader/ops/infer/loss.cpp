@@ -19,7 +19,7 @@ Status cross_entropy(Context& c) {
   return {};
 }
 
-// The tensors after R and T: first all that are trained, then as many gradients, then states.
+// The inputs after R and T: first all trained tensors, then as many gradients, then states.
 Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
