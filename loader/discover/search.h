@@ -14,7 +14,7 @@ namespace backplane {
 struct Found {
   std::filesystem::path path;  // absolute; a manifest if it ends in .json, otherwise a library. Need not exist
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
-  bool named;                  // the user named this file or folder: a warning is logged if it is bad
+  bool named;                  // the user or framework named this file or folder: a warning is logged if it is bad
   bool folder = false;         // a folder named by the framework that cannot be read
   bool listed = false;  // found in a folder: masked by an earlier manifest of its id, or an empty one of its name
 };

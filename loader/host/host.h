@@ -55,7 +55,7 @@ class Host {
   // The id of the backend's device 0, for spans that name no device.
   void set_first_device(uint64_t id) { first_device_ = id; }
   uint64_t first_device() const { return first_device_; }
-  // Runs a task of the backend's on another thread.
+  // Runs a task of the backend on another thread.
   Status submit(const bp_task_t& task);
   // Waits until all tasks have finished.
   void finish();

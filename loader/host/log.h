@@ -30,7 +30,7 @@ class Log {
   // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes one JSON object per line there.
   Log(uint32_t level, Sink sink, void* self);
 
-  // The same log for another category.
+  // Returns the same log for another category.
   Log about(LogCategory category) const;
 
   bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }

@@ -29,7 +29,7 @@ bool release_shared(void* address);
 struct SharedRange {
   uint64_t block = 0;   // the block's id
   int descriptor = -1;  // a copy, owned by the caller
-  uint64_t offset = 0;  // in the block
+  uint64_t offset = 0;  // offset in the block
 };
 // Nullopt unless one block contains all of the bytes. The block must not be released during the call.
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes);

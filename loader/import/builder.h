@@ -56,7 +56,7 @@ class Builder {
   Status taken() const;
 
   std::shared_ptr<Model> model_;  // the outermost builder's; null after `finish`
-  std::unique_ptr<Graph> body_;   // bodies: their graph, until a node takes it
+  std::unique_ptr<Graph> body_;   // of a body's builder: its graph, until a node takes it
   Builder* outer_;
   Graph* graph_;
   std::unordered_map<std::string, ValueId, KeyedHash> names_;

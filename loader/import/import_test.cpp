@@ -159,7 +159,7 @@ TEST(Import, DropsNodesWithoutEffect) {
             {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2}), tensor_value("z", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
-  EXPECT_THAT(operators(g), ElementsAre("Relu", "Identity"));  // an input that is an output too keeps its Identity
+  EXPECT_THAT(operators(g), ElementsAre("Relu", "Identity"));  // an input that is also an output keeps its Identity
   EXPECT_EQ(g.nodes[0].inputs[0], g.inputs[0]);
   EXPECT_EQ(g.values[g.nodes[0].outputs[0]].name, "y");
 }
@@ -204,7 +204,7 @@ TEST(Import, SubgraphsSeeOuterValues) {
       {{"", 17}},
       graph({node("If", {"c"}, {"y"},
                   {graph_attribute("then_branch", then_body), graph_attribute("else_branch", else_body)}),
-             node("Relu", {"x"}, {"h"})},  // after its reader in the file
+             node("Relu", {"x"}, {"h"})},  // in the file, it follows its reader
             {tensor_value("x", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;

@@ -145,7 +145,7 @@ struct Graph {
   const Weight* weight_of(ValueId value) const;  // null if the value is not a constant
 };
 
-// A function of the model. Its calls are inlined first, and recorded in Graph::calls.
+// A function of the model. Its calls are inlined, and recorded in Graph::calls.
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
@@ -179,7 +179,7 @@ struct Model {
   uint64_t next_id = 1;                              // for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
   std::vector<std::string> problems;                 // found by the checker, but not fatal: see note
-  std::string origin;                                // the file's path, or "<memory>"
+  std::string origin;                                // the file's path, or "<memory>", "<descriptor>" or "<built>"
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
   std::shared_ptr<Budget> budget;                    // memory and time that the import may use; null: no limit
 

@@ -13,8 +13,8 @@ namespace backplane::model {
 
 using ValueId = uint32_t;  // BP_NONE: omitted
 
-// A vector of values with inline space for four: nearly all nodes have no more, so that walks over a graph touch no
-// other memory than its nodes.
+// A vector of values with inline space for four. Nearly all nodes have no more, so walks over a graph touch no memory
+// other than its nodes.
 class Operands {
  public:
   using value_type = ValueId;

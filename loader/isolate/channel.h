@@ -46,7 +46,7 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Asked at least every 20 ms while a side waits; a status other than ok ends the wait and is returned from it.
+// Asked from time to time while a side waits; a status other than ok ends the wait and is returned from it.
 class Check {
  public:
   virtual ~Check() = default;

@@ -155,7 +155,7 @@ TEST(FaultMatrix, InThisProcess) {
   if (!fault) GTEST_SKIP() << "the other test starts this one";
   ::alarm(20);
   use(fault, "none");
-  std::_Exit(HasFailure() ? 1 : kSurvived);  // a plugin that calls exit may end it with 0
+  std::_Exit(HasFailure() ? 1 : kSurvived);  // not 0: a plugin that calls exit may end the process with 0
 }
 
 TEST(FaultMatrix, TheHostLivesAndNamesEachFault) {

@@ -9,13 +9,13 @@ namespace backplane::isolate {
 // The numbers are valid in one build of the loader: both sides belong to it.
 enum class Operation : uint32_t {
   kReply = 1,
-  // Of the library and the backend.
+  // About the library and the backend.
   kLoad,
   kCreate,
   kDestroy,
   kCountDevices,
   kDeviceInfo,
-  // Of a device.
+  // About a device.
   kOpen,
   kClose,
   kHealth,
@@ -26,13 +26,13 @@ enum class Operation : uint32_t {
   kCompile,
   kValidate,
   kDeserialize,
-  // Of a program.
+  // About a program.
   kDestroyProgram,
   kOutputExtents,
   kSerialize,
   kRefit,
   kReadWeight,
-  // Of an instance.
+  // About an instance.
   kCreateInstance,
   kDestroyInstance,
   kBind,

@@ -46,7 +46,7 @@ struct Slot {
   bp_container_t* container = nullptr;
 };
 
-// The bytes that a run wrote for an output whose size was not known before.
+// The bytes that a run wrote for an output whose size was unknown before.
 struct Found {
   char* address;
   uint64_t bytes;

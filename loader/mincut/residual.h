@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A residual network, and three ways to send flow through it.
+// A residual network, through which sweep.h, wave.h and push_relabel.h send flow.
 #pragma once
 
 #include <cstddef>

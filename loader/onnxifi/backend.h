@@ -6,7 +6,7 @@
 
 namespace backplane::onnxifi {
 
-// A device of Backplane. As ONNXIFI requires, a device has the same id for the life of the process.
+// A device. As ONNXIFI requires, a device has the same id for the life of the process.
 class BackendId {
  public:
   BackendId(Environment environment, Device device)

@@ -41,7 +41,7 @@ onnxEnum device_type(uint32_t kind) {
   }
 }
 
-// The driver's number of a CUDA device: the part of its name after the colon, absent if there is only one device.
+// The driver's index of a CUDA device: the part of the name after the colon; without a colon there is only one device.
 uint64_t cuda_index(const BackendId& id) {
   if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   const std::string& name = id.device().name;

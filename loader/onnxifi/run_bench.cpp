@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The additional cost of a run through libonnxifi.so compared with loader.h: the same work, waited for in the same way.
+// What a run through libonnxifi.so costs more than one through loader.h: the same work, waited for in the same way.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // backplane-isolated LIBRARY [SANDBOX [PATH…]]: a process in which one backend runs. The loader starts it; control.h
-// has its descriptors.
+// lists its descriptors.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data_client LIBRARY BACKEND DATA…: runs ONNX's test folders through an ONNXIFI library, as a program that was
 // compiled with ONNXIFI's own header and loader. BACKEND is part of a backend's name. Prints counts; exit status 1
-// where a result is wrong or a refusal is not the one that ONNXIFI prescribes.
+// if a result is wrong or a refusal is not the one that ONNXIFI prescribes.
 #include <onnx/onnxifi_loader.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@ namespace {
 using model::Graph;
 using model::Type;
 
-// Sets the type of an input of a sub-graph; its declared type is kept where that is more specific.
+// Sets the type of an input of a sub-graph; its declared type is kept if that is more specific.
 Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;

@@ -54,7 +54,7 @@ Status convolution(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, spatial...], W [C, M/group, kernel...].
+// X [N, C, spatial...], W [C, M/group, kernel...]: [N, M, positions...].
 Status transposed_convolution(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 3, BP_MAX_RANK));

@@ -103,7 +103,7 @@ Status random(Context& c) {
   return c.set_shape(0, Shape(shape.begin(), shape.end()));
 }
 
-// With the input's type unless `dtype` is set.
+// The output has the input's type unless `dtype` is set.
 Status random_like(Context& c) {
   if (int64_t dtype = c.integer("dtype")) {
     BP_TRY(c.set_dtype_number(0, dtype));

@@ -116,8 +116,8 @@ bool has_elements(const Type& type, size_t count) {
   return product == count;
 }
 
-// Models whose extents were edited often keep outdated declarations. The inferred extents are used: a number that
-// differs from the declared one, and a symbol of the inputs where a number is declared.
+// Models whose extents were edited often keep outdated declarations. The inferred extents replace them: numbers that
+// differ from the declared ones, and symbols of the inputs for which numbers are declared.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {

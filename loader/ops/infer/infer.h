@@ -17,10 +17,10 @@ struct Inference {
 };
 
 // Sets Value::type of every value as far as it can be inferred from inputs, weights and attributes, and replaces
-// results of shape arithmetic that are inferred to be numbers by constants. Declared types are kept where inference
-// knows less, and compared where it knows more: another element type is BP_INVALID_MODEL and names the node; other
+// results of shape arithmetic that are inferred to be numbers by constants. Declared types are kept if inference
+// knows less, and compared if it knows more: another element type is BP_INVALID_MODEL and names the node; other
 // extents become one of the model's problems, and the inferred ones are used. Adds symbols for new dimensions:
-// "floor((W + 1)/2)", and "x.2" for axis 2 of input x where the model declares neither a number nor a name.
+// "floor((W + 1)/2)", and "x.2" for axis 2 of input x if the model declares neither a number nor a name.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

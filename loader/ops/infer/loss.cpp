@@ -27,7 +27,7 @@ Status optimizer(Context& c, size_t groups, size_t results) {
                   " outputs, which is not a whole number of tensors");
   }
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
-    size_t group = slot / tensors;  // the trained tensors, then the states, which follow the gradients
+    size_t group = slot / tensors;  // group 0: the trained tensors; then the states, which follow the gradients
     c.copy_type(slot, c.input(2 + slot % tensors + (group ? group + 1 : 0) * tensors));
   }
   return {};

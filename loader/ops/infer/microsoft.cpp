@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The com.microsoft operators that exported models use most. They have no schemas: data types come from these rules,
-// and extents where they are simple.
+// and extents if they are simple.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {

@@ -137,7 +137,7 @@ Status split(Context& c) {
     return c.fail("split adds up to " + std::to_string(sum.value) + ", but axis " + std::to_string(axis) +
                   " has extent " + std::to_string(extent.value));
   }
-  // Shape arithmetic may be split too.
+  // Known elements of shape arithmetic are split too.
   if (const KnownData* x = c.known_data(0); x && c.rank(0) == 1 && pieces > 0) {
     size_t from = 0;
     for (int64_t i = 0; i < pieces; ++i) {

@@ -37,7 +37,7 @@ struct Schema {
   std::string_view name;
   uint32_t since_version = 0;
   bool deprecated = false;
-  bool function = false;  // its body consists of other operators
+  bool function = false;  // defined by a body of other operators
   bool deterministic = true;
   uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
   uint32_t min_outputs = 0, max_outputs = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxTerms = 12;
 constexpr size_t kMaxAtoms = 8;
 constexpr size_t kLongestName = 80;
-// Terms, names and the table entry, plus the temporary expressions on the way.
+// An estimate: terms, names and the table entry, plus the temporary expressions that are created meanwhile.
 constexpr uint64_t kBytesOfExpression = 2048;
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
