@@ -59,7 +59,7 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
 // Textbook augmenting paths: sends flow along one shortest path after another.
 void send_by_paths(Residual& network) {
   for (;;) {
-    std::vector<uint32_t> by(network.count, BP_NONE), queue;  // the arc that led to a vertex; BP_NONE: not reached
+    std::vector<uint32_t> by(network.count, BP_NONE), queue;  // arc into a vertex; BP_NONE: none; BP_NONE - 1: start
     for (uint32_t v = 0; v < network.count; ++v)
       if (network.excess[v] > 0) by[v] = BP_NONE - 1, queue.push_back(v);
     size_t i = 0;
