@@ -43,7 +43,7 @@ class Search {
     found_.push_back({full_path(path), std::string(found_by), true});
   }
 
-  // Adds the manifests of a folder in byte order, each file once; a `named` folder must exist.
+  // Adds a folder's manifests in byte order of their names, each folder once. An unreadable `named` folder is reported.
   void folder(const fs::path& path, std::string_view found_by, bool named) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -79,7 +79,7 @@ void base_folders(Search& search, const char* home_variable, const char* below_h
   for (const std::string& base : split(list && *list ? list : otherwise)) folder(base, list_variable);
 }
 
-// The file that is mapped at an address, from lines "begin-end flags offset device inode  path".
+// The file that is mapped at an address, from lines "begin-end flags offset device inode  path"; empty if none is.
 fs::path mapped_file(uintptr_t address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -98,7 +98,7 @@ fs::path loader_folder() {
   Dl_info info{};
   fs::path file;
   if (dladdr(reinterpret_cast<const void*>(here), &info) && info.dli_fname) file = info.dli_fname;
-  // dladdr returns the name by which a file was started or opened, which may be relative to a former working folder;
+  // dladdr returns the name by which a file was started or opened, which may be relative to a former working directory;
   // the kernel has the absolute path.
   if (!file.is_absolute()) file = mapped_file(here);
   std::error_code error;

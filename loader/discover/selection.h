@@ -8,12 +8,12 @@
 
 namespace backplane {
 
-// Whether `text` is what `pattern` describes: '*' stands for any characters, '?' for one.
+// Whether `pattern` matches all of `text`: '*' matches any number of characters, '?' exactly one.
 bool matches(std::string_view pattern, std::string_view text);
 
 class Selection {
  public:
-  // Patterns of ids, separated by commas.
+  // Add patterns of ids, separated by commas.
   void select(std::string_view patterns);
   void disable(std::string_view patterns);
 

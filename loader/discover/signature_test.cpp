@@ -45,7 +45,7 @@ class Signed : public ::testing::Test {
     EXPECT_FALSE(file.open(kFake));
     sha256 = sha256_of(file).value_or("");
   }
-  // Adds a signature over the text as changed by `change`.
+  // Writes a manifest with members `more`, signed over its text or, with `change`, over a changed text.
   fs::path signed_manifest(const std::string& more, const std::function<std::string(std::string)>& change = {}) {
     const Log log(BP_LOG_ERROR, nullptr, nullptr);
     Manifest read;

@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-// More than any plugin needs: a larger value is an uninitialized size.
+// Limits above what any plugin needs: a larger value is taken to be an uninitialized size.
 constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;
@@ -36,7 +36,7 @@ std::string wrong_size(const bp_device_info_t& info) {
     return fmt::format("it has {} properties; at most {} are accepted", info.property_count, kMaxElements);
   if (info.property_count > 0 && info.properties &&
       (info.property_stride < sizeof(bp_option_t) || info.property_stride > kMaxStride))
-    return fmt::format("its property_stride is {}: it must be the size of bp_option_t", info.property_stride);
+    return fmt::format("its property_stride is {}: set it to sizeof(bp_option_t)", info.property_stride);
   for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);
     if (property.name.size > kMaxText || property.value.size > kMaxText)

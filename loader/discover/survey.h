@@ -13,16 +13,16 @@
 
 namespace backplane {
 
-// Calls `create` of `backend`, whose tables, id and library are set, and makes its host unless it has one; `folder` is
-// where its files lie. BP_REFUSED_CREATE.
+// Calls `create` of `backend`, whose tables, id and library are set, after creating a host unless it has one; `folder`
+// contains the plugin's files. BP_REFUSED_CREATE if `create` fails.
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options);
 
-// Checks a description; returns an error text, or an empty one.
+// Checks the sizes in a device's description. Returns an error text, or an empty one.
 std::string wrong_size(const bp_device_info_t& info);
 
-// The plugin's descriptions of its devices. Texts and arrays are owned by the plugin; their sizes were checked.
-// BP_REFUSED_DEVICES.
+// Appends the plugin's descriptions of its devices. The plugin owns their texts and arrays; their sizes are checked.
+// BP_REFUSED_DEVICES if a device cannot be described, has a wrong size, or there is none.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices);
 
 }  // namespace backplane

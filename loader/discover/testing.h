@@ -65,7 +65,7 @@ inline std::string bytes_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// The bad candidate comes first, the good one second.
+// Expects `bad` to be refused with `code` and `in_text`, and kFake, listed after it, to be usable.
 inline void expect_refused(const std::filesystem::path& bad, uint32_t code, const std::string& in_text) {
   SCOPED_TRACE(bad.string());
   auto env = Request().only_given().file(bad).file(kFake).create();

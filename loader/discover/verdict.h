@@ -14,15 +14,15 @@ struct Verdict {
   std::string how;  // how the process ended, if it did not survive
 };
 
-// The path of the verdict of this build of the loader on `content` (its BLAKE2b); empty if nothing is stored.
+// Where this build of the loader stores its verdict on `content` (a BLAKE2b); empty if there is no cache folder.
 std::filesystem::path verdict_path(std::string_view content);
 
-// None if there is none, if others can write it, or if it is damaged.
+// Nullopt if no verdict is stored, if others can write its file, or if it is damaged.
 std::optional<Verdict> recall_verdict(std::string_view content);
-// Failures are ignored: the next start only takes longer.
+// Stores a verdict. Failures are ignored: the next start only takes longer.
 void remember_verdict(std::string_view content, const Verdict& verdict);
 
-// The text of a cache entry, which must be that of `content`.
+// Parses a cache file; nullopt if it is damaged or not about `content`.
 std::optional<Verdict> parse_verdict(std::string_view text, std::string_view content);
 
 }  // namespace backplane

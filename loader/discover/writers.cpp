@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // the limit of the kernel
+constexpr int kMaxLinks = 40;  // the kernel's limit for one path
 
 class Walk {
  public:
@@ -69,7 +69,7 @@ class Walk {
   }
 
   Refusal check_mode(const fs::path& what, mode_t mode) const {
-    if (mode & S_IWOTH) return refused(what, "anybody can write it; chmod o-w mends that");
+    if (mode & S_IWOTH) return refused(what, "anybody can write it; chmod o-w fixes that");
     if (elevated() && mode & S_IWGRP)
       return refused(what, "its group can write it, and this process has elevated privileges");
     return {};

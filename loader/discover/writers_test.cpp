@@ -131,7 +131,7 @@ TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
   File opened;
   ASSERT_FALSE(opened.open(library));
   fs::remove(library);
-  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // if it were loaded, this process would crash
+  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // loading it would crash this process
   bp_plugin_query_t query = nullptr;
   const Refusal refusal = load_library(library, opened, "content", query);
   EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);

@@ -7,10 +7,10 @@
 
 namespace backplane {
 
-// $XDG_CACHE_HOME/backplane, otherwise ~/.cache/backplane; empty where there is neither, or no absolute path.
+// $XDG_CACHE_HOME/backplane, otherwise ~/.cache/backplane; empty if neither variable is set, or its path is relative.
 std::filesystem::path cache_folder();
 
-// Writes a file atomically, also with concurrent writers, and creates its folder. False where it cannot be written.
+// Writes a file atomically, also with concurrent writers, and creates its folder. False if it cannot be written.
 bool write_whole(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace backplane

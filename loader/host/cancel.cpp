@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token may be set from a signal handler, where nothing can be locked or notified. So `set` writes to an eventfd, and
-// one thread of the process reads it and looks which of the linked tokens are set.
+// one thread of the process reads it, finds the linked tokens that are set, and calls back.
 #include "host/cancel.h"
 
 #include <sys/eventfd.h>
@@ -17,8 +17,8 @@ namespace backplane {
 
 class CancelWatch {
  public:
-  // That of this process: after a fork the child has no such thread and makes its own. Never destroyed, for tokens are
-  // set until the process ends.
+  // Returns this process's watch: after a fork the child lacks the parent's thread and creates its own watch. Never
+  // destroyed, because tokens may be set until the process exits.
   static CancelWatch& get() {
     static std::mutex mutex;
     static CancelWatch* watch = nullptr;
@@ -33,7 +33,7 @@ class CancelWatch {
   // Async-signal-safe.
   static void wake() noexcept {
     const int fd = wake_fd_.load();
-    if (fd < 0) return;  // no link was ever made
+    if (fd < 0) return;  // no link was ever created
     const int saved = errno;
     const uint64_t one = 1;
     static_cast<void>(!write(fd, &one, sizeof one));
@@ -48,7 +48,7 @@ class CancelWatch {
     if (link->token_.is_set()) wake();
   }
   void remove(CancelLink* link) {
-    const std::lock_guard lock(mutex_);  // the call is made under it
+    const std::lock_guard lock(mutex_);  // callbacks run under this lock
     std::erase(links_, link);
   }
 
@@ -90,6 +90,6 @@ CancelLink::~CancelLink() {
 }  // namespace backplane
 
 void bp_cancel_t::set() noexcept {
-  set_.store(1);  // in one order with `wake_fd_`, so that either this or `add` sees the other
+  set_.store(1);  // sequentially consistent with `wake_fd_`: either `wake` sees the descriptor or `add` sees the flag
   backplane::CancelWatch::wake();
 }

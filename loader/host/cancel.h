@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_cancel_t: a flag that can only be set, optionally set together with another one, with callbacks.
+// Implements bp_cancel_t: a flag that cannot be cleared by its users, may follow another flag, and calls back.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ inline bool cancelled(const bp_cancel_t* token) {
 }
 
 // Calls what(self) at most once, on a thread of the loader, when the token is or becomes set. The token must outlive
-// it; after its destructor the call has ended or never happens. The call must not block and must not destroy it. Throws
-// std::system_error where no thread can be created.
+// the link; once the link's destructor returns, the call has finished or never happens. The call must not block or
+// destroy the link. Throws std::system_error if the thread or its eventfd cannot be created.
 class CancelLink {
  public:
   CancelLink(const bp_cancel_t& token, void (*what)(void* self), void* self);

@@ -20,7 +20,7 @@ void for_each_group(const std::string& controller, const fs::path& mount, Visit 
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    // ",," for the unified hierarchy: an empty `controller` is found there alone.
+    // ",," for the unified hierarchy, the only one that an empty `controller` matches.
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     if (controllers.find("," + controller + ",") == std::string::npos) continue;
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path(); !group.empty();
@@ -31,7 +31,7 @@ void for_each_group(const std::string& controller, const fs::path& mount, Visit 
   }
 }
 
-// A number at the start of a file; UINT64_MAX for "max" and missing files.
+// The number at the start of a file; UINT64_MAX for "max" and missing files.
 uint64_t number(const fs::path& file) {
   uint64_t value;
   return std::ifstream(file) >> value ? value : UINT64_MAX;

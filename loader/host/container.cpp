@@ -16,11 +16,11 @@ namespace {
 
 constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
 
-// The size of a dense host tensor. That of strings is computed from their offsets, which are checked.
+// The size of a dense host tensor in bytes. That of strings is computed from their offsets, which are checked.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   for (uint32_t i = 0; i < tensor.rank; ++i) {
     if (tensor.extents[i] < 0)
-      return Status(BP_INVALID_ARGUMENT, fmt::format("extent {} of the tensor is {}", i, tensor.extents[i]));
+      return Status(BP_INVALID_ARGUMENT, fmt::format("extent {} of the tensor is negative: {}", i, tensor.extents[i]));
   }
   const uint64_t count = backplane::dense_elements(tensor.rank, tensor.extents);
   const uint64_t capacity = tensor.buffer.bytes;
@@ -28,13 +28,13 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   if (tensor.dtype == BP_DTYPE_STRING) {
     if (count >= UINT64_MAX / 8 - 1 || (count + 1) * 8 > capacity)
       return Status(BP_INVALID_ARGUMENT,
-                    fmt::format("{} texts need more offsets than fit in {} bytes", count, capacity));
+                    fmt::format("the offsets of {} strings do not fit in {} bytes", count, capacity));
     int64_t before = 0;
     for (uint64_t i = 0; i <= count; ++i) {
       int64_t offset;
       std::memcpy(&offset, static_cast<const char*>(data) + i * 8, 8);
       if (offset < before)
-        return Status(BP_INVALID_ARGUMENT, fmt::format("text offset {} is {}, less than the one before", i, offset));
+        return Status(BP_INVALID_ARGUMENT, fmt::format("string offset {} is {}, less than the one before", i, offset));
       before = offset;
     }
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
@@ -96,7 +96,7 @@ Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
   BP_ASSIGN(const bp_tensor_t tensor, backplane::abi::read(given, "bp_tensor_t"));
   if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents))
     return {BP_INVALID_ARGUMENT,
-            fmt::format("a tensor of rank {} without extents, or above {}", tensor.rank, BP_MAX_RANK)};
+            fmt::format("the tensor's rank {} exceeds {}, or its extents are NULL", tensor.rank, BP_MAX_RANK)};
   if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
     return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy this one there first"};
   if (!tensor.buffer.address && tensor.buffer.bytes) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};

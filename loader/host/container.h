@@ -43,9 +43,9 @@ struct bp_container_t {
 
 namespace backplane {
 
-// The functions above as the ABI's table, exceptions fenced.
+// The functions above as the ABI's table; exceptions become status codes.
 const bp_container_api_t* container_api();
-// BP_INVALID_ARGUMENT for kinds other than containers.
+// BP_INVALID_ARGUMENT if `kind` is not a sequence, optional or map.
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);
 
 }  // namespace backplane

@@ -71,7 +71,7 @@ void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t align
   self(host).services().release(memory, bytes, alignment);
 }
 
-// Not fenced: a body that throws breaks the contract, and there is no way to report that pieces are missing.
+// Not fenced: a body that throws breaks the contract, and there is no way to report that pieces did not run.
 void parallel_for(const bp_host_t* host, const bp_loop_t* loop) noexcept {
   if (const auto known = abi::read(loop, "bp_loop_t"); known.ok() && known->body)
     self(host).services().parallel_for(*known);
@@ -85,7 +85,7 @@ bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
   });
 }
 
-// The object that a link of the ABI points to.
+// The object behind a bp_cancel_link_t.
 struct Link {
   Link(const bp_cancel_t& token, const bp_on_cancel_t& what) : link(token, what.cancelled, what.self) {}
   CancelLink link;
@@ -157,7 +157,7 @@ void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t valu
   if (!semaphore) return;
   if (!failure) return semaphore->signal(value);
   const Status reported = fenced(Status(), [&] { return Status::reported(failure->status, failure); });
-  semaphore->fail(value, reported);  // it has failed even without memory for the detail
+  semaphore->fail(value, reported);  // the value fails even if no memory is left for the details
 }
 
 bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bp_host_t of the loader. Services belong to an environment; a Host is one backend's view of them, with its own
+// The loader's bp_host_t. Services belong to an environment; a Host is one backend's view of them, with its own
 // options and its name before each log line.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace backplane {
 
-// Log, threads, allocator, topology, trace: made from bp_env_desc_t.
+// Log, threads, allocator, topology, trace: created from bp_env_desc_t.
 class Services {
  public:
   explicit Services(const bp_env_desc_t& desc);
@@ -26,12 +26,12 @@ class Services {
   Trace& trace() { return trace_; }
   uint32_t thread_count() const;
   void parallel_for(const bp_loop_t& loop);
-  // host.h: bp_host_t.submit.
+  // See bp_host_t.submit in the ABI's host.h.
   Status submit(const bp_task_t& task);
-  // With shared blocks for large pieces where `share_large_memory` was called and the framework has no allocator.
+  // Uses shared blocks for large sizes if `share_large_memory` was called and the framework supplies no allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
-  // From now on another process, in which a backend runs, can map allocations from some size on.
+  // Makes later allocations above a certain size mappable by the processes of isolated backends.
   void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 
@@ -52,12 +52,12 @@ class Host {
   Services& services() const { return *services_; }
   const Options& options() const { return options_; }
   const std::string& backend_id() const { return backend_id_; }
-  // The id of the backend's device 0, for spans without one.
+  // The id of the backend's device 0, for spans that name no device.
   void set_first_device(uint64_t id) { first_device_ = id; }
   uint64_t first_device() const { return first_device_; }
-  // Runs a task of the backend's on another thread.
+  // Runs a task of the backend on another thread.
   Status submit(const bp_task_t& task);
-  // Waits until all tasks have ended.
+  // Waits until all tasks have finished.
   void finish();
 
  private:
@@ -69,7 +69,7 @@ class Host {
   std::mutex mutex_;
   std::condition_variable changed_;
   size_t tasks_ = 0;
-  const int owner_;  // the process: a fork's child has no threads that would end its tasks
+  const int owner_;  // process id: a forked child has no threads that would finish the tasks
   bp_host_t table_;
 };
 

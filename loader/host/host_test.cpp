@@ -255,7 +255,7 @@ TEST_F(HostTest, TasksThatWaitForEachOtherEnd) {
     bp_semaphore_t* semaphore;
     uint64_t value;
   };
-  constexpr uint64_t kSteps = 20;  // more than there are processors: each blocks a thread
+  constexpr uint64_t kSteps = 20;  // each task but the last waits in its thread for a task submitted after it
   std::vector<Step> steps;
   for (uint64_t i = 0; i < kSteps; ++i) steps.push_back({host, &semaphore, kSteps - i});
   for (Step& step : steps) {
@@ -295,11 +295,11 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
   host->off_cancel(host, link);
   EXPECT_EQ(called.times, 1);
   EXPECT_EQ(late.times, 0);
-  // A token that was set before.
+  // A token that was set before it was linked.
   ASSERT_EQ(host->on_cancel(host, &token, &never, &gone), BP_OK);
   EXPECT_TRUE(late.semaphore.wait(1).ok());
   host->off_cancel(host, gone);
-  // A token that follows another, from a signal handler.
+  // A token that follows another one, which a signal handler sets.
   bp_cancel_t follower, followed;
   follower.follow(&followed);
   static bp_cancel_t* to_set = &followed;
@@ -330,7 +330,7 @@ TEST(Semaphore, WaitersWakeWhenTheValueIsReached) {
   });
   EXPECT_TRUE(semaphore.wait(100).ok());
   signaller.join();
-  semaphore.signal(5);  // it never shrinks
+  semaphore.signal(5);  // ignored: the value never decreases
   uint64_t value = 0;
   EXPECT_TRUE(semaphore.query(value).ok());
   EXPECT_EQ(value, 100u);
@@ -375,7 +375,7 @@ TEST(Semaphore, AFailureBelongsToItsInterval) {
   EXPECT_EQ(semaphore.wait(3, 0).code(), BP_TIMED_OUT);
 }
 
-// With any number of failures, none becomes a success; values that share a record with failed ones count as failed too.
+// However many failures there are, none is lost; values in a merged record of failures count as failed too.
 TEST(Semaphore, NoFailureIsForgotten) {
   bp_semaphore_t semaphore;
   for (uint64_t value = 1; value <= 100; value += 2) {
@@ -399,7 +399,7 @@ TEST_F(HostTest, OffersSharedMemoryAsADraft) {
   ASSERT_EQ(api->allocate(host, 10'000, &shared), BP_OK);
   EXPECT_GE(shared.bytes, 10'000u);
   static_cast<char*>(shared.address)[9'999] = 'x';
-  // The bytes as another process would map them.
+  // Maps the bytes as another process would.
   auto* const other = static_cast<char*>(
       mmap(nullptr, shared.bytes, PROT_READ, MAP_SHARED, shared.descriptor, static_cast<off_t>(shared.offset)));
   ASSERT_NE(other, MAP_FAILED);
@@ -462,9 +462,9 @@ TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
   std::memcpy(data.data() + 24, "abcde", 5);
   bp_tensor_t given = tensor(BP_DTYPE_STRING, extents, data.data(), data.size());
   EXPECT_EQ(api->append(list, {}, &given), BP_OK);
-  given.buffer.bytes = data.size() - 1;  // the texts do not fit
+  given.buffer.bytes = data.size() - 1;  // the strings do not fit
   EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
-  offsets[1] = 9;  // beyond the last
+  offsets[1] = 9;  // greater than the next offset
   std::memcpy(data.data(), offsets, sizeof offsets);
   given.buffer.bytes = data.size();
   EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);

@@ -32,7 +32,7 @@ std::string_view setting(const char* name) {
   return value ? value : "";
 }
 
-// Opens the file that the user names; follows no link, which another user may have placed.
+// Opens a log file; null if `path` is empty or cannot be opened. Follows no link: another user may have placed it.
 std::shared_ptr<const int> open_file(std::string_view path) {
   if (path.empty()) return nullptr;
   const int file =

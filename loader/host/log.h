@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// The categories of lines. `kBackend` are lines that backends write.
+// Categories of log lines; `kBackend` is for those that backends write.
 enum class LogCategory : uint8_t { kLoader, kDiscover, kBackend };
 inline constexpr size_t kLogCategories = 3;
 
@@ -21,20 +21,20 @@ inline constexpr size_t kLogCategories = 3;
 using LogLevels = std::array<uint32_t, kLogCategories>;
 LogLevels parse_log_levels(std::string_view text);
 
-// All members are thread-safe. Copies write to the same place.
+// All members are thread-safe. Copies write to the same destination.
 class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
   // `level` 0: the level in BACKPLANE_LOG, otherwise errors. `sink` NULL: the file that BACKPLANE_LOG_FILE names,
-  // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes an object a line there.
+  // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes one JSON object per line there.
   Log(uint32_t level, Sink sink, void* self);
 
-  // The same log for another category.
+  // Returns the same log for another category.
   Log about(LogCategory category) const;
 
   bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }
-  // One line "cpu: text"; `who` is the backend that writes it, or empty. The text is made printable: a backend cannot
+  // Writes one line "cpu: text"; `who` is the backend that logs, or empty. The text is made printable: a backend cannot
   // forge lines or colours.
   void write(uint32_t level, std::string_view who, std::string_view text) const;
 
@@ -49,7 +49,7 @@ class Log {
   bool json_ = false;
   Sink sink_;
   void* self_;
-  std::shared_ptr<const int> file_;  // a descriptor; none: standard error
+  std::shared_ptr<const int> file_;  // a descriptor; null: standard error
 };
 
 }  // namespace backplane

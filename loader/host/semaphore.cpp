@@ -27,7 +27,7 @@ void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
     next.last = value;
     try {
       next.cause = *failure;
-    } catch (...) {  // it has failed even without memory for the detail
+    } catch (...) {  // the value fails even if no memory is left for the details
       next.cause = {};
     }
   }
@@ -56,7 +56,7 @@ Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t
     const std::lock_guard lock(mutex_);
     if (value <= value_) return failure_of(value);
   }
-  // Made and destroyed without the lock, which its call takes.
+  // Created and destroyed without the lock, which its callback takes.
   std::optional<backplane::CancelLink> link;
   if (cancel)
     link.emplace(

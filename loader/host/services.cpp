@@ -16,7 +16,7 @@ namespace backplane {
 
 namespace {
 
-// Copies of smaller pieces cost less than a descriptor and a mapping for each.
+// Copying smaller pieces costs less than a descriptor and a mapping for each.
 constexpr uint64_t kSharedFrom = 64 << 10;
 
 }  // namespace
@@ -59,7 +59,7 @@ void Services::parallel_for(const bp_loop_t& loop) {
 Status Services::submit(const bp_task_t& task) try {
   if (impl_->framework_submit) {
     if (const bp_status_t code = impl_->framework_submit(impl_->self, &task))
-      return {code, "the framework's threads took no task"};
+      return {code, "the framework's `submit` accepted no task"};
     return {};
   }
   impl_->workers.submit(task);

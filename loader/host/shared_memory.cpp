@@ -17,7 +17,7 @@
 namespace backplane {
 namespace {
 
-// A file of `bytes` zeros in memory that keeps its size, or -1.
+// Creates a file of `bytes` zeros in memory, with a fixed size. Returns -1 if that fails.
 int sealed_file(off_t bytes) {
   const int file = memfd_create("backplane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -1;

@@ -23,8 +23,8 @@ uint32_t usable_processors() {
   return std::min(static_cast<uint32_t>(allowed), cgroup_cpu_limit());
 }
 
-// One thread for each core: the threads of a core share its arithmetic units. The machine is asked only where cores
-// have several, because that takes milliseconds.
+// One thread for each core: a core's hardware threads share its arithmetic units. The topology is read only if cores
+// have several hardware threads, because reading takes milliseconds.
 uint32_t usable_cores() {
   char several = '0';
   std::ifstream("/sys/devices/system/cpu/smt/active") >> several;
@@ -55,7 +55,7 @@ Threads::~Threads() = default;
 void Threads::parallel_for(const bp_loop_t& loop) {
   const uint64_t count = loop.count;
   if (count == 0) return;
-  // Pieces are of equal size and so never below the grain, as halving ranges would be.
+  // Pieces differ by one at most and are never below the grain, unlike pieces of repeatedly halved ranges.
   const uint64_t pieces = std::min(count / std::max<uint64_t>(loop.grain, 1), count_ * kPiecesPerThread);
   const auto worker = [] {
     return static_cast<uint32_t>(std::max(0, oneapi::tbb::this_task_arena::current_thread_index()));
@@ -63,11 +63,11 @@ void Threads::parallel_for(const bp_loop_t& loop) {
   if (pieces <= 1 || count_ == 1) return loop.body(loop.context, worker() < count_ ? worker() : 0, 0, count);
 
   const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more
-  int start, end;                                                   // addresses only: the order of spawn and join
+  int start, end;                                                   // addresses only, for the order of spawn and join
   happens_before(&start);
   arena_->tasks.execute([&] {
-    // Isolated: a thread that waits for a loop within a piece takes no other piece of the loop around it, which would
-    // have the same worker as the one that waits.
+    // Isolated: a thread that waits for a loop within a piece takes no other piece of the outer loop, which would run
+    // with the same worker index as the waiting piece.
     oneapi::tbb::this_task_arena::isolate([&] {
       oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
         happens_after(&start);

@@ -15,9 +15,9 @@ class Threads {
   explicit Threads(uint32_t count);
   ~Threads();
 
-  // The most threads that a loop uses, the caller included.
+  // The maximum number of threads that a loop uses, the caller included.
   uint32_t count() const { return count_; }
-  // host.h: bp_host_t.parallel_for.
+  // See bp_host_t.parallel_for in the ABI's host.h.
   void parallel_for(const bp_loop_t& loop);
 
  private:
@@ -26,8 +26,8 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Calls work(self) once, soon, on a thread of a pool that lasts as long as the process. The pool is made by
-// `prepare_enqueue`, or else by the first call. Throws std::bad_alloc.
+// Calls work(self) once, soon, on a thread of a pool that lasts as long as the process. The pool is created by
+// `prepare_enqueue` or by the first call. Throws std::bad_alloc.
 void enqueue(void (*work)(void* self), void* self);
 void prepare_enqueue();
 

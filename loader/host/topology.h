@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine as backends see it.
+// The machine's processors and memory as backends see them.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@ namespace backplane {
 
 class Topology {
  public:
-  // Queries the system; takes some milliseconds. BP_UNSUPPORTED where the system reports no topology.
+  // Queries the system; takes some milliseconds. BP_UNSUPPORTED if the system reports no topology.
   static Result<Topology> read();
-  // Cores with a processor that this process may use.
+  // The number of cores with a processor that this process may use.
   uint32_t allowed_cores() const;
-  // Points into this object.
+  // The table points into this object.
   bp_topology_t table() const;
 
  private:

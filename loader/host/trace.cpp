@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event Format). A
-// process of the timeline is a device, a thread is the host thread that reported the span.
+// process of the timeline is a device; a thread is the host thread that reported the span, or the device's own clock.
 #include "host/trace.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace backplane {
 namespace {
 
 constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB; a trace that is never stopped must not grow forever
-constexpr uint32_t kDeviceClockRow = 0;         // host threads count from 1
+constexpr uint32_t kDeviceClockRow = 0;         // host threads are numbered from 1
 
 const char* category(uint32_t kind) {
   switch (kind) {
@@ -52,13 +52,13 @@ std::string as_json(std::string_view text) {
   return out += '"';
 }
 
-// Numbers only: names cannot break out of the text.
+// `name` is quoted and escaped: it cannot break out of the string.
 std::string metadata(const char* what, uint32_t process, uint32_t thread, std::string_view name) {
   return fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}}", what, process,
                      thread, as_json(name));
 }
 
-// Microseconds with all digits of the nanoseconds.
+// Microseconds with three decimals, so that no nanosecond is lost.
 std::string microseconds(uint64_t ns) {
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }

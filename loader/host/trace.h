@@ -17,16 +17,16 @@ namespace backplane {
 // All members are thread-safe.
 class Trace {
  public:
-  // One relaxed load, so check it before taking time stamps.
+  // One relaxed load: cheap enough to check before taking time stamps.
   bool active() const { return active_.load(std::memory_order_relaxed); }
   // Starts collecting; spans collected before are dropped.
   void start();
-  // Copies the span and its nodes; does nothing while inactive. Fields that the span's maker did not know are zero
-  // (abi::read).
+  // Copies the span and its nodes; does nothing while inactive. Fields that an older caller's struct lacks must be zero
+  // (see abi::read).
   void add(const bp_span_t& span);
   // The name of a device in the timeline. Device 0 is the host.
   void name_device(uint64_t device, std::string name);
-  // Ends it and writes what was collected, in pieces. BP_BAD_STATE if it was not started.
+  // Stops collecting and writes what was collected, in pieces. BP_BAD_STATE if collecting was not started.
   Status stop(bp_text_sink_t sink, void* context);
 
  private:

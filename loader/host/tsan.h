@@ -3,7 +3,7 @@
 // instrumented. Does nothing in other builds.
 #pragma once
 
-#if defined(BACKPLANE_TSAN)  // a file that is itself left out of the checks
+#if defined(BACKPLANE_TSAN)  // defined by files that are themselves compiled without the sanitizer
 #elif defined(__SANITIZE_THREAD__)
 #define BACKPLANE_TSAN 1
 #elif defined(__has_feature)
@@ -19,7 +19,7 @@ extern "C" void __tsan_release(void* address);
 
 namespace backplane {
 
-// All that this thread did before is visible to threads that call `after` on the same address later.
+// All that this thread did before is visible to threads that call `happens_after` on the same address later.
 inline void happens_before([[maybe_unused]] void* address) {
 #ifdef BACKPLANE_TSAN
   __tsan_release(address);

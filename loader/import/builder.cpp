@@ -133,7 +133,7 @@ Result<uint32_t> Builder::add_attribute_tensor(bp_dtype_t dtype, std::span<const
 Result<uint32_t> Builder::add_attribute_body(Builder& body) {
   BP_TRY(taken());
   BP_TRY(body.taken());
-  if (body.outer_ != this) return Status(BP_INVALID_ARGUMENT, "the sub-graph's builder was made for another graph");
+  if (body.outer_ != this) return Status(BP_INVALID_ARGUMENT, "the sub-graph's builder was created for another graph");
   graph_->subgraphs.push_back(std::move(body.body_));
   body.graph_ = nullptr;
   return static_cast<uint32_t>(graph_->subgraphs.size() - 1);
@@ -151,7 +151,7 @@ Result<ValueId> Builder::add_node(Node node, size_t outputs, std::span<const std
   for (const ValueId input : node.inputs) {
     if (input != BP_NONE && input >= graph_->values.size()) {
       return Status(BP_INVALID_ARGUMENT, node.label() + " reads value " + std::to_string(input) + " of " +
-                                             std::to_string(graph_->values.size()) + " that were made");
+                                             std::to_string(graph_->values.size()) + " that were created");
     }
   }
   for (const std::string* word : {&node.op_type, &node.domain, &node.name, &node.overload}) {
@@ -170,7 +170,7 @@ Status Builder::add_output(ValueId value) {
   BP_TRY(taken());
   if (value >= graph_->values.size()) {
     return Status(BP_INVALID_ARGUMENT, "output " + std::to_string(value) + " is not one of the " +
-                                           std::to_string(graph_->values.size()) + " values that were made");
+                                           std::to_string(graph_->values.size()) + " values that were created");
   }
   graph_->outputs.push_back(value);
   return {};
@@ -179,7 +179,7 @@ Status Builder::add_output(ValueId value) {
 Result<std::shared_ptr<Model>> Builder::finish() {
   BP_TRY(taken());
   if (outer_)
-    return Status(BP_BAD_STATE, "this builder makes a sub-graph: hand it to a node, and finish the outermost one");
+    return Status(BP_BAD_STATE, "this builder builds a sub-graph: pass it to a node, and finish the outermost builder");
   graph_ = nullptr;
   const std::shared_ptr<Model> model = std::move(model_);
   BP_TRY(canonicalize(*model));

@@ -15,8 +15,8 @@ namespace backplane::model {
 class ExternalFiles {
  public:
   // Locations are relative to `directory`; if it is empty, no file is allowed. After resolving links, files must be in
-  // that folder, or in the folder of `model` (a path, or empty) after resolving its links: caches of model hubs keep a
-  // model and its data as links into one store.
+  // that folder, or in the folder of `model` (a path, or empty) after resolving its links: model hub caches store a
+  // model and its data as links into one folder.
   ExternalFiles(std::string directory, std::string model)
       : directory_(std::move(directory)), model_(std::move(model)) {}
 
@@ -24,7 +24,7 @@ class ExternalFiles {
     std::string path;
     std::shared_ptr<const Mapping> mapping;
   };
-  // The file that a tensor's `location` names. The reference holds as long as this object.
+  // Opens the file that a tensor's `location` names. The result is valid as long as this object.
   Result<const File*> open(std::string_view location);
   const std::map<std::string, File, std::less<>>& files() const { return files_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External data by any location, offset and length: the bytes of a weight are in a file in the model's folder, or the
+// External data with any location, offset and length: a weight's bytes come from a file in the model's folder, or the
 // import fails.
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ const fs::path& folder() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // Three texts between zero bytes, then the extent.
+  // Three NUL-terminated strings, then the extent.
   std::string parts[4];
   size_t part = 0;
   for (size_t i = 0; i < size; ++i) {

@@ -21,7 +21,7 @@ namespace backplane::model {
 
 namespace {
 
-// Turns each into an initializer of its name, replacing an initializer or a graph input of the model.
+// Turns each of `source.weights` into the initializer of its name, in place of the model's initializer or graph input.
 Status add_weights(Model& model, const Source& source) {
   Graph& graph = model.graph;
   for (const auto& [name, tensor] : source.weights) {

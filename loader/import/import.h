@@ -13,25 +13,25 @@
 
 namespace backplane::model {
 
-// The source of a model; exactly one of the three must be set.
+// A model's source; exactly one of `path`, `bytes` and `descriptor` must be set.
 struct Source {
   std::string path;             // a file; external data is searched for next to it
   const void* bytes = nullptr;  // borrowed as long as the model lives
   uint64_t size = 0;
   int descriptor = -1;    // an open file; not closed
   std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
-  // Weights that are not in the file: each becomes the initializer of that name. Borrowed as `bytes`.
+  // Weights passed separately: each replaces the model's initializer or graph input of its name. Borrowed as `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
 };
 
-// Everything from bytes to canonical graph. Thread-safe; blocks on the file. BP_RESOURCE_EXHAUSTED and BP_TIMED_OUT
-// where the limits are reached.
+// Turns the source into a canonical graph. Thread-safe; blocks while reading files. BP_RESOURCE_EXHAUSTED or
+// BP_TIMED_OUT if a limit is reached.
 Result<std::shared_ptr<Model>> import(const Source& source);
-// The passes after parsing, for models that a framework built.
+// Runs the passes that follow parsing; called directly for models that a framework built.
 Status canonicalize(Model& model);
 
-// The operator set that nodes of ai.onnx are in after import.
+// The opset of ai.onnx that nodes belong to after import.
 uint32_t canonical_opset();
 
 }  // namespace backplane::model

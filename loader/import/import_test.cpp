@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid models are imported; invalid ones are refused with a code and a text that names what is wrong.
+// Valid models are imported; invalid ones are refused with a code and a message that names what is wrong.
 #include "import/import.h"
 
 #include <gmock/gmock.h>
@@ -159,7 +159,7 @@ TEST(Import, DropsNodesWithoutEffect) {
             {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2}), tensor_value("z", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
-  EXPECT_THAT(operators(g), ElementsAre("Relu", "Identity"));  // an input that is an output too keeps its Identity
+  EXPECT_THAT(operators(g), ElementsAre("Relu", "Identity"));  // an input that is also an output keeps its Identity
   EXPECT_EQ(g.nodes[0].inputs[0], g.inputs[0]);
   EXPECT_EQ(g.values[g.nodes[0].outputs[0]].name, "y");
 }
@@ -204,7 +204,7 @@ TEST(Import, SubgraphsSeeOuterValues) {
       {{"", 17}},
       graph({node("If", {"c"}, {"y"},
                   {graph_attribute("then_branch", then_body), graph_attribute("else_branch", else_body)}),
-             node("Relu", {"x"}, {"h"})},  // after its reader in the file
+             node("Relu", {"x"}, {"h"})},  // in the file, it follows its reader
             {tensor_value("x", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
@@ -241,13 +241,13 @@ TEST(Import, SubgraphInputsHideOuterNames) {
   EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
 }
 
-// After all passes a call refers to the nodes that are left of its body, or to none.
+// After all passes a call refers to the nodes that remain of its body, or to none.
 TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {
     const char* what;
     Texts inputs, outputs, body;
     uint32_t count;
-    std::vector<bool> made;  // outputs that the call still makes
+    std::vector<bool> made;  // by output: whether the call still has it
   };
   const Case cases[] = {
       {"all of it", {"a", "b"}, {"y", "z"}, {node("Neg", {"a"}, {"y"}), node("Abs", {"b"}, {"z"})}, 2, {true, true}},
@@ -305,7 +305,7 @@ TEST(Import, ExternalDataIsInTheFolderOfTheModel) {
   EXPECT_THAT(w.file, HasSubstr("w.bin"));
 }
 
-// As in caches of model hubs: the files of a snapshot are links into a folder of blobs.
+// As in model hub caches: a snapshot's files are links into a folder of blobs.
 TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2};
@@ -327,7 +327,7 @@ TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
               HasSubstr("put the file itself next to the model, or let the model be a link into the same folder"));
 }
 
-// The path was resolved before: a link in it must have been created since.
+// Callers pass resolved paths: a link in one must have been created since.
 TEST(Import, FollowsNoLinkThatTookTheFilesPlace) {
   const Folder folder;
   folder.write("real/w.bin", "12345678");
@@ -421,7 +421,7 @@ std::vector<BadModel> bad_models() {
   Writer(sparse).add_int64(field::sparse::kDims, 4);
   std::string huge_sparse = sparse;
   Writer(huge_sparse).add_int64(field::sparse::kDims, int64_t{1} << 40);
-  // Each function calls the one before twice: 2^60 nodes.
+  // Each function calls the previous one twice: 2^59 nodes.
   Texts doubling{function("my", "F0", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}})};
   for (int i = 1; i < 60; ++i) {
     const std::string before = "F" + std::to_string(i - 1);
@@ -544,7 +544,7 @@ TEST(Import, RefusesBadModelsByName) {
   }
 }
 
-// A model with every kind of message, to be damaged.
+// A model with many kinds of messages, for tests that damage it.
 std::string rich_model() {
   const std::string body = graph({node("Add", {"y", "w"}, {"t"})}, {}, {value("t")});
   std::string words = tensor_head("s", BP_DTYPE_STRING, {1});

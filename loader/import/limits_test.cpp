@@ -32,7 +32,7 @@ std::string text_of(const Result<std::shared_ptr<Model>>& result) {
   return result.ok() ? "imported" : std::string(result.status().text());
 }
 
-// y = x, and a sparse tensor of `elements` floats without any value.
+// y = relu(x), and a sparse tensor of `elements` floats, all of them zero.
 std::string sparse_model(int64_t elements) {
   std::string sparse;
   Writer(sparse).add_message(field::sparse::kValues, tensor("w", kFloat, {0}, std::vector<float>{}));
@@ -41,7 +41,7 @@ std::string sparse_model(int64_t elements) {
                                        {{field::graph::kSparseInitializer, sparse}}));
 }
 
-// A chain of `calls` calls of a function with `values` unused values.
+// A chain of `calls` calls to a function with `values` unused values.
 std::string calling_model(int calls, int values) {
   Texts names;
   for (int i = 0; i < values; ++i) names.push_back("v" + std::to_string(i));
@@ -53,7 +53,7 @@ std::string calling_model(int calls, int values) {
   return model_bytes({{"", 17}, {"my", 1}}, graph(nodes, kX, {value("x" + std::to_string(calls))}), {body});
 }
 
-// `steps` sums of shape arithmetic over a thousand numbers each.
+// A chain of `steps` additions of a thousand constant integers each.
 std::string folding_model(int steps) {
   Texts nodes;
   for (int i = 0; i < steps; ++i)
@@ -137,7 +137,7 @@ TEST(ImportLimits, ProblemsEndAfterAWhile) {
 constexpr size_t kStack = 1024 << 10;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-constexpr size_t kStack = 1024 << 10;  // its frames are about three times as large
+constexpr size_t kStack = 1024 << 10;  // AddressSanitizer's frames are about three times as large
 #else
 constexpr size_t kStack = 256 << 10;
 #endif
@@ -167,7 +167,7 @@ std::string branch(const std::string& deep, const std::string& result) {
   return node("If", {"c"}, {result}, {graph_attribute("then_branch", deep), graph_attribute("else_branch", other)});
 }
 
-// Nodes, of which the last computes `result`, in nested Ifs.
+// Nests `nodes`, which compute `first`, in `depth` Ifs; the outermost If computes `result`.
 Texts nested(Texts nodes, const std::string& first, const std::string& result, int depth) {
   std::string made = first;
   for (int i = 0; i < depth; ++i) {
@@ -183,7 +183,7 @@ std::string deep_graphs(int depth) {
                                        {kX[0], tensor_value("c", BP_DTYPE_BOOL, {})}, {value("y")}));
 }
 
-// `levels` functions, each of which calls the next from within `ifs` Ifs.
+// A chain of `levels` function calls, each inside `ifs` nested Ifs.
 std::string deep_functions(int levels, int ifs) {
   Texts functions{function("my", "F0", {"x", "c"}, {"y"}, {node("Relu", {"x"}, {"y"})}, {{"", 17}})};
   for (int i = 1; i <= levels; ++i) {

@@ -36,7 +36,7 @@ Result<std::shared_ptr<const Mapping>> Mapping::open_canonical(const std::string
   how.flags = kFlags;
   how.resolve = RESOLVE_NO_SYMLINKS;
   auto descriptor = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
-  // Linux before 5.6, and sandboxes without the call: links to folders are then followed.
+  // Linux before 5.6 and some sandboxes lack the call: links to folders are then followed.
   if (descriptor < 0 && (errno == ENOSYS || errno == EPERM)) descriptor = ::open(path.c_str(), kFlags | O_NOFOLLOW);
   return map_and_close(descriptor, path);
 }

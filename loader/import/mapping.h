@@ -16,7 +16,7 @@ class Mapping {
  public:
   // Regular files only; an empty one is refused.
   static Result<std::shared_ptr<const Mapping>> open(const std::string& path);
-  // Like `open`, for a path without symbolic links: a link put there meanwhile is not followed.
+  // Like `open`, for a path without symbolic links: one that was put there meanwhile is not followed.
   static Result<std::shared_ptr<const Mapping>> open_canonical(const std::string& path);
   // The descriptor stays open and owned by the caller.
   static Result<std::shared_ptr<const Mapping>> of_descriptor(int descriptor);

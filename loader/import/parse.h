@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ONNX's protobuf bytes to a model: only the format is checked, nothing is changed.
+// Parses ONNX's protobuf bytes into a model: checks only the format and changes nothing.
 // Names become ids; a name that nothing declares becomes a value without a producer, which the checker reports.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: a result or an error, never a crash or a hang. An imported model can be serialized and imported again,
+// Any bytes lead to a result or an error, never a crash or a hang. An imported model can be serialized and re-imported,
 // with the same inferred types.
 #include <cstddef>
 #include <cstdint>

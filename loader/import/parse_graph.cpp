@@ -9,7 +9,7 @@ namespace {
 // The memory of an empty graph, including objects of passes and views.
 constexpr uint64_t kBytesOfGraph = 4096;
 
-// Adds the elements of a repeated number, packed or not.
+// Appends the elements of a repeated number field, packed or not.
 void read_ints(wire::Reader& reader, std::vector<int64_t>& out) {
   if (is_varint(reader)) {
     out.push_back(reader.get_int64());
@@ -51,7 +51,7 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
   Scope* owner = scope.outer;
   while (owner && owner->names.find(name) == BP_NONE) owner = owner->outer;
-  if (!owner) return declare(name, scope);  // it has no producer: the checker reports its reader
+  if (!owner) return declare(name, scope);  // it has no producer: the checker reports the node that reads it
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;
@@ -242,7 +242,7 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
 
 namespace {
 
-// The elements of every kind that an attribute's message has.
+// An attribute message's elements, by kind.
 struct AttributeElements {
   std::vector<int64_t> ints;
   std::vector<float> floats;
@@ -250,7 +250,7 @@ struct AttributeElements {
   std::vector<uint32_t> tensors, graphs, sparse, types;
 };
 
-// The attribute with the elements of its type; elements of other types are dropped.
+// Builds the attribute from the elements of its type; elements of other types are dropped.
 Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements& all) {
   Attribute attribute{std::string(name), type, {}};
   bool single = false;
@@ -263,7 +263,7 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
   switch (type) {
     case BP_ATTR_INT:
     case BP_ATTR_INTS:
-      if (type == BP_ATTR_INT && all.ints.empty()) all.ints.push_back(0);  // protobuf leaves zeros out
+      if (type == BP_ATTR_INT && all.ints.empty()) all.ints.push_back(0);  // protobuf omits zeros
       fill(all.ints, type == BP_ATTR_INT, 1);
       break;
     case BP_ATTR_FLOAT:
@@ -296,7 +296,7 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
       malformed("attribute " + in_quotes(name) + " has type " + std::to_string(type) + ", which ONNX does not know");
   }
   if (single && count != 1) {
-    malformed("attribute " + in_quotes(name) + " should hold one thing of type " + std::to_string(type) +
+    malformed("attribute " + in_quotes(name) + " should hold one element of type " + std::to_string(type) +
               " and holds " + std::to_string(count));
   }
   return attribute;

@@ -92,7 +92,7 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
     malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
               " is not possible");
   }
-  charge(128 + domain.size());  // a node of the map
+  charge(128 + domain.size());  // a node of the std::map
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));
   if (!added && place->second != version) {
     malformed("two versions of the opset of " + std::string(domain_name(domain)) +

@@ -10,24 +10,24 @@ namespace {
 
 using wire::Reader;
 
-// A dense tensor made of a sparse one may not be larger: a few bytes of a file could ask for any amount of memory.
+// The largest dense form of a sparse tensor, in bytes: otherwise a tiny file could demand any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
-// The fields of a TensorProto, before its bytes are found.
+// The fields of a TensorProto, before its data is located.
 struct Message {
   std::string_view name;
   std::vector<int64_t> dims;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::string_view raw;
   bool has_raw = false, external = false;
-  std::vector<char> typed;  // of the typed field that suits dtype
+  std::vector<char> typed;  // bytes from the typed field for dtype
   std::vector<std::string_view> strings;
   std::string_view location, offset, length;
 
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// Which typed field holds elements of a data type, and the bytes of the tensor per entry.
+// The typed field that holds elements of a data type, and how many bytes of the tensor one of its entries becomes.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -58,11 +58,11 @@ TypedField typed_field(bp_dtype_t dtype) {
     case BP_DTYPE_STRING:
       return {f::kStringData, 0};
     default:
-      return {f::kInt32Data, 1};  // eight bits, or a packed byte of smaller ones
+      return {f::kInt32Data, 1};  // 8-bit elements, or packed smaller ones
   }
 }
 
-// Adds an entry's low `bytes` bytes.
+// Appends the low `bytes` bytes of `entry`.
 void append(std::vector<char>& out, uint64_t entry, uint32_t bytes) {
   const auto* low = reinterpret_cast<const char*>(&entry);
   out.insert(out.end(), low, low + bytes);
@@ -154,7 +154,7 @@ Message read_message(const Reader& source) {
               ", which is not one that ONNX knows");
   }
   if (message.dims.size() > BP_MAX_RANK) {
-    malformed(message.label() + " has " + std::to_string(message.dims.size()) + " dimensions; the most are " +
+    malformed(message.label() + " has " + std::to_string(message.dims.size()) + " dimensions; the maximum is " +
               std::to_string(BP_MAX_RANK));
   }
   if (!element_count(message.dims)) malformed(message.label() + " has impossible extents");
@@ -236,7 +236,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     const uint64_t length = read_number(message, message.length, need, "length");
     expect_bytes(message, length, need, " by its external data's length");
     if (offset > bytes.size() || length > rest) {
-      malformed(message.label() + " lies at " + std::to_string(offset) + "+" + std::to_string(length) + " of '" +
+      malformed(message.label() + " is stored at " + std::to_string(offset) + "+" + std::to_string(length) + " of '" +
                 (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: was it cut off?");
     }
     weight.data = bytes.data() + offset;
@@ -293,7 +293,7 @@ std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<
     indices.weight.dtype = BP_DTYPE_INT64;
     indices.weight.dims = {0};
   } else if (!has_indices) {
-    malformed(label + " has values and no indices");
+    malformed(label + " has values but no indices");
   }
   if (values.weight.dims.size() != 1 || indices.weight.dtype != BP_DTYPE_INT64) {
     malformed(label + " should have values of rank 1 and indices of type int64");
@@ -316,7 +316,7 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const bool linear = indices.dims.size() == 1;
   const bool by_axis = indices.dims.size() == 2 && indices.dims[1] == static_cast<int64_t>(dims.size());
   if ((!linear && !by_axis) || static_cast<uint64_t>(indices.dims[0]) != entries) {
-    malformed(label + " should have one index, or one index an axis, for each of its " + std::to_string(entries) +
+    malformed(label + " should have one index, or one index per axis, for each of its " + std::to_string(entries) +
               " values");
   }
   model_.budget->charge(*count * width, "making " + label + " dense");

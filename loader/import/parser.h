@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals of the parser: one method a message type. Methods throw Malformed, or what protozero throws; parse() turns
-// both into a Status. Only the parser's files include this.
+// Internals of the parser: one method per message type. Methods throw Malformed, or what protozero throws; the caller
+// of all, parse(), turns both into a Status. Only the parser's files include this.
 #pragma once
 
 #include <deque>
@@ -31,7 +31,7 @@ struct Malformed {
 
 [[noreturn]] void malformed(std::string text);
 
-// The names that a graph declares; others are searched for in outer graphs. Views of the mapped bytes.
+// The names that a graph declares, as views of the mapped bytes; other names are searched for in outer graphs.
 struct Scope {
   Graph& graph;
   Scope* outer;
@@ -72,11 +72,11 @@ class Parser {
   enum class Names {
     kOwn,    // a graph's input: hides values of that name in outer graphs
     kAny,    // a graph's output: may be a value of an outer graph
-    kKnown,  // an unknown name is ignored
+    kKnown,  // any other value: a name that the graph does not declare is ignored
   };
   ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);
-  // `made`: its outputs, followed by those of all later nodes; advanced to those of the next node.
+  // `made` points to this node's outputs in an array of all nodes', and is advanced to the next node's.
   void parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth);
   Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);
   Type parse_type(Reader reader, int depth);
@@ -86,11 +86,11 @@ class Parser {
   // parse_tensor.cpp
   NamedWeight parse_tensor(Reader reader);
   NamedWeight parse_sparse(Reader reader);
-  // The values and the indices, not combined.
+  // Returns the values and the indices separately.
   std::pair<Weight, Weight> parse_sparse_parts(Reader reader, std::vector<int64_t>& dims, std::string_view& name);
   uint32_t add_weight(Graph& graph, Weight weight);
 
-  // Text that must be UTF-8, since tools print it.
+  // Returns text that must be UTF-8, since tools print it.
   static std::string_view text(Reader& reader, const char* what);
 
   Model& model_;

@@ -14,9 +14,9 @@ namespace backplane::model {
 
 class ReadAhead {
  public:
-  // The descriptor is owned by the caller. Ignores small files, and files larger than half of the memory.
+  // Reads from a copy of the descriptor. Ignores small files, and files larger than half of the memory.
   ReadAhead(int descriptor, size_t bytes);
-  // Waits for the piece that is being read.
+  // Stops reading; waits for the piece that is being read.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;

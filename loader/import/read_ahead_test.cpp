@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kSize = 80 << 20;
 
-// Whether the file's last page is in the system's cache; it is not touched.
+// Whether the file's last page is in the page cache. Does not touch the page.
 bool last_page_is_there(int descriptor) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   void* mapped = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(kSize - page));
@@ -38,7 +38,7 @@ TEST(ReadAhead, ALargeFileIsReadIntoThePageCache) {
   while (!last_page_is_there(descriptor) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(last_page_is_there(descriptor));
-  ::close(descriptor);  // the reader has its own
+  ::close(descriptor);  // the reader has its own copy
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model inside the loader: plain structs that the passes of the import edit in turn, and that are immutable
+// A model inside the loader: plain structs that the import passes edit one after another, and that are immutable
 // afterwards.
 //
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
@@ -30,8 +30,8 @@ namespace backplane::model {
 
 using WeightId = uint32_t;
 
-// How deep graphs may be nested, functions' bodies where they are called. Passes recurse over graphs, on threads whose
-// stacks may have 256 KB.
+// The maximum nesting of graphs, counting functions' bodies where they are called. Passes recurse over graphs, on
+// threads whose stacks may have only 256 KB.
 constexpr uint32_t kDeepestGraph = 32;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
@@ -50,20 +50,20 @@ struct Weight {
   std::vector<int64_t> dims;
   const void* data = nullptr;
   uint64_t bytes = 0;
-  std::shared_ptr<const std::vector<char>> owned;  // set when the loader made the bytes (typed data fields, folding)
-  std::string file;                                // the file that holds them, or empty
+  std::shared_ptr<const std::vector<char>> owned;  // set if the loader created the bytes (typed data fields, folding)
+  std::string file;                                // the file that contains the bytes, or empty
   uint64_t file_offset = 0;
   uint64_t id = 0;  // unique in the model
 };
 
-// The type of a value that is this constant.
+// The type of a value with this constant.
 Type type_of(const Weight& weight);
 
 struct Value {
   std::string name;
   Type type;
-  WeightId weight = BP_NONE;  // the constant that this value is
-  ValueId outer = BP_NONE;    // sub-graphs: the value of the parent graph that this one is
+  WeightId weight = BP_NONE;  // the value's constant; BP_NONE: none
+  ValueId outer = BP_NONE;    // in sub-graphs: the parent's value that this one refers to
 };
 
 // Tensors, graphs and types of attributes are positions in Graph::weights, Graph::subgraphs and Graph::attribute_types.
@@ -92,9 +92,9 @@ struct Node {
   const ops::Schema* schema = nullptr;  // null for foreign domains
   std::string op_type;
   std::string domain;          // "" is ai.onnx (the importer writes it so)
-  uint32_t since_version = 0;  // of its present form
+  uint32_t since_version = 0;  // the opset of the operator's present form
   uint32_t call = BP_NONE;     // the innermost of Graph::calls whose body it comes from
-  uint64_t id = 0;             // unique in the model, sub-graphs included; position in the file
+  uint64_t id = 0;             // unique in the model, sub-graphs included; ascends in file order
   std::string name;
   std::string overload;
 
@@ -106,7 +106,7 @@ struct Node {
   void erase(std::string_view attribute);
   ValueId input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : BP_NONE; }
   ValueId output(size_t slot) const { return slot < outputs.size() ? outputs[slot] : BP_NONE; }
-  // "node 'conv1' (Conv)" or "node #12 (Conv)": how errors name it.
+  // "node 'conv1' (Conv)" or "node #12 (Conv)": how errors name the node.
   std::string label() const;
 };
 
@@ -116,18 +116,18 @@ struct Symbol {
   int64_t max = INT64_MAX;
 };
 
-// A call of one of the model's functions. The nodes of its body are in the graph, next to each other; a device that
+// A call of one of the model's functions. The nodes of its body are consecutive in the graph; a device that
 // supports the function as a whole sees `node` instead.
 struct Call {
-  Node node;                      // inputs and outputs are values of the graph that has the call
-  uint32_t caller = BP_NONE;      // the call whose body has it
-  uint32_t first = 0, count = 0;  // nodes of the body; none: the call cannot replace them (function_calls.cpp)
+  Node node;                      // inputs and outputs are values of the graph that contains the call
+  uint32_t caller = BP_NONE;      // the call whose body contains this one; BP_NONE: none
+  uint32_t first = 0, count = 0;  // the body's nodes; count 0: the call cannot replace them (function_calls.cpp)
 };
 
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
-  std::vector<Call> calls;  // a caller comes before what it calls
+  std::vector<Call> calls;  // a caller comes before the calls in its body
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<Symbol> symbols;  // of the outermost graph only; sub-graphs use the same numbers
@@ -145,11 +145,11 @@ struct Graph {
   const Weight* weight_of(ValueId value) const;  // null if the value is not a constant
 };
 
-// A function of the model. Its calls are inlined first, and recorded in Graph::calls.
+// A function of the model. Its calls are inlined, and recorded in Graph::calls.
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
-  std::vector<std::string> attributes;  // required ones
+  std::vector<std::string> attributes;  // those without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
   std::unique_ptr<Graph> body;  // attribute references: Attribute of type 0 with one string, the outer name
@@ -157,7 +157,7 @@ struct Function {
 
 class WeightHashes;
 
-// Calls `release`, if it is set, when borrowed bytes are no longer used.
+// Calls `release`, if set, when the last reference to borrowed bytes is gone.
 struct Owner {
   void* self = nullptr;
   void (*release)(void* self) = nullptr;
@@ -179,11 +179,11 @@ struct Model {
   uint64_t next_id = 1;                              // for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
   std::vector<std::string> problems;                 // found by the checker, but not fatal: see note
-  std::string origin;                                // the file's path, or "<memory>"
+  std::string origin;                                // the file's path, or "<memory>", "<descriptor>" or "<built>"
   std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
-  std::shared_ptr<Budget> budget;                    // of what follows from a file; null: no limit
+  std::shared_ptr<Budget> budget;                    // memory and time that the import may use; null: no limit
 
-  // An owner that lives as long as the model; the caller sets whom it calls when nothing can fail any more.
+  // Adds an owner that lives as long as the model. Callers set `release` only when nothing can fail any more.
   Owner& add_owner() {
     auto owner = std::make_shared<Owner>();
     storage.push_back(owner);
@@ -192,11 +192,11 @@ struct Model {
   void charge(uint64_t bytes, std::string_view doing) {
     if (budget) budget->charge(bytes, doing);
   }
-  // Adds to the problems, each text once. A file can cause any number of them: the list ends after a few hundred.
+  // Adds a problem, each message once. A file can cause any number of them: the list stops after 256.
   void note(std::string problem);
 };
 
-// The memory that these take, without what is shared.
+// The bytes that an object uses, without those that it shares with others.
 uint64_t size_of(const Type& type);
 uint64_t size_of(const Attribute& attribute);
 uint64_t size_of(const Node& node);

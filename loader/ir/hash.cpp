@@ -6,12 +6,12 @@
 namespace backplane::model {
 namespace {
 
-// Odd constants with as many ones as zeros: digits of √2, √3, √5 and √7.
+// Odd constants: the first 64 fractional bits of √2 (plus one), √3, √5 and √7.
 constexpr uint64_t kKeys[4] = {0x6a09e667f3bcc909, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1};
 
 __extension__ using Wide = unsigned __int128;
 
-// The XOR of the two halves of the full product: every bit of both factors affects every bit of the result.
+// The XOR of the high and low 64 bits of the product, so that all bits of the factors affect the low bits too.
 uint64_t mix(uint64_t a, uint64_t b) {
   const Wide product = static_cast<Wide>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -19,7 +19,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-// Four lanes take 8 bytes each in turn, so that their multiplications overlap.
+// Each of four lanes takes 8 of every 32 bytes, so that their multiplications overlap.
 Hash hash_bytes(const void* data, uint64_t size, uint64_t seed) {
   const char* at = static_cast<const char*>(data);
   uint64_t lanes[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a graph by their names.
+// Maps names to the values of a graph.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace backplane::model {
 
-// Names and numbers are stored in the order of insertion, with a flat table of eight bytes a slot that refers to them:
-// a look-up touches one distant cache line. The texts are owned by the caller.
+// Names and numbers are stored in insertion order; a flat table of 8-byte slots refers to them: most look-ups of
+// unknown names touch one distant cache line. The caller owns the strings.
 class NameTable {
  public:
   void reserve(size_t names) {
@@ -31,7 +31,7 @@ class NameTable {
     return slot.entry == BP_NONE ? BP_NONE : entries_[slot.entry].number;
   }
 
-  // The number of the name, which becomes `number` where it has none yet.
+  // Returns the name's number; a name that has none yet gets `number`.
   uint32_t find_or_add(std::string_view name, uint32_t number) {
     if (2 * (entries_.size() + 1) > slots_.size()) move_to(std::max<size_t>(16, 2 * slots_.size()));
     const uint32_t hash = hash_of(name);
@@ -50,7 +50,7 @@ class NameTable {
   };
   struct Slot {
     uint32_t hash = 0;
-    uint32_t entry = BP_NONE;  // the slot is free
+    uint32_t entry = BP_NONE;  // BP_NONE: the slot is free
   };
 
   static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(keyed_hash(name)); }

@@ -23,7 +23,7 @@ TEST(NameTable, FindsOnlyWhatWasAdded) {
   }
 }
 
-// Names that one known hash puts into the same slot are spread over many.
+// Names that std::hash would put into one slot are spread over many.
 TEST(NameTable, SlotsDependOnARandomKey) {
   constexpr size_t kSlots = 1024;
   std::vector<bool> taken(kSlots);

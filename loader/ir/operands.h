@@ -13,8 +13,8 @@ namespace backplane::model {
 
 using ValueId = uint32_t;  // BP_NONE: omitted
 
-// A vector of values with inline space for four: nearly all nodes have no more, so that walks over a graph touch no
-// other memory than its nodes.
+// A vector of values with inline space for four. Nearly all nodes have no more, so walks over a graph touch no memory
+// other than its nodes.
 class Operands {
  public:
   using value_type = ValueId;
@@ -89,17 +89,17 @@ class Operands {
   void drop() {
     if (capacity_ != kHere) delete[] far_;
   }
-  // Moves from the other one and leaves it empty; this one must own no memory.
+  // Moves the values of `other` to this object, which must own no memory, and leaves `other` empty.
   void take(Operands& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;
-    std::memcpy(here_, other.here_, sizeof here_);  // or the address
+    std::memcpy(here_, other.here_, sizeof here_);  // or the heap address
     other.size_ = 0;
     other.capacity_ = kHere;
   }
 
   uint32_t size_ = 0;
-  uint32_t capacity_ = kHere;  // more: they are on the heap
+  uint32_t capacity_ = kHere;  // above kHere: the values are on the heap
   union {
     ValueId here_[kHere] = {};
     ValueId* far_;

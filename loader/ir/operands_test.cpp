@@ -10,7 +10,7 @@
 namespace backplane::model {
 namespace {
 
-// As many values as fit into the node, one more, and many: the same however the list was built.
+// Inline and heap sizes: lists with the same values are equal however they were built.
 TEST(Operands, AreAVectorOfAnyLength) {
   for (const size_t count : {0, 1, 4, 5, 100}) {
     std::vector<ValueId> wanted(count);

@@ -8,7 +8,7 @@
 
 namespace backplane::model {
 
-// The sub-graphs that the node's attributes hold. Owned by `graph`.
+// The sub-graphs that the node's attributes refer to. Owned by `graph`.
 std::vector<Graph*> bodies(const Graph& graph, const Node& node);
 // The values of `graph` that the node's sub-graphs read, each once, in ascending order.
 std::vector<ValueId> captures(const Graph& graph, const Node& node);

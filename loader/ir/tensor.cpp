@@ -21,7 +21,7 @@ std::vector<Out> read(const Weight& weight) {
   return out;
 }
 
-// Offset `index` of a string tensor.
+// Returns offset number `index` of a string tensor.
 int64_t offset_at(const Weight& weight, uint64_t index) {
   int64_t offset;
   std::memcpy(&offset, static_cast<const char*>(weight.data) + index * sizeof offset, sizeof offset);

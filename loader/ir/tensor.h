@@ -12,18 +12,18 @@
 
 namespace backplane::model {
 
-// Product of the extents; nothing if one is negative or the product exceeds 2^60.
+// Product of the extents; nullopt if one is negative or the product exceeds 2^60.
 std::optional<uint64_t> element_count(std::span<const int64_t> dims);
-// Bytes of a dense tensor, sub-byte types packed; nothing for strings, unknown types and impossible extents.
+// Bytes of a dense tensor, sub-byte types packed; nullopt for strings, unknown types and impossible extents.
 std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims);
 // Strings in the ABI's layout: n+1 int64 offsets, then the bytes.
 std::vector<char> pack_strings(std::span<const std::string_view> strings);
 std::vector<std::string_view> unpack_strings(const Weight& weight);
-// Whether the offsets ascend and end with the bytes. To be checked for tensors from outside.
+// Whether a string tensor's offsets ascend from 0 and end with its bytes. Checks tensors from outside the loader.
 bool strings_fit(const Weight& weight);
-// The numbers of an int32 or int64 tensor; nothing for other types.
+// The numbers of an int32 or int64 tensor; nullopt for other types.
 std::optional<std::vector<int64_t>> integers(const Weight& weight);
-// The numbers of a float, double, float16, bfloat16, int32 or int64 tensor; nothing for other types.
+// The numbers of a float, double, float16, bfloat16, int32 or int64 tensor; nullopt for other types.
 std::optional<std::vector<double>> numbers(const Weight& weight);
 
 }  // namespace backplane::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from the plugin about the graphs that it was shown.
+// Serves a plugin's requests about the graphs that were sent to its process.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,8 +14,8 @@
 namespace backplane::isolate {
 namespace {
 
-// The file that is mapped at `address`, if it is the one of this path: by then another one may have its name. Empty
-// where that cannot be known.
+// Opens `path` if it is still the file that is mapped at `address`: another file may have that name by now. Empty if it
+// is not, or if that cannot be determined.
 Descriptor mapped_file(const std::string& path, const void* address, uint64_t bytes, uint64_t file_offset) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat state {};
@@ -41,7 +41,7 @@ Descriptor mapped_file(const std::string& path, const void* address, uint64_t by
   return same ? std::move(file) : Descriptor();
 }
 
-// A file in memory with these bytes.
+// Creates a sealed file in memory with these bytes.
 Result<Descriptor> copied(const void* data, uint64_t bytes) {
   Descriptor file(::memfd_create("backplane-weight", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto failed = [&] {
@@ -135,7 +135,7 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
       return {};
     }
     default:
-      return {BP_UNSUPPORTED, "a question that has no answer"};
+      return {BP_UNSUPPORTED, "the operation is not a request about a graph"};
   }
 }
 

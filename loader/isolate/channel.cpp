@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kLongestSpinUs = 30;
 constexpr uint32_t kShortestSpinUs = 1;
-constexpr uint32_t kTryAgain = 64;  // waits after which a long spin is tried again
+constexpr uint32_t kTryAgain = 64;  // after this many waits, the longest spin is tried again
 
 struct Header {
   uint32_t magic;
@@ -95,8 +95,8 @@ void Channel::wake() const {
 Channel::Channel(Side side, Descriptor socket, Mapping mapping)
     : side_(side), spin_us_(kLongestSpinUs), socket_(std::move(socket)), mapping_(std::move(mapping)) {}
 
-// Where the other side answers within microseconds, on a core of its own, a spin saves both ways through the kernel.
-// Where it takes longer, or needs this core, a spin costs its length.
+// If the other side replies within microseconds, from another core, a spin saves both ways through the kernel. If it
+// takes longer, or needs this core, the time of the spin is lost.
 bool Channel::spin() {
   const std::atomic<uint32_t>& side = page().side;
   if (++awaited_ % kTryAgain == 0) spin_us_ = kLongestSpinUs;
@@ -221,9 +221,9 @@ Result<Message> Channel::receive(uint64_t most, Check& check) const {
   }
   BP_TRY(read_all(reinterpret_cast<char*>(&header) + got, sizeof header - got, check));
   if (header.magic != kMagic || header.bytes > most || header.files != received.files.size())
-    return Status(BP_CORRUPT, "the other process sent no message");
+    return Status(BP_CORRUPT, "the other process sent bytes that are no message");
   received.operation = header.operation;
-  // Grows with what has arrived, not with what was announced.
+  // Memory grows with the bytes that have arrived, not with the announced size.
   constexpr uint64_t kPiece = 1 << 20;
   while (received.bytes.size() < header.bytes) {
     const uint64_t before = received.bytes.size(), piece = std::min(header.bytes - before, std::max(kPiece, before));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread of the loader and one of a backend's process, in turn. A page of shared memory says whose turn it is, and
-// carries the few numbers of a run; a stream socket carries everything else.
+// Connects one thread of the loader with one of a backend's process; they take turns. A page of shared memory holds
+// whose turn it is and the few numbers of a run; a stream socket carries everything else.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,17 @@ namespace backplane::isolate {
 
 enum class Side : uint32_t { kLoader, kBackend };
 
-// The kind of a turn: the other side reads a message from the socket, or the fields of the page.
+// What the side that gets the turn does: reads a message from the socket, or the fields of the page.
 enum class Turn : uint32_t {
   kMessage,
-  kRun,   // of the loader: run an instance; `instance` and the fields below it
-  kDone,  // of the backend: the run succeeded
+  kRun,   // from the loader: run the instance that `instance` and the fields below it describe
+  kDone,  // from the backend: the run succeeded
 };
 
 // In shared memory: the other side may write anything at any time, so each field is read once.
 struct Page {
   std::atomic<uint32_t> side;         // whose turn it is
-  std::atomic<uint32_t> sleeping[2];  // by side: it waits in the kernel
+  std::atomic<uint32_t> sleeping[2];  // by side: whether it waits in the kernel
   std::atomic<uint32_t> turn;
   std::atomic<uint64_t> instance;
   std::atomic<uint64_t> deadline;
@@ -35,8 +35,8 @@ struct Page {
   std::atomic<uint64_t> trace_id;  // bp_run_t.trace_id
   std::atomic<int32_t> priority;
   std::atomic<uint32_t> cancellable, tracing;
-  std::atomic<uint64_t> call;       // the number of the call that is being answered
-  std::atomic<uint32_t> cancelled;  // already when the call began
+  std::atomic<uint64_t> call;       // the number of the call in progress
+  std::atomic<uint32_t> cancelled;  // whether the call was cancelled before it began
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -46,7 +46,7 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Asked at least every few milliseconds while a side waits; anything but ok ends the wait with that status.
+// Asked from time to time while a side waits; a status other than ok ends the wait and is returned from it.
 class Check {
  public:
   virtual ~Check() = default;
@@ -55,24 +55,24 @@ class Check {
 
 class Channel {
  public:
-  // The loader's end. The other two are for the backend's process.
+  // Creates the loader's end. The socket and the page that it returns are for the backend's process.
   static Result<std::unique_ptr<Channel>> make(Descriptor& out_socket, Descriptor& out_page);
-  // The backend's end; null where `page` is not what `make` made.
+  // Creates the backend's end; null if `page` is too small or cannot be mapped.
   static std::unique_ptr<Channel> take(Descriptor socket, const Descriptor& page);
 
   Page& page() const { return *reinterpret_cast<Page*>(mapping_.data()); }
   // Passes the turn to the other side.
   void pass(Turn turn) const;
-  // Waits until it is this side's turn. Spins for some microseconds first, while that has been worth it lately.
+  // Waits until it is this side's turn. Spins first: up to 30 µs, and less if recent spins were in vain.
   Status await(Check& check, uint32_t slice_us);
   // Wakes this side's thread, so that it calls `check`.
   void wake() const;
-  // The turn the other side passed; any number.
+  // The turn that the other side passed: unchecked, may be any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
 
-  // A message, after `pass` so that the other side reads what does not fit into the socket's buffer.
+  // Sends a message. Call `pass` first: the other side must read what does not fit into the socket's buffer.
   Status send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const;
-  // BP_CORRUPT where it is longer than `most` bytes or no message.
+  // Receives a message; BP_CORRUPT if it is longer than `most` bytes or malformed.
   Result<Message> receive(uint64_t most, Check& check) const;
 
  private:
@@ -92,6 +92,6 @@ class Channel {
 inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;
 inline constexpr uint64_t kMostReply = uint64_t{256} << 20;
 inline constexpr uint32_t kSliceUs = 20'000;
-inline constexpr size_t kMostFiles = 4;  // of a message
+inline constexpr size_t kMostFiles = 4;  // in one message
 
 }  // namespace backplane::isolate

@@ -7,9 +7,9 @@
 
 namespace backplane::isolate {
 
-// Everything in the container, by the table of the host that made it.
+// Writes all elements, which `api`, the table of the host that created the container, returns.
 Status write_container(const bp_container_api_t& api, const bp_container_t* container, Writer& out);
-// Replaces what is in the container. Stops at what is damaged.
+// Replaces the container's elements by those in the message. BP_CORRUPT at the first damaged element.
 Status read_container(const bp_container_api_t& api, bp_container_t* container, Reader& in);
 
 }  // namespace backplane::isolate

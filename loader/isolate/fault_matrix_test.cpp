@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a backend at work, in its own process and in that of the framework: with isolation the host lives,
-// another backend computes what it did before, and the error is the expected one. The table is printed.
+// Each fault of a working backend, in a process of its own and in the framework's: with isolation the host survives,
+// another backend still computes, and the error is the expected one. Prints the table.
 // discover/matrix_test.cpp has the faults that show before a backend is used.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -29,14 +29,14 @@ const std::string kFault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
 constexpr int kSurvived = 42;
 constexpr const char* kVariable = "BACKPLANE_TEST_FAULT";
 
-// Where the fault may or may not be noticed before the session ends.
+// For faults that may or may not cause an error before the session is destroyed.
 constexpr const char* kAny = "any";
 
 struct Fault {
   const char* name;
   const char* text;            // in the first error with isolation; "": there is none
-  bool probe_refuses = false;  // the probe would notice
-  bool survivable = false;     // in the framework's process too
+  bool probe_refuses = false;  // the probe would refuse the plugin
+  bool survivable = false;     // the framework's process survives it too
 };
 
 constexpr Fault kFaults[] = {
@@ -69,7 +69,7 @@ constexpr Fault kFaults[] = {
     {"wrong_in_program_info", "in place 4000000000 times"},
     {"crash_in_extents", "crashed (SIGABRT) while it computed the extents of outputs"},
     {"many_in_extents", kAny},
-    {"crash_in_instance", "crashed (SIGABRT) while it made an instance"},
+    {"crash_in_instance", "crashed (SIGABRT) while it created an instance"},
     {"throw_in_instance", "thrown by a plugin"},
     {"nothing_in_instance", "without an instance"},
     {"crash_in_bind", "crashed (SIGABRT) while it bound memory"},
@@ -93,7 +93,7 @@ constexpr Fault kFaults[] = {
     {"crash_in_close", ""},
 };
 
-// The whole life of a session on the backend with the fault; the first error's text.
+// Opens the backend with `fault`, compiles and runs. Returns the first error's text; empty if there is none.
 std::string use(const std::string& fault, const std::string& isolate) {
   std::map<std::string, std::string> options = {
       {"fault.ops", "Neg"}, {"fault.what", fault}, {"loader.isolate", isolate}, {"loader.probe", "never"}};
@@ -120,7 +120,7 @@ std::string use(const std::string& fault, const std::string& isolate) {
   return text;
 }
 
-// In a process of the test's own: how it ended.
+// Uses `fault` without isolation in a child process. Returns how that ended: "survives", "dies" or "hangs".
 std::string in_process(const std::string& fault) {
   ::setenv(kVariable, fault.c_str(), 1);
   char name[] = "/proc/self/exe", filter[] = "--gtest_filter=FaultMatrix.InThisProcess";
@@ -155,7 +155,7 @@ TEST(FaultMatrix, InThisProcess) {
   if (!fault) GTEST_SKIP() << "the other test starts this one";
   ::alarm(20);
   use(fault, "none");
-  std::_Exit(HasFailure() ? 1 : kSurvived);  // 0 is what a plugin that calls exit may return
+  std::_Exit(HasFailure() ? 1 : kSurvived);  // not 0: a plugin that calls exit may end the process with 0
 }
 
 TEST(FaultMatrix, TheHostLivesAndNamesEachFault) {

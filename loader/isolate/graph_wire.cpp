@@ -13,7 +13,7 @@ namespace backplane::isolate {
 namespace {
 
 constexpr uint32_t kMostNesting = 64;      // graphs in graphs
-constexpr uint64_t kMostInline = 4096;     // bytes of a weight that travels with the graph
+constexpr uint64_t kMostInline = 4096;     // bytes; larger weights are not sent with the graph
 constexpr uint32_t kMostGraphs = 100'000;  // in a tree
 
 uint64_t element_bytes(uint32_t type) {
@@ -131,7 +131,7 @@ struct WireGraph::Part {
   std::vector<const bp_graph_t*> subgraphs;
 
   std::mutex mutex;
-  std::map<uint32_t, Mapping> mapped;  // weights
+  std::map<uint32_t, Mapping> mapped;  // the mapped weights by index
 
   void finish();
 };
@@ -169,13 +169,13 @@ bp_weight_t read_weight(Reader& in) {
   for (uint32_t* field : {&weight.dtype, &weight.rank, &weight.first_dim, &weight.flags}) *field = in.get<uint32_t>();
   weight.bytes = in.get<uint64_t>();
   weight.id = in.get<uint64_t>();
-  const std::string_view bytes = in.text();  // an array of bytes is written as a text is
+  const std::string_view bytes = in.text();  // byte arrays are written like texts
   in.require(bytes.empty() || bytes.size() == weight.bytes);
   if (!bytes.empty()) weight.data = bytes.data();
   return weight;
 }
 
-// `count` items of at least `least` bytes each.
+// Reads a count, then that many items of at least `least` bytes each.
 template <class T, class Read>
 std::vector<T> read_list(Reader& in, uint64_t least, Read read) {
   std::vector<T> list;
@@ -299,7 +299,7 @@ bool WireGraph::read_part(Reader& in, uint32_t depth, Part* parent) {
 
 bool WireGraph::check(const Part& part) const {
   const uint64_t values = part.values.size(), types = part.types.size(), weights = part.weights.size();
-  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;  // the parent's values are not known yet: checked by `read`
+  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;  // the parent's values are not known yet: see `read`
   for (const bp_node_t& node : part.nodes)
     if (!within(node.first_input, node.input_count, part.operands.size()) ||
         !within(node.first_output, node.output_count, part.operands.size()) ||

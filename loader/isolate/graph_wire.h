@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs between the loader and a backend's process: the arrays of a bp_graph_t and of the graphs around and inside it,
-// without the bytes of large weights, which the backend's process asks for when it needs them.
+// without the bytes of large weights, which the backend's process requests when it needs them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace backplane::isolate {
 
-// Every graph of a tree in the order in which `write_graph` writes it: a graph before those inside it. A position is
+// Every graph of a tree in the order in which `write_graph` writes them: a graph before those inside it. A position is
 // the graph's number on both sides.
 using Graphs = std::vector<const bp_graph_t*>;
 
-// Writes the whole tree that `subject` belongs to, and which of its graphs is meant.
+// Writes the whole tree that `subject` belongs to, and the number of `subject` in it.
 Graphs write_graph(const bp_graph_t& subject, Writer& out);
 
-// The requests that a graph's functions send to the loader. All are called from any thread.
+// The requests that a graph's functions send to the loader. All may be called from any thread.
 class GraphService {
  public:
   virtual ~GraphService() = default;

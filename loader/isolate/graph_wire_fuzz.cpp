@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request of the loader's, as the backend's process reads it: a graph.
+// libFuzzer: a graph in a request of the loader, as the backend's process reads it.
 #include <cstddef>
 #include <cstdint>
 #include <string>

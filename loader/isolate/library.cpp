@@ -80,7 +80,7 @@ std::shared_ptr<Library> Library::load(Settings settings, Rejection& out_rejecti
   return library;
 }
 
-// The descriptor, as the process sent it after a code that says that there is one.
+// Reads the descriptor from an answer of the process, in which it follows the code BP_REFUSED_NONE.
 Status Library::describe(std::string answer) {
   description_ = std::move(answer);
   Reader in(description_);
@@ -131,7 +131,7 @@ Result<std::shared_ptr<Process>> Library::process() {
   if (answer != description_) {
     Reader in(answer);
     const bool refused = in.get<uint32_t>() != BP_REFUSED_NONE;
-    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text()) : " is another one than before"));
+    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text()) : " is no longer the plugin it was"));
   }
   return process;
 }

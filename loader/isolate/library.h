@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin's library in a process of its own. To its caller it is an ordinary plugin: a descriptor with tables, whose
-// functions pass every call on.
+// functions forward every call.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct Settings {
   std::chrono::milliseconds limit{20'000};  // for loading, creating, describing and opening
 };
 
-// Why a library is not used: a code BP_REFUSED_* and a text.
+// Why a library is not used: a code BP_REFUSED_* and a message.
 struct Rejection {
   uint32_t code = 0;
   std::string text;
@@ -33,22 +33,22 @@ struct Rejection {
 
 class Library {
  public:
-  // Starts the process and has it load the library. Null where the library is refused.
+  // Starts the process and has it load the library. Null if the library is refused.
   static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
 
-  // Like the result of bp_plugin_query; valid as long as this object, which every object made through it must not
-  // outlive.
+  // As bp_plugin_query returns it. Valid as long as this object, which must outlive every backend that was created
+  // through it.
   const bp_plugin_t* plugin() const { return &plugin_; }
-  // Belongs into bp_backend_create_t.chain, so that `create` knows its library.
+  // To be put into bp_backend_create_t.chain: `create` finds its library there.
   const bp_chain_t* chain() const { return &link_.chain; }
 
-  // Ends the process that loaded the library; `create` starts another one.
+  // Ends the process that loaded the library; `create` starts a new one.
   void rest() { first_ = nullptr; }
 
   // ---- for the tables' functions ----
   static Library* of(const bp_chain_t* chain);
   const Settings& settings() const { return settings_; }
-  // A process that has loaded the library: the first one, or a new one.
+  // Returns a process that has loaded the library: the first one, or a new one.
   Result<std::shared_ptr<Process>> process();
   const std::string& name() const { return name_; }
 
@@ -66,7 +66,7 @@ class Library {
   Descriptor file_;
   std::shared_ptr<Process> first_;
   std::string name_;
-  std::string description_;  // the process's description of the library; texts point into it
+  std::string description_;  // the process's description of the library; strings point into it
   std::vector<bp_opset_t> opsets_;
   bp_plugin_t plugin_{};
   bp_device_api_t device_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a message between the loader and a backend's process. Neither side trusts the other: a reader checks
-// every length and count against what is there, and once a check fails every further value is zero or empty.
+// every length and count against the bytes that are left; after a failed check all values are zero or empty.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ class Writer {
     return *this;
   }
   Writer& text(bp_text_t text) { return this->text(text.data ? std::string_view(text.data, text.size) : ""); }
-  // Bytes, read with text(); `data` may be null.
+  // Appends bytes, which text() reads; `data` may be null.
   Writer& blob(const void* data, uint64_t size) {
     return text(size ? std::string_view(static_cast<const char*>(data), size) : std::string_view());
   }
-  // The count, then the elements as they lie in memory.
+  // Appends the count, then the elements as they are in memory.
   template <class T>
   Writer& array(const T* first, uint64_t count) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
@@ -67,9 +67,9 @@ class Reader {
     if (!bytes.empty()) std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
     return value;
   }
-  // Points into the message.
+  // The result points into the message.
   std::string_view text();
-  // How many elements follow, each of at least `each` bytes.
+  // Reads how many elements follow, each of at least `each` bytes.
   uint64_t count(uint64_t each);
   template <class T>
   std::vector<T> array() {
@@ -83,9 +83,9 @@ class Reader {
   // The unread rest.
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
-  // Everything was read, and every check held.
+  // Whether everything was read and every check held.
   bool complete() const { return ok_ && rest_.empty(); }
-  // For checks of the caller's own.
+  // For the caller's own checks.
   void fail() {
     ok_ = false;
     rest_ = {};

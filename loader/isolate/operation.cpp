@@ -21,7 +21,7 @@ const char* activity(Operation operation) {
     case Operation::kHealth:
       return "was asked whether a device works";
     case Operation::kOpsets:
-      return "described what a device knows";
+      return "described a device's opsets";
     case Operation::kCoverage:
       return "was asked what it supports";
     case Operation::kReview:
@@ -44,7 +44,7 @@ const char* activity(Operation operation) {
     case Operation::kReadWeight:
       return "read back a weight";
     case Operation::kCreateInstance:
-      return "made an instance";
+      return "created an instance";
     case Operation::kDestroyInstance:
       return "destroyed an instance";
     case Operation::kBind:

@@ -6,16 +6,16 @@
 
 namespace backplane::isolate {
 
-// The numbers hold for this build of the loader alone: both sides are part of it.
+// The numbers are valid in one build of the loader: both sides belong to it.
 enum class Operation : uint32_t {
   kReply = 1,
-  // Of the library and the backend.
+  // About the library and the backend.
   kLoad,
   kCreate,
   kDestroy,
   kCountDevices,
   kDeviceInfo,
-  // Of a device.
+  // About a device.
   kOpen,
   kClose,
   kHealth,
@@ -26,19 +26,19 @@ enum class Operation : uint32_t {
   kCompile,
   kValidate,
   kDeserialize,
-  // Of a program.
+  // About a program.
   kDestroyProgram,
   kOutputExtents,
   kSerialize,
   kRefit,
   kReadWeight,
-  // Of an instance.
+  // About an instance.
   kCreateInstance,
   kDestroyInstance,
   kBind,
   kExtents,
   kRun,
-  // From the backend's process, while it answers one of the above.
+  // From the backend's process, during one of the above.
   kWeight,
   kWeightConsumed,
   kWeightHash,
@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// The plugin's activity: "was created". For texts such as "crashed while it …".
+// What the plugin did, such as "was created"; for messages such as "crashed while it was created".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate

@@ -53,7 +53,7 @@ bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>
 
 }  // namespace
 
-// A lane for one call. It goes back unless the call was left unfinished.
+// Borrows a lane for one call. Gives it back unless the call was left unfinished.
 class Process::Lease {
  public:
   Lease(Process& process, Lane* lane) : process_(process), lane_(lane) {}
@@ -109,7 +109,7 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
 }
 
 Process::~Process() {
-  if (owner_ != getpid()) {  // a fork's child: the process is its parent's
+  if (owner_ != getpid()) {  // a forked child: the process belongs to the parent
     static_cast<void>(watcher_.release());
     return;
   }
@@ -161,7 +161,7 @@ void Process::watch() {
   }
   read_log();
   const std::lock_guard lock(mutex_);
-  // The group while its leader is not reaped: its number belongs to no other group until then.
+  // Kill the group while its leader is not reaped: until then, no other group can have its number.
   ::kill(-child_, SIGKILL);
   siginfo_t end{};
   int result;
@@ -201,7 +201,7 @@ void Process::read_log() {
 
 Status Process::lost(Operation during) {
   std::unique_lock lock(mutex_);
-  // Its sockets close a moment before it can be reaped.
+  // The process's sockets close shortly before it can be reaped.
   if (!changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return reaped_; })) {
     if (killed_why_.empty()) killed_why_ = "it closed a descriptor that is not its own";
     ::kill(-child_, SIGKILL);
@@ -213,7 +213,7 @@ Status Process::lost(Operation during) {
 
 Result<Process::Lane*> Process::acquire() {
   if (owner_ != getpid())
-    return Status(BP_FORKED, name_ + " runs in a process of the parent of this process: make a new environment");
+    return Status(BP_FORKED, name_ + " runs in a process of the parent of this process: create a new environment");
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -233,7 +233,7 @@ Result<Process::Lane*> Process::acquire() {
   idle_.reserve(lanes_.size());
   Lane* made = lanes_.back().get();
   const ControlPacket packet{ControlPacket::kNewChannel, made->number, 0};
-  // A process that ended is noticed by the call itself.
+  // If the process has ended, the call itself finds out.
   static_cast<void>(send_packet(control_.get(), packet, {socket.get(), page.get()}));
   return made;
 }
@@ -243,7 +243,7 @@ void Process::give_back(Lane* lane) {
   idle_.push_back(lane);
 }
 
-// Whether a caller goes on waiting.
+// Decides whether a caller keeps waiting.
 class Process::Waiting : public Check {
  public:
   Waiting(Process& process, const Lane& lane, Operation operation, const Patience& patience)
@@ -275,7 +275,7 @@ class Process::Waiting : public Check {
   uint64_t begin_ = now_ns(), cancelled_at_ = 0;
 };
 
-// A reply that is no reply. The process is not trusted any further.
+// Returns the status of a failed exchange. A process that sent an unreadable reply is killed: it is not trusted.
 Status Process::broken(Operation operation, const Status& status) {
   if (status.code() == BP_CORRUPT)
     kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
@@ -284,7 +284,7 @@ Status Process::broken(Operation operation, const Status& status) {
   return lost(operation);
 }
 
-// Answers the other side's questions until it replies. Returns what follows the status.
+// Serves the process's requests until it replies. Returns the bytes that follow the reply's status.
 Result<std::string> Process::converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
                                       Answers* answers) {
   Channel& channel = *lease.lane().channel;
@@ -307,7 +307,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
     Writer out;
     std::vector<Descriptor> files;
     Status answer = answers ? answers->answer(received->operation, in, out, files)
-                            : Status(BP_BAD_STATE, "the call has no such question");
+                            : Status(BP_BAD_STATE, "no such request is allowed during the call");
     Writer reply;
     reply.status(answer);
     std::vector<int> numbers;
@@ -318,7 +318,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
             channel.send(Operation::kReply, reply.take() + (answer.ok() ? out.take() : std::string()), numbers, check);
         !status.ok())
       return broken(operation, status);
-    BP_TRY(check.ask());  // a process that asks without end is not waited for without end
+    BP_TRY(check.ask());  // endless requests must not keep the caller waiting for ever
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's side of one process in which a backend runs: starting it, calling it from any number of threads, and
-// noticing how it ended.
+// The loader's side of one process in which a backend runs: starts it, calls it from any number of threads, and
+// determines how it ended.
 #pragma once
 
 #include <atomic>
@@ -28,54 +28,54 @@ namespace backplane::isolate {
 // How long a call may take.
 struct Patience {
   uint64_t deadline = 0;            // of the caller, ns on the monotonic clock; 0: none
-  uint64_t limit_ns = 0;            // after which the process is killed whatever the caller said; 0: none
+  uint64_t limit_ns = 0;            // the process is killed after this time, whatever `deadline` says; 0: none
   const bp_host_t* host = nullptr;  // the host that `cancel` belongs to
   const bp_cancel_t* cancel = nullptr;
 };
 
-// Requests from the process during a call. The status of an answer is sent back to it; `out_files` are borrowed until
-// the answer was sent.
+// Serves the process's requests during a call. The returned status is sent back; `out_files` are sent with it, then
+// closed.
 class Answers {
  public:
   virtual ~Answers() = default;
   virtual Status answer(Operation question, Reader& in, Writer& out, std::vector<Descriptor>& out_files) = 0;
 };
 
-// One run by its numbers alone.
+// A run's numbers: all that the process needs for a run without containers.
 struct RunNumbers {
   uint64_t instance = 0, deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
-  uint32_t tracing = 0;  // spans are wanted
+  uint32_t tracing = 0;  // nonzero: spans are collected
 };
 
 class Process {
  public:
   using LogLine = std::function<void(uint32_t level, std::string_view text)>;
 
-  // `name` begins the texts of errors: "backend cpu". `library` is passed as an open file.
+  // `name` starts error messages, as in "backend cpu". `library` is passed to the process as an open file.
   static Result<std::shared_ptr<Process>> start(std::string name, const Program& program, int library);
-  // Ends the process at once.
+  // Kills the process.
   ~Process();
   Process(const Process&) = delete;
 
   void set_name(std::string name);
-  // Where the log lines of the process go; empty: nowhere. When it returns, the one before is no longer called.
+  // Sets the receiver of the process's log lines; empty: none. After this returns, the previous one is not called.
   void set_log(LogLine line);
 
   bool alive() const { return !ended_.load(std::memory_order_acquire); }
-  // Whether it ended by SIGKILL that this process did not send, as the system does when memory is short.
+  // Whether a SIGKILL ended it that this process did not send, but for example the system, because memory was short.
   bool killed_by_others();
-  // The status of every call once it has ended.
+  // The status of every call after the process has ended.
   Status lost(Operation during);
-  // Lets it end by itself, within `grace`; then kills it.
+  // Lets the process end by itself within `grace`, then kills it.
   void end(std::chrono::milliseconds grace);
   void kill(std::string why);
 
-  // Sends a request and returns what follows the status in the answer. BP_DEVICE_LOST where the process ended,
-  // BP_TIMED_OUT where it had to be killed long after the caller's deadline.
+  // Sends a request and returns the bytes that follow the reply's status. BP_DEVICE_LOST if the process ended,
+  // BP_TIMED_OUT if it had to be killed long after the caller's deadline.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
-  // A run without anything but numbers: it allocates nothing.
+  // Runs an instance without containers: only numbers are sent, and nothing is allocated.
   Status run(const RunNumbers& run, const Patience& patience, Answers& answers);
 
  private:
@@ -96,7 +96,7 @@ class Process {
                                Answers* answers);
   Status broken(Operation operation, const Status& status);
 
-  const int owner_;  // the process that started it: a fork's child has no thread that watches
+  const int owner_;  // id of the process that started it: a forked child lacks the watching thread
   const pid_t child_;
   Descriptor process_;  // a pidfd
   Descriptor control_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that an isolated backend's opaque handles point at in the loader's process, and its tables' functions.
+// The objects that an isolated backend's opaque handles point to in the loader's process, and its tables' functions.
 #pragma once
 
 #include <atomic>
@@ -31,17 +31,17 @@ class ProxyBackend {
 
   Library& library() const { return library_; }
   const bp_host_t* host() const { return host_; }
-  // The process, in which the backend was created; a new one where the last one has ended. BP_DEVICE_LOST while a new
-  // one would come too soon after failures.
+  // Returns the process in which the backend was created, or a new one if that has ended. BP_DEVICE_LOST if a new one
+  // would start too soon after failures.
   Result<std::shared_ptr<Process>> running();
-  // A run ended well: the next failure is the first one again.
+  // Called after a successful run: failures are counted from 0 again.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
 
   // Time limits for setup calls and for compute calls.
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
-  // Text of device descriptions, which lives as long as the backend.
+  // Keep copies of a device description's strings and options as long as the backend lives.
   bp_text_t keep(std::string_view text);
   const bp_option_t* keep(std::vector<bp_option_t> options);
 
@@ -52,35 +52,35 @@ class ProxyBackend {
   Options options_;
   std::mutex mutex_;
   std::shared_ptr<Process> process_;
-  std::atomic<uint32_t> failures_{0};  // processes that ended since a run ended well
+  std::atomic<uint32_t> failures_{0};  // processes that failed since the last successful run
   uint64_t not_before_ = 0;            // ns: when the next process may be started
   std::mutex texts_mutex_;
   std::deque<std::string> texts_;
   std::deque<std::vector<bp_option_t>> option_lists_;
 };
 
-// An object in a process.
+// A handle that is valid in `process`.
 struct Remote {
   std::shared_ptr<Process> process;
   uint64_t handle = 0;
 };
 
-// A bp_device_t. Opened again in a new process where the old one has ended.
+// A bp_device_t. Opened again in a new process if the old one has ended.
 struct ProxyDevice {
   ProxyBackend& backend;
   uint32_t index;
   uint64_t id;
-  std::string options;  // as they are sent
+  std::string options;  // as sent to the process
 
   std::mutex mutex;
   Remote remote;
   std::deque<std::string> opset_texts;
   std::vector<bp_opset_t> opsets;
 
-  // Where it is open now.
+  // Returns the device's handle in the running process, in which it is opened if it is not yet open there.
   Result<Remote> live();
-  // An operation of the device itself, whose request is its handle and `rest`. It leaves nothing behind where it fails,
-  // so that it is tried again where the process was killed from outside. `out_remote` may be null.
+  // Calls an operation of the device: the request is its handle and `rest`. A failed one leaves nothing behind, so it
+  // is tried again if the process was killed from outside. `out_remote` may be null.
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
                            Remote* out_remote = nullptr);
 };
@@ -89,13 +89,13 @@ struct ProxyDevice {
 struct ProxyProgram {
   ProxyBackend& backend;
   Remote remote;
-  Graphs graphs;                              // of the loader, which live as long as the program
+  Graphs graphs;                              // the loader's, which live as long as the program
   std::vector<uint32_t> in_kinds, out_kinds;  // BP_KIND_*
   bp_program_info_t info{};
   std::vector<bp_inplace_t> inplace;
 };
 
-// Answers a plugin's requests about graphs.
+// Serves a plugin's requests about graphs.
 class GraphAnswers : public Answers {
  public:
   explicit GraphAnswers(const Graphs& graphs, const bp_compile_t* what = nullptr) : graphs_(graphs), what_(what) {}
@@ -105,10 +105,10 @@ class GraphAnswers : public Answers {
   Status weight(const bp_graph_t& graph, uint32_t index, Writer& out, std::vector<Descriptor>& out_files);
 
   const Graphs& graphs_;
-  const bp_compile_t* what_;  // whose progress is reported
+  const bp_compile_t* what_;  // receives the progress; may be null
 };
 
-// The functions of the tables, without the optional ones that the library lacks.
+// Fill the tables with functions, without the optional ones that the library lacks.
 void fill_device_table(uint32_t offered, bp_device_api_t& out);
 void fill_coverage_table(uint32_t offered, bp_coverage_api_t& out);
 void fill_program_table(uint32_t offered, bp_program_api_t& out);
@@ -130,16 +130,16 @@ bp_status_t fenced(bp_error_t* error, F&& body) noexcept {
   }
 }
 
-// A text with BP_OK.
+// Writes a message that accompanies BP_OK.
 void explain(bp_error_t* error, std::string_view text);
-// A reply whose bytes are not what was expected.
+// The status for a reply that cannot be read.
 Status malformed(const ProxyBackend& backend, Operation operation);
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out);
-// A chain with something that is required, or a native handle: refused by name.
+// BP_UNSUPPORTED, with the extension's name, if the chain has a required extension.
 Status refuse_chain(const bp_chain_t* chain);
-// Flags that must be understood are refused: none is passed on. Hints are ignored.
+// BP_UNSUPPORTED if a flag is set that must be understood: none is passed on. Hints are ignored.
 Status refuse_flags(uint32_t flags, std::string_view name);
-// Type, extents and strides of a tensor, without its memory.
+// Writes a tensor's type, layout, extents and strides, without its memory.
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out);
 
 }  // namespace backplane::isolate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend itself: its process, and a new one after that has ended.
+// The backend itself: its process, and a new process after that has ended.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,9 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kFirstPauseNs = 10'000'000;  // before the second process in a row
+constexpr uint64_t kFirstPauseNs = 10'000'000;  // after the second failure in a row
 constexpr uint64_t kLongestPauseNs = 30'000'000'000;
-constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // shorter ones are waited for
+constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // shorter pauses are slept through
 constexpr uint64_t kComputingNs = 600'000'000'000;
 
 uint64_t now_ns() {
@@ -22,7 +22,7 @@ uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-// 0 after the first failure, so that one crash costs little; then twice as long after each.
+// 0 after the first failure, so that one crash costs little; doubles with each failure after the second.
 uint64_t pause_after(uint32_t failures) {
   if (failures < 2) return 0;
   return std::min(kLongestPauseNs, kFirstPauseNs << std::min(failures - 2, 20u));
@@ -76,7 +76,7 @@ Result<std::shared_ptr<Process>> ProxyBackend::running() {
                                         std::to_string((left + 999'999'999) / 1'000'000'000) + " s at the earliest");
     std::this_thread::sleep_for(std::chrono::nanoseconds(left));
   }
-  // A process that cannot be made ready counts as a failure too.
+  // A process that cannot be started or create the backend counts as a failure too.
   not_before_ = now_ns() + pause_after(failures_ + 1);
   const bool again = failures_ > 0;
   auto made = library_.process();

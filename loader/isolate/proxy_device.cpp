@@ -5,7 +5,7 @@
 namespace backplane::isolate {
 namespace {
 
-// The additional cost of a run on an isolated device, as the placement counts it.
+// What isolation adds to a device's launch cost, for placement.
 constexpr uint64_t kLaunchNs = 15'000;
 constexpr uint64_t kMostText = 4096;
 
@@ -118,7 +118,7 @@ bp_status_t health(bp_device_t* handle, bp_error_t* error) {
   });
 }
 
-// The device hangs in the process, so the process is ended: calls that wait for it return.
+// Kills the process, since the device hangs in it: calls that wait for it return.
 void abandon(bp_device_t* handle) {
   if (!handle) return;
   fenced(nullptr, [&]() -> Status {
@@ -170,7 +170,7 @@ void fill_device_table(uint32_t, bp_device_api_t& out) {
   out.open = open;
   out.close = close;
   out.abandon = abandon;
-  out.health = health;  // of the process, whether or not the plugin has more to say
+  out.health = health;  // also without the plugin's own: checks that the process works
 }
 
 }  // namespace backplane::isolate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: what is bound, and runs. Tensors in shared memory of the loader are bound where they are; others have a
-// copy in shared memory, which is written before and read after each run.
+// Instances: bindings and runs. Tensors in the loader's shared memory are bound where they are; others have a copy in
+// shared memory, which is written before a run (inputs) or read after it (outputs).
 #include <fcntl.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint64_t kSmallTensor = 64 << 10;  // smaller copies share blocks
+constexpr uint64_t kSmallTensor = 64 << 10;  // copies up to this size share blocks
 constexpr uint64_t kSmallBlock = 256 << 10;
 constexpr uint64_t kAlignment = 64;
 
 // Shared memory that an instance's process keeps until the instance is destroyed.
 struct Staging {
   Mapping mapping;
-  Descriptor file;  // until it was sent
+  Descriptor file;  // until it is sent
   uint64_t block = 0, bytes = 0, used = 0;
 };
 
@@ -41,19 +41,19 @@ struct Slot {
   std::vector<int64_t> extents, strides;
   char* address = nullptr;  // the caller's
   uint64_t capacity = 0;
-  bool staged = false;  // it has a copy in `piece`
+  bool staged = false;  // there is a copy in `piece`
   Piece piece;
   bp_container_t* container = nullptr;
 };
 
-// The bytes that a run wrote for an output whose size was not known before.
+// The bytes that a run wrote for an output whose size was unknown before.
 struct Found {
   char* address;
   uint64_t bytes;
   Mapping mapping;
 };
 
-// The bytes that a tensor's elements take up from its address on; at most `capacity`.
+// The number of bytes from a tensor's address to the end of its elements; at most `capacity`.
 uint64_t used_bytes(const Slot& slot, const char* data) {
   const auto rank = static_cast<uint32_t>(slot.extents.size());
   uint64_t bytes = slot.capacity;
@@ -128,7 +128,7 @@ Result<Slot*> ProxyInstance::slot(uint32_t number) {
   return &side[index];
 }
 
-// Shared memory for a copy. Small ones come out of common blocks.
+// Allocates shared memory for a copy of a tensor. Small copies share blocks.
 Result<Piece> ProxyInstance::stage(uint64_t bytes) {
   bytes = (std::max<uint64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   const bool small = bytes <= kSmallTensor;
@@ -138,7 +138,7 @@ Result<Piece> ProxyInstance::stage(uint64_t bytes) {
         block.used += bytes;
         return Piece{&block, block.used - bytes, bytes};
       }
-  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // no number of a shared block of the loader
+  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // above all ids of the loader's shared blocks
   Staging block;
   block.bytes = small ? kSmallBlock : bytes;
   block.block = ++last;
@@ -175,8 +175,8 @@ Status ProxyInstance::send_binding(uint32_t number, const Slot& slot, std::optio
   return {};
 }
 
-// Where an input and an output are the same memory of the caller, as programs that work in place want it, their copies
-// are the same too.
+// If an input and an output use the same memory of the caller, as in programs that work in place, they share a copy
+// too.
 Status ProxyInstance::share_with_twin(uint32_t number, Slot& slot) {
   const bool is_input = number < BP_SLOT_OUTPUT;
   std::vector<Slot>& others = is_input ? outputs_ : inputs_;
@@ -223,7 +223,7 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
     return {BP_UNSUPPORTED, "device memory does not reach an isolated backend: bind host memory"};
   if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents) ||
       (tensor.layout == BP_LAYOUT_STRIDED && tensor.rank && !tensor.strides))
-    return {BP_INVALID_ARGUMENT, "the tensor has rank " + std::to_string(tensor.rank) + " and no extents or strides"};
+    return {BP_INVALID_ARGUMENT, "rank " + std::to_string(tensor.rank) + " is too high, or extents/strides are NULL"};
   Slot next;
   next.dtype = tensor.dtype;
   next.layout = tensor.layout;
@@ -257,7 +257,7 @@ Status ProxyInstance::extents(const bp_slot_extents_t* slots, uint32_t count, ui
   for (uint32_t i = 0; i < count; ++i) {
     const bp_slot_extents_t each = abi::element(slots, i, stride);
     BP_TRY(slot(each.slot).take_status());
-    if (each.rank > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a rank of " + std::to_string(each.rank)};
+    if (each.rank > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "too many extents: " + std::to_string(each.rank)};
     request.put(each.slot).array(each.extents, each.rank);
   }
   BP_TRY(process().call(Operation::kExtents, request.bytes(), {}, backend().long_patience(nullptr)).take_status());
@@ -269,7 +269,7 @@ Status ProxyInstance::extents(const bp_slot_extents_t* slots, uint32_t count, ui
   return {};
 }
 
-// Host points are waited for here: semaphores of the host do not reach the process.
+// Waits for host points here, because the host's semaphores do not reach the process.
 Status ProxyInstance::wait_before(const bp_run_t& run) const {
   if (run.stream) return {BP_UNSUPPORTED, "an isolated backend has no streams"};
   for (const auto& [points, count] : {std::pair(run.waits, run.wait_count), std::pair(run.signals, run.signal_count)})
@@ -353,7 +353,7 @@ Status ProxyInstance::answer(Operation question, Reader& in, Writer& out, std::v
   return GraphAnswers(program_.graphs).answer(question, in, out, out_files);
 }
 
-// A piece of work of the run for the host's trace.
+// Reports a span of the run to the host's trace.
 Status ProxyInstance::span(Reader& in) const {
   bp_span_t span{};
   span.size = sizeof span;
@@ -370,12 +370,12 @@ Status ProxyInstance::span(Reader& in) const {
   return {};
 }
 
-// The memory for an output whose extents the run has found out.
+// Provides the memory for an output whose extents the run has determined.
 Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& out_files) {
   const auto number = in.get<uint32_t>();
   const std::vector<int64_t> extents = in.array<int64_t>();
   const auto bytes = in.get<uint64_t>();
-  if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a question that cannot be read"};
+  if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a request that cannot be read"};
   if (!run_ || !run_->output) return {BP_BAD_STATE, "the run takes no outputs of unknown extents"};
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;

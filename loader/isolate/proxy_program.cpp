@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: compiling and loading them, what they say of themselves, and their weights.
+// Programs: compiling and loading them, their descriptions, and their weights.
 #include <algorithm>
 #include <limits>
 
@@ -25,7 +25,7 @@ std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, 
   return kinds;
 }
 
-// Compiles, or with a blob loads what was compiled before.
+// Compiles a graph, or loads a program from `blob`, into which it was serialized before.
 Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, bp_bytes_t blob,
             bp_program_t** out_program) {
   *out_program = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that a backend's process may send to the loader: bytes on a channel, and the contents of a container.
+// libFuzzer: data that a backend's process may send to the loader: bytes on a channel, and a container's contents.
 #include <unistd.h>
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that is another plugin in a process of its own, for programs that load plugins themselves, as the harness
-// does: BACKPLANE_ISOLATED_LIBRARY names the other one, BACKPLANE_ISOLATE_SANDBOX the sandbox and
-// BACKPLANE_ISOLATE_PATHS what it may read. A link to this file that is named as the other one keeps programs content
-// that compare a plugin's id with its name.
+// A plugin that runs another plugin in a process of its own, for programs that load plugins themselves, such as the
+// harness: BACKPLANE_ISOLATED_LIBRARY names the other plugin, BACKPLANE_ISOLATE_SANDBOX the sandbox and
+// BACKPLANE_ISOLATE_PATHS what it may read. For programs that compare a plugin's id with its file name, load this file
+// through a link that has the other plugin's name.
 #include <dlfcn.h>
 #include <fcntl.h>
 

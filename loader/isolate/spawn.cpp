@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kFirst = 3;
 
-// NULL-terminated pointers to texts.
+// NULL-terminated pointers to strings.
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
@@ -70,7 +70,7 @@ Result<pid_t> spawn(const Program& program, const std::vector<int>& descriptors,
     return Status(error == EPERM || error == EACCES ? BP_PERMISSION_DENIED : BP_UNSUPPORTED,
                   std::string(what) + " for " + program.file.string() + ": " + std::strerror(error));
   };
-  // Copies above the program's own numbers: dup2 of a descriptor onto itself would leave it closed on exec.
+  // Copies above the new program's numbers: dup2 of a descriptor onto itself would leave it closed on exec.
   const auto copy = [&](int each) {
     return Descriptor(::fcntl(each, F_DUPFD_CLOEXEC, kFirst + static_cast<int>(descriptors.size())));
   };

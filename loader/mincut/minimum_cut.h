@@ -21,7 +21,7 @@ struct CutCosts {
   void add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost = 0);
 };
 
-// A cheapest cut: true for the vertices on the sink's side. Ties go to the source's side. Faster where neighbours have
+// A cheapest cut: true for the vertices on the sink's side. Ties go to the source's side. Faster if neighbours have
 // close numbers.
 //
 // Vertices whose side is obvious and those with at most two neighbours are first eliminated exactly (eliminate.h),

@@ -16,7 +16,7 @@
 namespace backplane {
 namespace {
 
-// Each vertex has arcs to some of the `window` before it; they cost up to `dearest`, and a vertex up to 1000.
+// Each vertex has up to 3 arcs to vertices up to `window` before it. An arc costs less than `dearest`, a vertex < 1000.
 CutCosts draw(std::mt19937& random, uint32_t count, uint32_t window, uint32_t dearest) {
   CutCosts costs;
   for (uint32_t v = 0; v < count; ++v) {
@@ -56,10 +56,10 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
   EXPECT_GT(mixed, 100u);
 }
 
-// Textbook augmenting paths: along one shortest path after the other.
+// Textbook augmenting paths: sends flow along one shortest path after another.
 void send_by_paths(Residual& network) {
   for (;;) {
-    std::vector<uint32_t> by(network.count, BP_NONE), queue;  // the arc that led to a vertex; BP_NONE - 1: none did
+    std::vector<uint32_t> by(network.count, BP_NONE), queue;  // arc into a vertex; BP_NONE: none; BP_NONE - 1: start
     for (uint32_t v = 0; v < network.count; ++v)
       if (network.excess[v] > 0) by[v] = BP_NONE - 1, queue.push_back(v);
     size_t i = 0;
@@ -81,7 +81,7 @@ void send_by_paths(Residual& network) {
   }
 }
 
-// The cut with the fewest vertices on the sink's side is one set of vertices, however the flow was found.
+// The minimum cut with the fewest vertices on the sink's side is unique, however the flow was found.
 TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   std::mt19937 random(2);
   size_t mixed = 0, swept = 0, mirrored = 0;

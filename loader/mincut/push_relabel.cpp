@@ -8,8 +8,8 @@
 namespace backplane {
 namespace {
 
-// Highest label first, exact labels at the start and after the work of a pass, and the gap rule. It stops at a
-// maximal preflow, which is all that a cut needs.
+// Push-relabel: highest label first, exact labels at the start and after each pass's worth of work, and the gap rule.
+// It stops at a maximum preflow, which is all that a cut needs.
 //
 // `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.
 struct PushRelabel {
@@ -55,7 +55,7 @@ struct PushRelabel {
     highest_active = std::max(highest_active, label[v]);
   }
 
-  // Exact labels, breadth first from the sink.
+  // Computes exact labels, breadth first from the sink.
   void relabel_all() {
     std::ranges::fill(label, far);
     std::ranges::fill(level, BP_NONE);

@@ -6,8 +6,8 @@
 
 namespace backplane {
 
-// Sends the rest of the flow by push-relabel, from the side that has less of it. Fast where nearly all of it can
-// arrive; the rest is pushed back and forth until its labels show that it cannot.
+// Sends the rest of the flow by push-relabel, from the side that has less of it. Fast if nearly all of it can arrive;
+// flow that cannot is pushed back and forth until the labels show that.
 void send_by_push_relabel(Residual& network);
 
 }  // namespace backplane

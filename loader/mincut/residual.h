@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A residual network, and three ways to send flow through it.
+// A residual network, through which sweep.h, wave.h and push_relabel.h send flow.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct Residual {
   void mirror();
 };
 
-// True for vertices that still reach the sink. Once all flow is sent, these vertices are its side of the minimum cut.
+// True for vertices that still reach the sink. Once all flow is sent, they are the sink's side of the minimum cut.
 std::vector<bool> reaches_sink(const Residual& network);
 
 }  // namespace backplane

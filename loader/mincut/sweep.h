@@ -6,8 +6,8 @@
 
 namespace backplane {
 
-// Pushes flow along the numbering of the vertices, to its front and to its end in turn, while each turn cancels a
-// quarter of the rest. Near-linear; where arcs have much more capacity than vertices have excess, as with expensive
+// Pushes flow along the numbering of the vertices, to the front and then to the end, while both together cancel a
+// quarter of the rest. Near-linear; if arcs have much more capacity than vertices have excess, as with expensive
 // copies, hardly any flow is left. Excess and demand move to other vertices, which leaves the minimum cut unchanged.
 void send_in_sweeps(Residual& network);
 

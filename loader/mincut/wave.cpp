@@ -49,7 +49,7 @@ class Waves {
     found_.push_back(v);
   }
 
-  // The capacity of the arc to the vertex from one that was found before it.
+  // The remaining capacity to the vertex of this rank from `arc.head`, if the search found that earlier; else 0.
   int64_t brings(const Residual::Arc& arc, uint32_t rank) const {
     return rank_[arc.head] < rank ? network_.arcs[arc.twin].left : 0;
   }

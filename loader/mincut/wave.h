@@ -6,7 +6,7 @@
 
 namespace backplane {
 
-// Sends the rest of the flow in waves: each pushes all excess along the levels of a breadth-first search, as far as
+// Sends the rest of the flow in waves: each moves all demand back along the levels of a breadth-first search, as far as
 // capacities allow; the next wave continues with what got stuck, by a new search. Each wave is linear, and their number
 // depends on how many detours the flow needs, not on distances or on how much of it cannot arrive.
 void send_in_waves(Residual& network);

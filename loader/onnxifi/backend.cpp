@@ -10,8 +10,8 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Whether this library was opened as a vendor's, under the name libonnxifi-NAME.so: by the backend onnxifi, which must
-// then not be found again.
+// Whether this library was opened as a vendor's, under the name libonnxifi-NAME.so: the backend onnxifi does that, and
+// must then not be found again.
 bool is_vendor_library() {
   static const char kHere = 0;
   Dl_info info{};
@@ -108,7 +108,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     }
   }
   if (!log_level && !context) return;
-  // An own log level, or a device opened in another context, needs an environment of its own.
+  // A log level of its own, or a device opened in another context, needs a separate environment.
   EnvironmentOptions options = environment_options();
   options.log_level = log_level.value_or(0);
   environment_ = Environment(options);
@@ -138,7 +138,7 @@ Session Backend::compile(const Model& model) const {
 
 namespace {
 
-// Whether these are whole protobuf fields, and those with the number `message` are likewise.
+// Whether the bytes are whole protobuf fields, and the contents of those with the number `message` are too.
 bool is_protobuf(const uint8_t* at, const uint8_t* end, uint64_t message) {
   const auto varint = [&]() -> std::optional<uint64_t> {
     uint64_t value = 0;

@@ -6,7 +6,7 @@
 
 namespace backplane::onnxifi {
 
-// A device of Backplane. As ONNXIFI requires, a device has the same id for the life of the process.
+// A device. As ONNXIFI requires, a device has the same id for the life of the process.
 class BackendId {
  public:
   BackendId(Environment environment, Device device)
@@ -14,10 +14,10 @@ class BackendId {
 
   const Environment& environment() const { return environment_; }
   const Device& device() const { return device_; }
-  // The kinds of a driver's memory that it uses without a copy: ONNXIFI_MEMORY_TYPE_*. Opens the device.
+  // The kinds of memory that it uses without a copy: ONNXIFI_MEMORY_TYPE_*. Opens the device.
   onnxBitfield memory_types() const;
 
-  // Counts a return by onnxGetBackendIDs; a release undoes one of these, and is false if there is none left.
+  // `acquire` counts a return by onnxGetBackendIDs; `release` undoes one of these, or returns false if none is left.
   void acquire();
   bool release();
   bool acquired() const;
@@ -29,21 +29,21 @@ class BackendId {
   uint64_t acquired_ = 0;
 };
 
-// All devices of this process. Found by the first call.
+// All devices of this process by handle. Found by the first call.
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
-// NULL if it is no id, or was released.
+// Null if `handle` is no id, or one that was released.
 std::shared_ptr<BackendId> backend_id(void* handle);
 
 // A device in use.
 class Backend {
  public:
-  // Throws INVALID_PROPERTY and UNSUPPORTED_PROPERTY. `properties` may be NULL.
+  // Throws INVALID_PROPERTY, UNSUPPORTED_PROPERTY and BACKEND_UNAVAILABLE. `properties` may be NULL.
   Backend(const BackendId& id, const uint64_t* properties);
 
   const Environment& environment() const { return environment_; }
   const Device& device() const { return device_; }
 
-  // The model, if the device runs all of it; throws the most specific status otherwise.
+  // Compiles the model if the device runs all of it; throws the most specific status otherwise.
   Session compile(const Model& model) const;
 
  private:
@@ -51,8 +51,8 @@ class Backend {
   Device device_;
 };
 
-// A serialized ModelProto with weights by name, whose memory `keep` owns. Throws INVALID_SIZE, INVALID_POINTER,
-// INVALID_PROTOBUF, INVALID_MODEL, UNSUPPORTED_VERSION.
+// Parses a serialized ModelProto; `weights` are by name, in memory that `keep` owns. Throws INVALID_SIZE,
+// INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL, UNSUPPORTED_VERSION.
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights = {}, std::shared_ptr<const void> keep = nullptr);
 // Whether the device runs all of the model: SUCCESS, or the status of the first node that it does not support.

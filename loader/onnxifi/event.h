@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event: happens once, from the program or at the end of a run.
+// An event: signalled once, by the program or at the end of a run.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,19 @@ uint64_t reached(const Semaphore& semaphore);
 
 class Event {
  public:
-  // Signals it, for the program. Throws INVALID_STATE if it is signalled already.
+  // Signals the event for the program. Throws INVALID_STATE if it is signalled already.
   void signal();
   bool is_signalled() const;
-  // SUCCESS, or why the run failed.
+  // Waits until it is signalled. SUCCESS, or why the run failed.
   onnxStatus wait() const;
 
-  // Reached when it is signalled; of a run it carries the run's failure.
+  // Reached when signalled; carries the run's failure if the run failed.
   bp_point_t point() const { return semaphore_.at(1); }
-  // Sets the status of the run, before its point is reached.
+  // Sets the run's status, before the run's point is reached.
   void set_status(onnxStatus status) { status_.store(status, std::memory_order_release); }
 
  private:
-  std::mutex mutex_;  // for two threads that signal
+  std::mutex mutex_;  // for two threads that signal at one time
   Semaphore semaphore_;
   std::atomic<onnxStatus> status_{ONNXIFI_STATUS_SUCCESS};
 };

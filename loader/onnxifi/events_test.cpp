@@ -21,7 +21,7 @@ using namespace backplane::testing::onnx;  // NOLINT(google-build-using-namespac
 using backplane::onnxifi::descriptor;
 using backplane::onnxifi::fence;
 
-// Before the library first looks for backends.
+// Set before the library first looks for backends.
 const int kOnlyThis = setenv("BACKPLANE_SELECT", "org.backplane.null,null", 1);
 
 onnxBackendID null_device() {
@@ -100,7 +100,7 @@ TEST_P(Events, WorkInEveryOrder) {
 }
 
 // The program keeps only the memory: events and the backend are released while runs are in flight; releasing the graph
-// waits for these.
+// waits for the runs.
 TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
   const std::string model =
       model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},

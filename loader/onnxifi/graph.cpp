@@ -6,7 +6,7 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Puts descriptors in the order of the model's values: by name or, where no descriptor has one, by position.
+// Puts descriptors in the order of the model's values: by name or, if no descriptor has a name, by position.
 std::vector<Described> ordered(const std::vector<view::Value>& values, const std::vector<Described>& given) {
   const bool by_position = std::ranges::all_of(given, [](const Described& one) { return one.name.empty(); });
   std::vector<const Described*> found(values.size());
@@ -37,7 +37,7 @@ void check(const view::Value& value, const Described& described) {
   }
 }
 
-// A named dimension has one extent in all inputs.
+// Checks that a named dimension has the same extent in all inputs.
 void check_symbols(const std::vector<view::Value>& values, const std::vector<Described>& described) {
   std::unordered_map<std::string_view, int64_t> extents;
   for (size_t v = 0; v < values.size(); ++v) {
@@ -173,7 +173,7 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   Flight& flight = free_flight();
   bind(flight, bindings_);
-  // Runs over the same memory follow each other.
+  // Runs with the same bindings run one after another: each waits for the previous one.
   bp_point_t waits[2];
   uint32_t wait_count = 0;
   if (before != nullptr) waits[wait_count++] = before->point();

@@ -13,14 +13,14 @@ class Graph {
   Graph(const Backend& backend, const Model& model);
   ~Graph();  // waits for the runs in flight
 
-  // Sets the memory for later runs. If it throws, nothing is changed.
+  // Sets the memory for later runs. If it throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   void unset_io();
-  // Starts a run when `before` (may be NULL) is signalled. Its end signals the event that is returned.
+  // Submits a run that starts when `before` (may be NULL) is signalled. Returns the event that its end signals.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
 
  private:
-  // Memory for every input and output. Runs that use it keep it.
+  // Memory for every input and output. Runs that use it keep it alive.
   struct Bindings {
     std::vector<Described> inputs, outputs;  // in the model's order
     std::vector<Buffer> imported;            // from a driver
@@ -36,8 +36,8 @@ class Graph {
     std::shared_ptr<const Event> before;
     std::shared_ptr<Event> after;
     uint64_t runs = 0;   // runs that were started
-    Semaphore ended;     // counts runs that ended, well or not
-    Semaphore finished;  // likewise, once the exec takes the next one; carries failures
+    Semaphore ended;     // counts runs that ended, failed or not
+    Semaphore finished;  // counts runs after which the exec accepts the next one; carries failures
     Exec exec;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The opaque handles of one kind of object. A handle is a number that is never used twice, so that a stale, foreign or
-// NULL one is recognised instead of being followed. Thread-safe.
+// NULL one is recognised instead of dereferenced. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace backplane::onnxifi {
 
-// A handle that no other object of the process has, of whatever kind.
+// Returns a handle that no object of any kind has had in this process.
 inline void* next_handle() {
   static std::atomic<uintptr_t> last{0};
   return reinterpret_cast<void*>((last.fetch_add(1, std::memory_order_relaxed) + 1) << 4);

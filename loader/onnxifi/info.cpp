@@ -11,13 +11,13 @@ std::string bytes_of(uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// The bytes of a number that may be unknown.
+// The bytes of a number; throws UNSUPPORTED_ATTRIBUTE if it is 0, which means unknown.
 std::string known(uint64_t value) {
   if (value == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   return bytes_of(value);
 }
 
-// Part `part` of "domain:bus:device.function", numbers in base 16.
+// The bytes of number `part` of "domain:bus:device.function", whose numbers are hexadecimal.
 std::string pci(std::string_view place, size_t part) {
   for (size_t i = 0; i < part; ++i) {
     const size_t end = place.find(':');
@@ -41,7 +41,7 @@ onnxEnum device_type(uint32_t kind) {
   }
 }
 
-// The driver's number of a CUDA device: the part of its name after the colon, absent if there is only one device.
+// The driver's index of a CUDA device: the part of the name after the colon; without a colon there is only one device.
 uint64_t cuda_index(const BackendId& id) {
   if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   const std::string& name = id.device().name;
@@ -49,7 +49,7 @@ uint64_t cuda_index(const BackendId& id) {
   return colon == std::string::npos ? 0 : std::strtoull(name.c_str() + colon + 1, nullptr, 10);
 }
 
-// A field of a protobuf message, of less than 128 bytes.
+// A field of a protobuf message, with fewer than 128 bytes.
 std::string field(int number, std::string_view bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + std::string(bytes);
 }
@@ -57,7 +57,7 @@ std::string field(int number, int value) {
   return {static_cast<char>(number << 3), static_cast<char>(value)};
 }
 
-// y = Identity(x), in an IR version and an operator set of a domain.
+// y = Identity(x), in the given IR version and opset of a domain.
 std::string model_in(int ir_version, std::string_view domain, int opset) {
   const std::string type = field(1, field(1, BP_DTYPE_FLOAT) + field(2, field(1, field(1, 1))));
   const auto value = [&](const char* name) { return field(1, name) + field(2, type); };
@@ -68,7 +68,7 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The largest number for which the loader accepts the model, found by trying; 0: none.
+// The newest version whose model the loader accepts, found by trying; 0 if none.
 template <class Make>
 int newest(const Environment& environment, int first, const Make& make) {
   int last = 0;
@@ -135,7 +135,7 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
                       ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS);
     case ONNXIFI_BACKEND_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
-      return bytes_of(0);  // properties defined by vendors
+      return bytes_of(0);  // no properties defined by vendors
     case ONNXIFI_BACKEND_MEMORY_TYPES:
       return bytes_of(id.memory_types());
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:

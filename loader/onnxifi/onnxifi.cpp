@@ -30,7 +30,7 @@ std::shared_ptr<BackendId> find_id(void* handle) {
   return id;
 }
 
-// `handle`, where a new object's handle goes, or NULL where the call fails.
+// Sets `*handle` to the handle that `body` returns, or to NULL if the call fails.
 template <class Body>
 onnxStatus creating(void** handle, const Body& body) {
   if (handle != nullptr) *handle = nullptr;
@@ -83,7 +83,7 @@ std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descri
   return result;
 }
 
-// A weight was refused: because of its type, if that differs from the input's.
+// The status for a refused weight: its data type, if that differs from the input's, or else its shape.
 onnxStatus mismatch(const Environment& environment, size_t bytes, const void* model, const Weights& weights) {
   const Model plain = parse(environment, bytes, model);
   for (const Described& one : weights.described) {
@@ -286,10 +286,10 @@ onnxStatus onnxReleaseGraph(onnxGraph graph) {
 onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name, onnxExtensionFunctionPointer* function) {
   if (function != nullptr) *function = nullptr;
   return fenced([&]() -> onnxStatus {
-    if (id != nullptr) find_id(id);  // clients look up functions before they have one
+    if (id != nullptr) find_id(id);  // clients look up functions before they have an id
     if (name == nullptr || function == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
     std::string_view wanted = name;
-    constexpr std::string_view kSuffix = "Function";  // the name of the function's type
+    constexpr std::string_view kSuffix = "Function";  // clients may append this, as in the function's type name
     if (wanted.ends_with(kSuffix)) wanted.remove_suffix(kSuffix.size());
     for (const Function& each : kFunctions) {
       if (each.name != wanted) continue;

@@ -22,7 +22,7 @@ using namespace backplane::testing::onnx;  // NOLINT(google-build-using-namespac
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Before the library first looks for backends.
+// Set before the library first looks for backends.
 const int kOnlyThese = setenv("BACKPLANE_SELECT", "org.backplane.cpu,org.backplane.null,cpu,null", 1);
 
 static_assert(sizeof(onnxTensorDescriptorV1) == 56 && offsetof(onnxTensorDescriptorV1, buffer) == 48);
@@ -33,7 +33,7 @@ using backplane::onnxifi::fence;
 
 constexpr uint64_t kN = 3;
 
-// c = a + b, all float[n] (n: 3, or a symbol). `weight`: b is passed as a weight.
+// c = op(a, b), all of type float[n]; n is 3 or a symbol.
 std::string sum_model(std::string_view op = "Add", int64_t opset = 13, const Dim& n = Dim(3)) {
   return model_bytes({{"", opset}},
                      graph({node(op, {"a", "b"}, {"c"})},
@@ -161,7 +161,7 @@ TEST_F(Onnxifi, DescribesTheDevice) {
   for (onnxBackendInfo type : {ONNXIFI_BACKEND_INIT_PROPERTIES, ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES,
                                ONNXIFI_BACKEND_MAX_GRAPH_SIZE, ONNXIFI_BACKEND_MAX_GRAPH_COUNT})
     info_number(id_, type);
-  // Values may be unknown, but not wrong.
+  // Each value has a size or is unknown.
   for (onnxBackendInfo type = 30; type <= 46; ++type) {
     size_t size = 0;
     EXPECT_THAT(onnxGetBackendInfo(id_, type, nullptr, &size),
@@ -199,7 +199,7 @@ TEST_F(Onnxifi, SaysWhyAModelDoesNotRun) {
   const std::string wrong =
       model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
   EXPECT_EQ(compatibility(id_, wrong), ONNXIFI_STATUS_INVALID_MODEL);
-  // The null backend knows Add and Relu.
+  // The null backend supports Add, but not Pow.
   EXPECT_EQ(compatibility(named("null"), sum_model("Pow")), ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
   EXPECT_EQ(compatibility(named("null"), good), ONNXIFI_STATUS_SUCCESS);
 }
@@ -423,7 +423,7 @@ TEST_F(Onnxifi, ADimensionOfTheBatchIsGivenWithTheLocations) {
   EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
 }
 
-// Runs in flight over different memory, waited for by several threads and released in another order.
+// Several runs are in flight, over different memory, and several threads wait for them in reverse order.
 TEST_F(Onnxifi, ManyRunsAreInFlight) {
   constexpr int kRuns = 8;
   float results[kRuns][kN] = {};
@@ -431,7 +431,7 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   const onnxMemoryFenceV1 before = fence(ready);
   std::vector<onnxMemoryFenceV1> after(kRuns, fence());
   for (int i = 0; i < kRuns; ++i) {
-    out_[0] = descriptor("c", results[i - i % 2]);  // two runs each write the same
+    out_[0] = descriptor("c", results[i - i % 2]);  // each two runs write the same memory
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     ASSERT_EQ(onnxRunGraph(graph_, &before, &after[i]), ONNXIFI_STATUS_SUCCESS);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The additional cost of a run through libonnxifi.so compared with loader.h: the same work, waited for in the same way.
+// What a run through libonnxifi.so costs more than one through loader.h: the same work, waited for in the same way.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ std::string neg_model() {
                                        {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
 }
 
-// Submitted with a point that is reached, and waited for.
+// Submits each run with a point that is already reached, and waits for the run.
 void loader(benchmark::State& state) {
   const backplane::Environment env;
   const backplane::Session session = env.compile(env.parse(neg_model()));
@@ -48,7 +48,7 @@ void loader(benchmark::State& state) {
 void onnxifi(benchmark::State& state) {
   size_t count = 1;
   onnxBackendID id = nullptr;
-  if (onnxGetBackendIDs(&id, &count) != ONNXIFI_STATUS_SUCCESS) return state.SkipWithError("there is no one device");
+  if (onnxGetBackendIDs(&id, &count) != ONNXIFI_STATUS_SUCCESS) return state.SkipWithError("expected a single device");
   onnxBackend backend = nullptr;
   onnxGraph graph = nullptr;
   onnxEvent ready = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's verdicts on graphs that it is shown for the length of a call.
+// Coverage, review and inference for graphs that the plugin may use only during the call.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,7 @@ std::string_view cut(bp_text_t text) {
   return text.data ? std::string_view(text.data, std::min(text.size, kMostText)) : std::string_view();
 }
 
-// The graph is the rest of the message.
+// Reads the graph, which is the rest of the message.
 Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service) {
   if (!in.ok()) return corrupt();
   return WireGraph::read(std::string(in.rest()), service);
@@ -57,7 +57,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   struct Collected {
     Writer verdicts, groups;
     uint64_t verdict_count = 0, group_count = 0;
-    std::string wrong;  // the first count that cannot be
+    std::string wrong;  // an impossible count that the plugin passed; empty: none
     bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMostAnswers; }
   } collected;
   bp_coverage_sink_t sink{};

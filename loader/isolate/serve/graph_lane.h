@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the loader while it waits for a call: about a graph, and the spans of a run.
+// Requests to the loader while it waits for a call: about a graph, or with the spans of a run.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@
 
 namespace backplane::isolate {
 
-// The lanes with calls about one object in progress: on these the loader can be queried about it.
+// The lanes whose current calls are about one object: on these, the loader can be queried about that object.
 class ActiveLanes {
  public:
-  // While this object lives, a call of `lane` is about it.
+  // While this object lives, the current call of `lane` is about the object of `active`.
   class During {
    public:
     During(ActiveLanes& active, Lane& lane);
@@ -37,14 +37,14 @@ class ActiveLanes {
 
  private:
   std::mutex mutex_;
-  std::vector<std::pair<Lane*, uint64_t>> lanes_;  // with the number of the call
+  std::vector<std::pair<Lane*, uint64_t>> lanes_;  // each with its call's number
   std::atomic<size_t> count_{0};
 };
 
 // The lanes of runs whose spans are collected.
 ActiveLanes& traced_runs();
 
-// Asks the loader about a graph. A program's graph lives longer than one call, and several may be under way.
+// Queries the loader about a graph. A program's graph outlives a call, and several calls may use it at one time.
 class GraphLane : public GraphService, public ActiveLanes {
  public:
   Result<Mapping> weight(uint32_t graph, uint32_t weight, uint64_t bytes) override;

@@ -36,7 +36,7 @@ bp_buffer_t host_buffer(char* address, uint64_t bytes) {
   return buffer;
 }
 
-// Bytes from a tensor's address on that hold its elements.
+// The number of bytes from a tensor's address to the end of its elements; `capacity` if that is not computed.
 uint64_t used_bytes(bp_dtype_t dtype, uint32_t layout, const std::vector<int64_t>& extents, uint64_t capacity) {
   if (dtype == BP_DTYPE_STRING || layout != BP_LAYOUT_DENSE) return capacity;
   return std::min(capacity, dense_bytes(dtype, static_cast<uint32_t>(extents.size()), extents.data()));
@@ -56,7 +56,7 @@ Result<std::shared_ptr<ServedInstance>> ServedInstance::make(std::shared_ptr<Ser
     made->handle_ = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!made->handle_) return Status(BP_INTERNAL, "it answered BP_OK without an instance");
+  if (!made->handle_) return Status(BP_INTERNAL, "it returned BP_OK without an instance");
   made->inputs_ = std::vector<Slot>(made->program_->info.input_count);
   made->outputs_ = std::vector<Slot>(made->program_->info.output_count);
   BP_TRY(made->bind_containers());
@@ -74,7 +74,7 @@ ServedInstance::Slot* ServedInstance::slot(uint32_t number) {
   return index < side.size() ? &side[index] : nullptr;
 }
 
-// Sequences, optionals and maps are containers of this process for good; their contents travel with each run.
+// Sequences, optionals and maps are bound once, to containers of this process; each run sends their contents.
 Status ServedInstance::bind_containers() {
   for (uint32_t side = 0; side < 2; ++side) {
     std::vector<Slot>& slots = side == 0 ? inputs_ : outputs_;
@@ -257,7 +257,7 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
       return BP_RESOURCE_EXHAUSTED;
     }
   };
-  // On a synchronous device the run has ended when the call returns, as the loader has it.
+  // On a synchronous device the run has finished when the call returns, as without isolation.
   if (!program_->device->synchronous) run.done = on_done;
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] { return plugin().instance->run(handle_, &run, error.get()); });
@@ -278,7 +278,7 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
   return {};
 }
 
-// The loader's memory for an output, or the device's, which is copied there after the run.
+// Provides memory for an output: the loader's, or the device's, which is copied to the loader's after the run.
 bp_status_t ServedInstance::output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                    bp_tensor_t* out_tensor) {
   if (rank > BP_MAX_RANK || (rank && !extents) || !out_tensor) return BP_INVALID_ARGUMENT;

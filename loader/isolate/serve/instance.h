@@ -14,7 +14,7 @@
 
 namespace backplane::isolate {
 
-// The numbers of a run, read from the channel's page once.
+// A run's numbers, read once from the channel's page or a message.
 struct RunOrder {
   uint64_t deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
@@ -26,11 +26,11 @@ class ServedInstance {
   static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
   ~ServedInstance();
 
-  // These read a request from after the instance's number.
+  // bind() and extents() read a request from behind the instance's number.
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);
-  // Contents of the containers: of inputs before a run, of outputs after it.
+  // The containers' contents: of inputs before a run, of outputs after it.
   Status read_containers(Reader& in);
   Status write_containers(Writer& out) const;
   ServedProgram& program() const { return *program_; }
@@ -44,10 +44,10 @@ class ServedInstance {
     std::shared_ptr<const Mapping> mapping;
     char* address = nullptr;
     uint64_t capacity = 0;
-    DeviceBuffer device;  // where the device has memory of its own
+    DeviceBuffer device;  // if the device has memory of its own
     std::unique_ptr<bp_container_t> container;
   };
-  // An output whose extents a run found out.
+  // An output whose extents a run determined.
   struct Found {
     std::vector<int64_t> extents, strides;
     Mapping mapping;
@@ -79,7 +79,7 @@ class ServedInstance {
   bp_instance_t* handle_ = nullptr;
   std::vector<Slot> inputs_, outputs_;
   Running running_;
-  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // blocks that the loader made for this instance
+  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // blocks that the loader created for this instance
   std::map<uint64_t, uint64_t> block_bytes_;
   std::vector<std::byte> scratch_;
   DeviceBuffer device_scratch_;

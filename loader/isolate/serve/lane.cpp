@@ -8,7 +8,7 @@
 namespace backplane::isolate {
 namespace {
 
-// The process ends when the loader's end of the control socket closes.
+// Waits without end: the process exits when the loader's end of the control socket closes.
 class Patient : public Check {
  public:
   Status ask() override { return {}; }
@@ -32,7 +32,7 @@ void Lane::work(Server& server) {
     Message request;
     if (turn == Turn::kMessage) {
       auto received = channel_->receive(kMostRequest, patient);
-      if (!received.ok()) _exit(1);  // the loader is gone, or is none
+      if (!received.ok()) _exit(1);  // the peer is gone, or is not the loader
       request = received.take();
     }
     {
@@ -76,7 +76,7 @@ void Lane::cancel(uint64_t call) {
 Result<Message> Lane::ask(uint64_t call, Operation question, const std::string& bytes) {
   const std::lock_guard lock(mutex_);
   if (call == 0 || call != answering_)
-    return Status(BP_BAD_STATE, "the loader is asked while it waits for nothing: ask during a call");
+    return Status(BP_BAD_STATE, "the loader serves requests only during a call that it waits for");
   channel_->pass(Turn::kMessage);
   BP_TRY(channel_->send(question, bytes, {}, patient));
   BP_TRY(channel_->await(patient, kLongSliceUs));

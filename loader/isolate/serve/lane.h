@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend's end of one channel: answers the loader's calls one after the other, and asks it what the plugin asks
-// meanwhile.
+// The backend's end of one channel: serves the loader's calls one after another, and forwards the plugin's requests to
+// the loader meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class Lane {
  public:
   explicit Lane(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
-  // Handles calls; `out` gets the reply after its status.
+  // Handles calls; `out` receives the bytes that follow the reply's status.
   class Server {
    public:
     virtual ~Server() = default;
     virtual Status serve(Lane& lane, Message& request, Writer& out) = 0;
     virtual Status run(Lane& lane) = 0;  // its arguments are in the page
   };
-  // Until the process ends.
+  // Serves calls until the process ends.
   [[noreturn]] void work(Server& server);
 
   const Page& page() const { return channel_->page(); }
@@ -42,10 +42,10 @@ class Lane {
  private:
   std::unique_ptr<Channel> channel_;
   std::mutex mutex_;        // one request at a time
-  uint64_t answering_ = 0;  // the call's number here; 0: none
-  uint64_t answered_ = 0;   // calls
+  uint64_t answering_ = 0;  // the current call's number in this process; 0: none
+  uint64_t answered_ = 0;   // calls so far
   std::mutex cancel_mutex_;
-  uint64_t call_ = 0;  // its number in the loader
+  uint64_t call_ = 0;  // the current call's number in the loader
   bp_cancel_t token_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // backplane-isolated LIBRARY [SANDBOX [PATH…]]: a process in which one backend runs. The loader starts it; control.h
-// has its descriptors.
+// lists its descriptors.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ using namespace backplane::isolate;
 
 constexpr int kAliveMs = 1000;
 
-// Sends a line to the loader. One that does not fit now is lost: a log must not stop a backend.
+// Sends a line to the loader. A line that does not fit into the socket now is lost: a log must not stop a backend.
 void log_line(uint32_t level, std::string_view text) {
   char packet[kMostLogBytes];
   std::memcpy(packet, &level, sizeof level);
@@ -35,7 +35,7 @@ void log_line(uint32_t level, std::string_view text) {
   static_cast<void>(::send(kControlSocket, packet, sizeof level + bytes, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-// A packet of the loader's; false where the socket has closed.
+// Receives a packet from the loader, if there is one; false if the socket is closed.
 bool receive(ControlPacket& out, std::vector<Descriptor>& out_files) {
   iovec part{&out, sizeof out};
   msghdr message{};
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   if (argc > 2) settings.kind = sandbox_of(argv[2]);
   for (int i = 3; i < argc; ++i) settings.readable.emplace_back(argv[i]);
   const std::string in_force = enter_sandbox(settings);
-  log_line(BP_LOG_DEBUG, "its process has these bounds: " + in_force);
+  log_line(BP_LOG_DEBUG, "its process is restricted by: " + in_force);
   auto* server = new Server(argv[1], kLibraryFile);
   server->set_log(log_line);
   serve(*server);

@@ -40,7 +40,7 @@ Result<bp_buffer_t> DeviceMemory::allocate(uint64_t bytes) const {
   PluginError error;
   BP_TRY(error.status(call_plugin(error, [&] { return api_->allocate(device_, &what, &buffer, error.get()); }),
                       "device memory of " + std::to_string(bytes) + " bytes"));
-  if (!buffer.memory) return Status(BP_INTERNAL, "allocate answered BP_OK without memory");
+  if (!buffer.memory) return Status(BP_INTERNAL, "allocate returned BP_OK without memory");
   buffer.device = id_;
   buffer.space = space_;
   buffer.bytes = what.bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory in which a device works, as far as an isolated backend needs it: the process's own, or a space of the
-// device to which tensors are copied for each run.
+// The memory in which an isolated backend's device works: the process's own, or a space of the device, to and from
+// which tensors are copied for each run.
 #pragma once
 
 #include <cstdint>

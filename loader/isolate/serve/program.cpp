@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs.
+// The server's calls on programs.
 #include <algorithm>
 
 #include "base/abi.h"
@@ -23,7 +23,7 @@ std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, 
   return kinds;
 }
 
-// A tensor with what it points at.
+// A tensor that owns its extents, strides and elements.
 struct OwnedTensor {
   std::vector<int64_t> extents, strides;
   std::vector<uint64_t> data;
@@ -107,7 +107,7 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
     made->handle = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!made->handle) return {BP_INTERNAL, "it answered BP_OK without a program"};
+  if (!made->handle) return {BP_INTERNAL, "it returned BP_OK without a program"};
   bp_program_info_t& info = made->info;
   info.size = sizeof info;
   PluginError info_error;
@@ -175,7 +175,7 @@ Status Server::output_extents(Lane& lane, Reader& in, Writer& out) const {
 Status Server::serialize(Lane& lane, Reader& in, Writer& out) const {
   BP_ASSIGN(const auto program, this->program(in));
   const bp_plugin_t& plugin = tables_->plugin;
-  if (!plugin.cache || !plugin.cache->serialize) return {BP_UNSUPPORTED, "serialize"};
+  if (!plugin.cache || !plugin.cache->serialize) return {BP_UNSUPPORTED, "its plugin has no `serialize`"};
   const GraphLane::During during(program->lane, lane);
   std::string blob;
   const auto sink = [](void* self, bp_text_t piece) {
@@ -196,7 +196,7 @@ Status Server::validate(Reader& in, Writer& out) const {
   const std::string blob(in.text());
   const bp_plugin_t& plugin = tables_->plugin;
   if (!in.complete()) return corrupt();
-  if (!plugin.cache || !plugin.cache->validate) return {BP_UNSUPPORTED, "validate"};
+  if (!plugin.cache || !plugin.cache->validate) return {BP_UNSUPPORTED, "its plugin has no `validate`"};
   uint32_t answer = BP_CACHE_UNUSABLE;
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] {
@@ -222,7 +222,7 @@ Status Server::refit(Lane& lane, Reader& in) const {
   }
   if (!in.complete()) return corrupt();
   const bp_plugin_t& plugin = tables_->plugin;
-  if (!plugin.weights || !plugin.weights->refit) return {BP_UNSUPPORTED, "refit"};
+  if (!plugin.weights || !plugin.weights->refit) return {BP_UNSUPPORTED, "its plugin has no `refit`"};
   bp_refit_t what{};
   what.size = sizeof what;
   what.count = static_cast<uint32_t>(count);
@@ -243,7 +243,7 @@ Status Server::read_weight(Lane& lane, Reader& in, Writer& out) const {
   owned.read(in);
   if (!in.complete() || bytes > kMostBlob) return corrupt();
   const bp_plugin_t& plugin = tables_->plugin;
-  if (!plugin.weights || !plugin.weights->read) return {BP_UNSUPPORTED, "read"};
+  if (!plugin.weights || !plugin.weights->read) return {BP_UNSUPPORTED, "its plugin has no `read`"};
   owned.set(std::string(bytes, '\0'));
   const GraphLane::During during(program->lane, lane);
   PluginError error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library, the backend and its devices.
+// The server's calls on the library, the backend and its devices.
 #include "isolate/serve/server.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Status no_such(const char* what) {
   return {BP_DEVICE_LOST, std::string("there is no such ") + what + " in this process"};
 }
 
-// The operator sets of an array of the plugin's.
+// Writes an array of operator sets from the plugin.
 Status write_opsets(const bp_opset_t* opsets, uint32_t count, uint32_t stride, Writer& out) {
   if (!opsets) count = 0;
   if (count > kMostOpsets || (count && stride > kMostStride))
@@ -48,7 +48,7 @@ void forward_span(const bp_host_t*, const bp_span_t* given) {
     question.put(span->device).array(span->nodes, span->nodes ? span->node_count : 0);
     question.text(abi::view(span->name).substr(0, kMostText));
     static_cast<void>(traced_runs().ask(Operation::kSpan, question.bytes()));
-  } catch (const std::bad_alloc&) {  // one span less
+  } catch (const std::bad_alloc&) {  // this span is lost
   }
 }
 
@@ -172,9 +172,9 @@ Status Server::serve(Lane& lane, Message& request, Writer& out) {
   }
 }
 
-// Answers with a refusal, or with 0 and the descriptor.
+// Loads the library. Writes a refusal, or BP_REFUSED_NONE and the descriptor.
 Status Server::load(Writer& out) {
-  if (std::exchange(asked_, true)) return {BP_BAD_STATE, "a library has been loaded"};
+  if (std::exchange(asked_, true)) return {BP_BAD_STATE, "the library has been loaded already"};
   const auto refused = [&](const Refusal& refusal) {
     out.put(refusal.code).text(refusal.text);
     return Status();
@@ -199,7 +199,7 @@ Status Server::load(Writer& out) {
 }
 
 Status Server::create(Reader& in) {
-  if (backend_) return {BP_BAD_STATE, "the backend is created"};
+  if (backend_) return {BP_BAD_STATE, "the backend has been created already"};
   const std::string directory(in.text());
   const auto version = in.get<uint32_t>(), threads = in.get<uint32_t>();
   Host::Options options;
@@ -210,7 +210,7 @@ Status Server::create(Reader& in) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   desc.threads = threads;
-  desc.log_level = BP_LOG_DEBUG;  // the loader's log selects
+  desc.log_level = BP_LOG_DEBUG;  // the loader's log filters the lines
   desc.log = [](void*, uint32_t level, bp_text_t text) {
     if (log) log(level, abi::view(text));
   };
@@ -229,7 +229,7 @@ Status Server::create(Reader& in) {
     backend_ = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!backend_) return {BP_INTERNAL, "create said BP_OK and made nothing"};
+  if (!backend_) return {BP_INTERNAL, "create returned BP_OK without a backend"};
   return {};
 }
 

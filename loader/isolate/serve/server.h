@@ -83,7 +83,7 @@ class ServedInstance;
 
 class Server : public Lane::Server {
  public:
-  // `library` is the file at `path` that the loader has checked and hashed.
+  // `library`: descriptor of the file at `path`, which the loader checked and hashed.
   Server(std::string path, int library);
   ~Server() override;
 
@@ -127,7 +127,7 @@ class Server : public Lane::Server {
   std::string path_;
   int library_;
   LogLine log_ = nullptr;
-  bool asked_ = false;  // to load
+  bool asked_ = false;  // whether `load` was called
   std::unique_ptr<PluginTables> tables_;
   std::shared_ptr<Services> services_;
   std::shared_ptr<Host> host_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of calls with handles that are valid, stale, foreign, NULL or of another kind, chosen at random by the test
-// and by the fuzzer.
+// Sequences of calls with handles that are valid, stale, foreign, NULL or of the wrong kind, chosen at random by the
+// test and by the fuzzer.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class Calls {
   // Releases every object once, whatever was released before.
   ~Calls();
 
-  // One call; `next` draws a number.
+  // Makes one call, which numbers from `next` choose. Returns its status.
   onnxStatus call(const std::function<uint32_t()>& next);
 
  private:

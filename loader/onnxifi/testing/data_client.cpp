@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data_client LIBRARY BACKEND DATA…: runs ONNX's test folders through an ONNXIFI library, as a program that was
 // compiled with ONNXIFI's own header and loader. BACKEND is part of a backend's name. Prints counts; exit status 1
-// where a result is wrong or a refusal is not the one that ONNXIFI prescribes.
+// if a result is wrong or a refusal is not the one that ONNXIFI prescribes.
 #include <onnx/onnxifi_loader.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string text_of(onnxStatus status) {
   return text;
 }
 
-// Whether ONNXIFI has the type and the extents of a tensor; otherwise the status that says so.
+// SUCCESS if ONNXIFI has the tensor's type and extents; otherwise the status with which it refuses them.
 onnxStatus expressible(const Tensor& tensor) {
   constexpr uint32_t kBool = 9, kString = 8, kLast = ONNXIFI_DATATYPE_BFLOAT16;
   if (tensor.dtype == kBool || tensor.dtype == kString || tensor.dtype > kLast) return ONNXIFI_STATUS_INVALID_DATATYPE;
@@ -51,7 +51,7 @@ onnxStatus expressible(const Tensor& tensor) {
 
 struct Described {
   std::string name;
-  bp_dtype_t declared;  // by the model
+  bp_dtype_t declared;  // in the model
   Tensor tensor;
   std::vector<uint64_t> shape;
 };
@@ -69,7 +69,7 @@ onnxTensorDescriptorV1 describe(Described& one) {
   return d;
 }
 
-// ONNX's own bound: 1e-3 of the value and 1e-7.
+// ONNX's own tolerance: 1e-3 relative plus 1e-7 absolute.
 bool agrees(const Tensor& got, const Tensor& want) {
   if (std::memcmp(got.bytes.data(), want.bytes.data(), want.bytes.size()) == 0) return true;
   for (uint64_t i = 0; i < want.count(); ++i) {
@@ -87,7 +87,7 @@ struct Declared {
   bp_dtype_t dtype;
 };
 
-// The tensors of input_0.pb, …; nothing where one of them is no tensor.
+// Appends the tensors of input_0.pb, …, up to the first missing file. False if a file contains no tensor.
 bool read_values(const fs::path& folder, const char* kind, const std::vector<Declared>& declared,
                  std::vector<Described>& values) {
   for (size_t i = 0; i < declared.size(); ++i) {
@@ -197,7 +197,7 @@ onnxBackend open(const std::string& name) {
 int main(int argc, char** argv) {
   if (argc < 4) return std::fprintf(stderr, "usage: %s LIBRARY BACKEND FOLDER... [-KNOWN...]\n", argv[0]), 2;
   if (onnxifi_load(ONNXIFI_LOADER_FLAG_VERSION_1_0, argv[1], &library) == 0)
-    return std::fprintf(stderr, "ONNXIFI's loader does not load %s\n", argv[1]), 1;
+    return std::fprintf(stderr, "ONNXIFI's loader cannot load %s\n", argv[1]), 1;
   onnxBackend backend = open(argv[2]);
   if (backend == nullptr) return std::fprintf(stderr, "no backend is named %s\n", argv[2]), 1;
   std::map<std::string, int> counts;

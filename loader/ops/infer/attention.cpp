@@ -63,7 +63,7 @@ Status rotary(Context& c) {
   return same_shape(c);
 }
 
-// The graphs that scores and probabilities pass through: [batch, heads, queries, keys] in the softmax's precision.
+// Infers the sub-graph that modifies scores or probabilities: [batch, heads, queries, keys] in the softmax's precision.
 Status modifier(Context& c, std::string_view name) {
   model::Graph* graph = c.subgraph(name);
   if (!graph) return {};
@@ -90,7 +90,7 @@ Status modifier(Context& c, std::string_view name) {
   return c.infer_subgraph(*graph);
 }
 
-// Q [batch, heads, length, size] and V.
+// Q [batch, heads, length, size], with the last extent of V.
 Status flex_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 4, 4));
   BP_TRY(modifier(c, "score_mod"));

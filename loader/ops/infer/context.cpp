@@ -353,7 +353,7 @@ Status Context::set_shape(size_t slot, const Shape& shape) {
   type.kind = type.kind ? type.kind : BP_KIND_TENSOR;
   if (shape.size() > BP_MAX_RANK) {
     return fail("output " + std::to_string(slot) + " would have rank " + std::to_string(shape.size()) +
-                "; the most that is offered is " + std::to_string(BP_MAX_RANK));
+                "; the maximum is " + std::to_string(BP_MAX_RANK));
   }
   type.rank = static_cast<int32_t>(shape.size());
   type.dims.resize(shape.size());
@@ -377,8 +377,8 @@ void Context::copy_shape(size_t slot, size_t input_slot) {
 
 Status Context::set_rank(size_t slot, int64_t rank) {
   if (rank < 0 || rank > BP_MAX_RANK) {
-    return fail("output " + std::to_string(slot) + " would have rank " + std::to_string(rank) +
-                "; the most that is offered is " + std::to_string(BP_MAX_RANK));
+    return fail("output " + std::to_string(slot) + " would have rank " + std::to_string(rank) + "; the maximum is " +
+                std::to_string(BP_MAX_RANK));
   }
   return set_shape(slot, Shape(static_cast<size_t>(rank)));
 }

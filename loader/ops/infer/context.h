@@ -16,10 +16,10 @@
 
 namespace backplane::ops {
 
-// The elements of a small tensor, as far as they are known, in row-major order.
+// The elements of a small tensor in row-major order; unknown ones are Scalar::kUnknown.
 using KnownData = std::vector<Scalar>;
 
-// The elements of larger tensors are not followed.
+// The elements of larger tensors are not tracked.
 inline constexpr size_t kMaxKnownData = 1024;
 
 // The state of inference for one graph, in addition to its types.
@@ -41,7 +41,7 @@ struct InferenceState {
   InferenceState(const InferenceState&) = delete;
   InferenceState& operator=(const InferenceState&) = delete;
 
-  // Charges the import's budget for what is known while this lives.
+  // Charges the import's budget; the destructor releases the charge.
   void charge(uint64_t bytes) {
     model.charge(bytes, "inferring shapes");
     charged += bytes;
@@ -81,14 +81,14 @@ class Context {
   Shape shape(size_t slot);  // of a ranked input
   // The elements of an integer, boolean or floating-point tensor; null if it is large or nothing is known.
   const KnownData* known_data(size_t slot);
-  // The elements, if all are integers.
+  // The elements, if all are known integers; nullopt otherwise.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // The element, if there is only one.
+  // The element, if there is only one, a known integer; nullopt otherwise.
   std::optional<int64_t> number(size_t slot);
-  // The number of elements of a one-dimensional input.
+  // The number of elements of a one-dimensional input; nullopt if it is unknown.
   std::optional<int64_t> length(size_t slot);
 
-  // Attributes: the node's, or else the schema's default, or else 0 or nothing.
+  // Attributes: the node's, or else the schema's default, or else 0, empty or null.
   bool has_attribute(std::string_view name) const { return node_->find(name) != nullptr; }
   int64_t integer(std::string_view name) const;
   std::string_view text(std::string_view name) const;
@@ -100,7 +100,7 @@ class Context {
 
   // Outputs.
   size_t outputs() const { return node_->outputs.size(); }
-  model::Type& output(size_t slot);  // a dummy where the node has no such output
+  model::Type& output(size_t slot);  // a dummy if the node has no such output
   void set_dtype(size_t slot, bp_dtype_t dtype);
   Status set_dtype_number(size_t slot, int64_t dtype);  // from an attribute
   Status set_shape(size_t slot, const Shape& shape);
@@ -111,13 +111,13 @@ class Context {
   // Ignores the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
 
-  // Extents. Both combine `a` and `b` into one, or fail and name `what`.
+  // Extents. Each combines `a` and `b` into `out`, or fails; with `what`, the error names it.
   Status broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what = "extents");
   Status broadcast(const Shape& a, const Shape& b, Shape& out);
   Status merge(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what);
-  // An axis counted from the back becomes one counted from the front.
+  // Converts axes that may be counted from the back (-1: the last) to axes counted from the front.
   Status axis(int64_t value, int64_t rank, int64_t& out);
-  Status axes(const std::vector<int64_t>& values, int64_t rank, std::vector<int64_t>& out);  // none twice
+  Status axes(const std::vector<int64_t>& values, int64_t rank, std::vector<int64_t>& out);  // fails on duplicates
   Status expect_rank(size_t slot, int64_t least, int64_t most);
 
   // BP_INVALID_MODEL: the node's name, then `words`.
@@ -150,16 +150,16 @@ class Context {
   model::Type spare_;
 };
 
-// The elements of a constant tensor, if it is small and of a type that shape arithmetic uses.
+// The elements of a constant tensor, if it is small and of a type that shape arithmetic uses; nullopt otherwise.
 std::optional<KnownData> known_data_of_weight(const model::Weight& weight);
-// Whether inference follows elements of this type.
+// Whether inference tracks elements of this type.
 bool follows_data_of(bp_dtype_t dtype);
 // "sequence", "float tensor".
 std::string type_text(const model::Type& type);
-// Merges two types of the same value. Where both know an extent `type` wins, except that a number replaces a symbol.
-// False where they contradict each other; `problem` says how.
+// Merges two types of one value into `type`. If both know an extent, that of `type` stays, but a number replaces a
+// symbol. False if they contradict each other; `problem` says how.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
-// Reduces `type` to what it and `other` have in common: extents that differ become unknown. False where kinds or data
+// Reduces `type` to what it and `other` have in common: extents that differ become unknown. False if kinds or data
 // types differ.
 bool join_types(model::Type& type, const model::Type& other);
 

@@ -8,13 +8,13 @@ namespace {
 using model::Graph;
 using model::Type;
 
-// Sets the type of an input of a sub-graph; its declared type is kept where it is more specific.
+// Sets the type of an input of a sub-graph; its declared type is kept if that is more specific.
 Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;
   if (!merge_types(type, declared, problem)) {
     return c.fail("input '" + graph.values[graph.inputs[slot]].name +
-                  "' of its sub-graph does not fit what it is given: " + problem);
+                  "' of its sub-graph does not fit the value that is passed: " + problem);
   }
   declared = std::move(type);
   return {};
@@ -52,7 +52,7 @@ Status expect_inputs(Context& c, const Graph& graph, size_t count) {
                 " inputs, but gets " + std::to_string(count));
 }
 
-// Two shapes that contradict each other.
+// Whether two shapes contradict each other.
 bool exclude_each_other(const Type& a, const Type& b) {
   if (a.rank < 0 || b.rank < 0) return false;
   if (a.rank != b.rank) return true;
@@ -78,7 +78,7 @@ Status branch(Context& c) {
     if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);
     if (!condition && !join_types(type, result(*no, slot))) {
       return c.fail("its branches return a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
-                    " for output " + std::to_string(slot) + ": they must be alike");
+                    " for output " + std::to_string(slot) + ": the types must match");
     }
     c.copy_type(slot, type);
   }
@@ -89,7 +89,7 @@ Status branch(Context& c) {
 // the next.
 Status loop(Context& c) {
   Graph* body = c.subgraph("body");
-  if (!body || c.inputs() < 2) return c.fail("lacks its body, or its two first inputs");
+  if (!body || c.inputs() < 2) return c.fail("lacks its body, or its first two inputs");
   size_t carried = c.inputs() - 2;
   if (c.outputs() < carried)
     return c.fail("has " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
@@ -112,7 +112,7 @@ Status loop(Context& c) {
   for (size_t slot = carried; slot < c.outputs(); ++slot) {
     Type type = result(*body, slot + 1);
     if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
-      // The body may end the loop in any round.
+      // The body may end the loop in any iteration.
       type.dims.insert(type.dims.begin(), {-1, BP_NONE, 0});
       ++type.rank;
     } else {

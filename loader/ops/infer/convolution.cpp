@@ -12,7 +12,7 @@ Status group_of(Context& c, int64_t& group) {
   return {};
 }
 
-// The bias has one entry for each output channel.
+// Checks that the bias has one entry for each output channel.
 Status check_bias(Context& c, size_t slot, const Scalar& channels) {
   if (!c.has(slot)) return {};
   BP_TRY(c.expect_rank(slot, 1, 1));
@@ -43,7 +43,7 @@ Status convolution(Context& c) {
                   std::to_string(group) + " groups)");
   }
   if (made.is_number() && made.value % group != 0) {
-    return c.fail("W makes " + std::to_string(made.value) + " channels, which is not a multiple of group " +
+    return c.fail("W produces " + std::to_string(made.value) + " channels, which is not a multiple of group " +
                   std::to_string(group));
   }
   if (kBias != BP_NONE) BP_TRY(check_bias(c, kBias, made));
@@ -54,7 +54,7 @@ Status convolution(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, spatial...], W [C, M/group, kernel...].
+// X [N, C, spatial...], W [C, M/group, kernel...]: [N, M, positions...].
 Status transposed_convolution(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 3, BP_MAX_RANK));

@@ -41,7 +41,7 @@ Scalar whole(const Scalar& s) {
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;
 }
 
-// Pairs of elements of the inputs; a single element is paired with all. Other broadcasts are not followed.
+// Sets known data to f of pairs of elements; a single element is paired with all. Other broadcasts are not tracked.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
   const KnownData* a = c.known_data(left);
@@ -63,7 +63,7 @@ Status arithmetic(Context& c) {
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
     if (!floating(c)) return (c.math().*kExact)(a, b);
     if (literal(a) && literal(b)) return rounded(c, kReal(real_of(a), real_of(b)));
-    // Division of reals does not follow integer division.
+    // Real division differs from integer division, except by 1.
     if (kExact == &Expressions::truncate_divide && !whole(b).is(1)) return {};
     return (c.math().*kExact)(whole(a), whole(b));
   });

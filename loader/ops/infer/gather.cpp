@@ -57,7 +57,7 @@ Status gather_nd(Context& c) {
   Scalar depth = indices.back();
   if (!depth.is_number()) return {};
   if (depth.value < 1 || depth.value + batch > c.rank(0)) {
-    return c.fail("indices point with " + std::to_string(depth.value) + " numbers into data of rank " +
+    return c.fail("indices consist of " + std::to_string(depth.value) + " numbers each for data of rank " +
                   std::to_string(c.rank(0)) + " with " + std::to_string(batch) + " batch axes");
   }
   Shape shape(indices.begin(), indices.end() - 1);
@@ -90,7 +90,7 @@ Status top_k(Context& c) {
   return c.set_shape(1, shape);
 }
 
-// Y, the first index of each entry, the entry of each input, and the counts.
+// Outputs: Y, the first index of each entry, each input's index in Y, and the counts.
 Status unique(Context& c) {
   Scalar distinct, given;
   if (c.has_attribute("axis")) {

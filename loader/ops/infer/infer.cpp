@@ -43,7 +43,7 @@ bool holds(int64_t value) {
   return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
 }
 
-// Known data must fit the data type exactly: wrapped and rounded values are not followed.
+// Known data must fit the data type exactly: values that would wrap or be rounded become unknown.
 void limit(KnownData& known_data, bp_dtype_t dtype) {
   for (Scalar& scalar : known_data) {
     bool whole = scalar.is_number();
@@ -116,8 +116,8 @@ bool has_elements(const Type& type, size_t count) {
   return product == count;
 }
 
-// Models whose extents were edited often keep outdated declarations. The inferred extents are used: a number that
-// differs from the declared one, and a symbol of the inputs where a number is declared.
+// Models whose extents were edited often keep outdated declarations. The inferred extents replace them: numbers that
+// differ from the declared ones, and symbols of the inputs for which numbers are declared.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {
@@ -130,7 +130,7 @@ bool same_elements(const Type& a, const Type& b) {
   return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
 }
 
-// How deep containers may be nested: a chain of nodes can put each into the next.
+// The maximum nesting of containers: a chain of nodes can put each container into the next.
 constexpr int kDeepestType = 32;
 
 bool is_too_deep(const Type& type) {
@@ -141,7 +141,7 @@ bool is_too_deep(const Type& type) {
   return false;
 }
 
-// Writes the results of the rule into the graph.
+// Writes the rule's results into the graph.
 Status finish(InferenceState& state, Scope& scope, Context& context, Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
     ValueId id = node.outputs[slot];
@@ -242,7 +242,7 @@ Status infer(model::Model& model, const Inference& how) try {
   if (state.contradictions == 0) return {};
   std::string note = state.contradiction;
   if (const size_t more = state.contradictions - 1; more != 0) note += ", and so do " + std::to_string(more) + " more";
-  note += "; what was inferred counts";
+  note += "; the inferred extents are used";
   model.note(std::move(note));
   return {};
 } catch (Budget::Exhausted& stop) {

@@ -19,7 +19,7 @@ using model::Type;
 using model::ValueId;
 using testing::HasSubstr;
 
-// Builds a model of one graph, a call an entry. Extents are numbers, names of symbols, or "?".
+// Builds a one-graph model call by call. Extents are numbers, symbol names, or "?".
 class Builder {
  public:
   model::Model model;
@@ -348,7 +348,7 @@ TEST(Infer, InferredExtentsReplaceStaleOnes) {
                                                   HasSubstr("and so do 1 more"))));
 }
 
-// torch declares the shape of one branch, which is wrong if the other branch has another one.
+// torch declares the shape of one branch, which is wrong if the other branch has another shape.
 TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
   const auto declared_as = [](std::vector<std::string> declared, const std::vector<std::string>(&given)[2]) {
     Builder b;
@@ -375,7 +375,7 @@ TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
   EXPECT_EQ(declared_as({"N", "3"}, {{"M", "3"}, {"K", "3"}}), "float[N,3]");
 }
 
-// Types follow through operators that have no schema; what is not known of a foreign domain stays so.
+// Types are inferred through com.microsoft's operators without schemas; outputs of unknown operators stay unknown.
 TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   Builder b;
   ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
@@ -390,7 +390,7 @@ TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   auto other = outputs("NobodyKnowsThis", {x}, 1, {});
   b.expect_ok();
   EXPECT_EQ(b.text(product[0]), "float[N,S,32]");
-  EXPECT_EQ(b.text(attention[0]), "float[N,S,32]");  // 64 hold 4 heads of queries and 2 each of keys and values
+  EXPECT_EQ(b.text(attention[0]), "float[N,S,32]");  // 64 columns: 4 heads of queries, 2 each of keys and values
   EXPECT_EQ(b.text(attention[1]), "float[N,2,?,8]");
   EXPECT_EQ(b.text(other[0]), "unknown");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements without making new ones: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
+// Operators that rearrange, mask or add up elements: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
 // Col2Im.
 #include "ops/infer/rules.h"
 

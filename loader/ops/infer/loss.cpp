@@ -19,7 +19,7 @@ Status cross_entropy(Context& c) {
   return {};
 }
 
-// The tensors after R and T: first all that are trained, then as many gradients, then states.
+// The inputs after R and T: first all trained tensors, then as many gradients, then states.
 Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
@@ -27,7 +27,7 @@ Status optimizer(Context& c, size_t groups, size_t results) {
                   " outputs, which is not a whole number of tensors");
   }
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
-    size_t group = slot / tensors;  // the trained tensors, then the states, which follow the gradients
+    size_t group = slot / tensors;  // group 0: the trained tensors; then the states, which follow the gradients
     c.copy_type(slot, c.input(2 + slot % tensors + (group ? group + 1 : 0) * tensors));
   }
   return {};

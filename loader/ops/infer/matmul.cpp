@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices: MatMul and its quantised forms, Gemm, Einsum, Det.
+// Products of matrices: MatMul and its quantized forms, Gemm, Einsum; and Det.
 #include <array>
 
 #include "ops/infer/rules.h"
@@ -59,7 +59,7 @@ Status gemm(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// "ij,jk->ik", with "..." for axes that broadcast; without an arrow the letters that occur once, in order.
+// "ij,jk->ik", with "..." for axes that broadcast; without an arrow, the letters that occur once, alphabetically.
 Status einsum(Context& c) {
   std::string equation;
   for (char letter : c.text("equation")) {
@@ -106,7 +106,7 @@ Status einsum(Context& c) {
     }
   }
   if (slot != c.inputs() || from <= left.size()) {
-    return c.fail("equation '" + equation + "' is not made for " + std::to_string(c.inputs()) + " inputs");
+    return c.fail("equation '" + equation + "' does not fit " + std::to_string(c.inputs()) + " inputs");
   }
   std::string right;
   if (arrow != std::string::npos) {

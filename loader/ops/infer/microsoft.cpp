@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The com.microsoft operators that exported models use most. They have no schemas: data types come from these rules,
-// and extents where they are simple.
+// and extents if they are simple.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
 namespace {
 
-// Output `slot` is a tensor of the type of an input.
+// Sets output `slot`'s data type to that of an input, if the input is a tensor.
 void like(Context& c, size_t slot, size_t input_slot) {
   if (c.input(input_slot).kind == BP_KIND_TENSOR) c.set_dtype(slot, c.input(input_slot).dtype);
 }
@@ -114,7 +114,7 @@ Status quantized_binary(Context& c) {
   return broadcast_two(c, 0, 3);
 }
 
-// Pools and concatenations keep the type; extents of windows are left unknown.
+// Pools keep data type and rank; all extents are left unknown.
 Status quantized_pool(Context& c) {
   like(c, 0, 0);
   if (!c.ranked(0) || c.rank(0) < 3) return {};

@@ -36,7 +36,7 @@ Status tree_ensemble(Context& c) {
   return c.set_shape(0, {rows(c), c.integer("n_targets")});
 }
 
-// Classes that a decision adds make scores of two columns out of one row of coefficients.
+// With two labels, one row of coefficients leads to two columns of scores.
 Status linear_classifier(Context& c) {
   BP_TRY(labelled(c));
   size_t labels = std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size());
@@ -45,7 +45,7 @@ Status linear_classifier(Context& c) {
   return labels == 2 ? c.set_shape(1, {rows(c), 2}) : Status();
 }
 
-// Scores [N, classes], or of support vectors without probabilities one for each pair of classes.
+// Scores [N, classes] or, with support vectors but no probabilities, one for each pair of classes.
 Status svm_classifier(Context& c) {
   BP_TRY(labelled(c));
   auto classes =
@@ -67,7 +67,7 @@ model::Type tensor_type(bp_dtype_t dtype, int32_t rank) {
   return type;
 }
 
-// A sequence of a map for each row.
+// A sequence with a map for each row.
 Status zip_map(Context& c) {
   model::Type map;
   map.kind = BP_KIND_MAP;

@@ -5,7 +5,7 @@
 namespace backplane::ops {
 namespace {
 
-// output_dtype, or the zero point's type, or uint8.
+// The output's type is output_dtype, or else the zero point's type, or else uint8.
 Status quantize(Context& c) {
   if (int64_t wanted = c.integer("output_dtype")) {
     if (c.input(2).dtype && c.input(2).dtype != wanted) {

@@ -20,8 +20,8 @@ Status recurrent(Context& c) {
   }
   Scalar rows = c.dim(1, 1);
   if (rows.is_number() && hidden.is_number() && rows.value != c.math().multiply(hidden, kGates).value) {
-    return c.fail("W has " + std::to_string(rows.value) + " rows, but " + std::to_string(kGates) +
-                  " gates of hidden size " + std::to_string(hidden.value) + " need another number");
+    return c.fail("W has " + std::to_string(rows.value) + " rows, but it must have " + std::to_string(kGates) +
+                  " times " + std::to_string(hidden.value) + " (the hidden size)");
   }
   Scalar width;
   BP_TRY(c.merge(c.dim(0, 2), c.dim(1, 2), width, "the input sizes of X and W"));

@@ -39,7 +39,7 @@ Status reduce(Context& c) {
   return drop_axes(c, axes, keep);
 }
 
-// Shape arithmetic: the elements of a vector become one.
+// Shape arithmetic: combines the elements of a vector.
 template <Scalar (Expressions::*kCombine)(const Scalar&, const Scalar&)>
 Status reduce_known_data(Context& c) {
   BP_TRY(reduce(c));

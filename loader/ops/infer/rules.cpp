@@ -11,13 +11,13 @@ constexpr std::span<const RuleRow> (*kFamilies[])() = {
     slice_rules,        text_rules,      vision_rules,
 };
 
-// By position in all_schemas().
+// The rules by position in all_schemas().
 std::vector<Rule> make_table() {
   std::vector<Rule> table(all_schemas().size());
   for (auto* family : kFamilies) {
     for (const RuleRow& row : family()) {
       const Schema* schema = newest_schema(row.domain, row.op);
-      while (schema && schema->deprecated) schema = schema->older;  // the last form that has a meaning
+      while (schema && schema->deprecated) schema = schema->older;  // the newest form that is not deprecated
       if (schema) table[schema - all_schemas().data()] = row.rule;
     }
   }

@@ -22,7 +22,7 @@ Status construct(Context& c) {
   Type element = c.input(0);
   for (size_t slot = 1; slot < c.inputs(); ++slot) {
     if (!join_types(element, c.input(slot))) {
-      return c.fail("joins a " + type_text(element) + " and a " + type_text(c.input(slot)) + ": they must be alike");
+      return c.fail("joins a " + type_text(element) + " and a " + type_text(c.input(slot)) + ": the types must match");
     }
   }
   c.copy_type(0, container(BP_KIND_SEQUENCE, element));
@@ -43,7 +43,7 @@ Status empty(Context& c) {
 Status insert(Context& c) {
   Type element = element_of(c.input(0));
   if (!join_types(element, c.input(1))) {
-    return c.fail("inserts a " + type_text(c.input(1)) + " into a " + type_text(c.input(0)) + ": they must be alike");
+    return c.fail("inserts a " + type_text(c.input(1)) + " into a " + type_text(c.input(0)) + ": the types must match");
   }
   c.copy_type(0, container(BP_KIND_SEQUENCE, element));
   return {};

@@ -13,7 +13,7 @@ Scalar half(Expressions& m, const Scalar& length) {
   return m.add(m.floor_divide(length, 2), 1);
 }
 
-// Input [..., 1 or 2]: real or complex numbers; output complex, except the inverse of half a spectrum.
+// Input [..., 1 or 2]: real or complex numbers; output complex, except the inverse of a one-sided spectrum.
 Status fourier(Context& c) {
   BP_TRY(c.expect_rank(0, 2, BP_MAX_RANK));
   if (!c.ranked(0)) return {};

@@ -18,14 +18,14 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
-// The start of a slice: within the axis, unless that is empty.
+// The start of a slice: within the axis, unless the axis is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
   if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;
   return m.min(m.max(first, 0), m.subtract(extent, 1));
 }
 
-// How many elements a slice has; unknown where it cannot be inferred.
+// The number of elements of a slice; unknown if it cannot be inferred.
 Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, const Scalar& end, const Scalar& step) {
   if (!step.is_number() || step.is(0) || step.is(INT64_MIN)) return {};
   bool backwards = step.value < 0;
@@ -45,7 +45,7 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
   return m.max(m.ceil_divide(length, backwards ? -step.value : step.value), 0);
 }
 
-// The elements of a one-dimensional slice with known numbers.
+// Sets the elements of a one-dimensional slice whose start and end are known.
 void slice_known_data(Context& c, const KnownData& starts, const KnownData& ends, int64_t step) {
   const KnownData* x = c.known_data(0);
   if (!x || !starts[0].is_number() || !ends[0].is_number() || step == 0 || step == INT64_MIN) return;
@@ -137,7 +137,7 @@ Status split(Context& c) {
     return c.fail("split adds up to " + std::to_string(sum.value) + ", but axis " + std::to_string(axis) +
                   " has extent " + std::to_string(extent.value));
   }
-  // Shape arithmetic may be split too.
+  // Known elements of shape arithmetic are split too.
   if (const KnownData* x = c.known_data(0); x && c.rank(0) == 1 && pieces > 0) {
     size_t from = 0;
     for (int64_t i = 0; i < pieces; ++i) {

@@ -7,7 +7,7 @@
 namespace backplane::ops {
 namespace {
 
-// floor(extent * scale), kept symbolic for whole scales.
+// floor(extent * scale), kept symbolic if the scale or its inverse is a whole number.
 Scalar scaled(Expressions& m, const Scalar& extent, const Scalar& scale) {
   if (scale.kind != Scalar::kReal || !(scale.real_value > 0) || scale.real_value > 1e9) return {};
   float factor = static_cast<float>(scale.real_value);
@@ -16,7 +16,7 @@ Scalar scaled(Expressions& m, const Scalar& extent, const Scalar& scale) {
     return size < 1e15 ? Scalar(static_cast<int64_t>(size)) : Scalar();
   }
   if (factor >= 1 && factor == std::floor(factor)) return m.multiply(extent, static_cast<int64_t>(factor));
-  double inverse = 1.0 / factor;  // 0.5, 0.25
+  double inverse = 1.0 / factor;  // a whole number for 0.5 or 0.25
   return inverse == std::floor(inverse) && inverse < 1e9 ? m.floor_divide(extent, static_cast<int64_t>(inverse))
                                                          : Scalar();
 }
@@ -66,7 +66,7 @@ Status resize(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, spatial in...] and grid [N, spatial out..., axes].
+// X [N, C, D...] and grid [N, D_out..., r]: [N, C, D_out...].
 Status grid_sample(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 3, BP_MAX_RANK));

@@ -4,7 +4,7 @@
 namespace backplane::ops {
 namespace {
 
-// An attribute with `count` entries of at least `least`; if absent, `count` times `otherwise`.
+// Reads an attribute with `count` entries of at least `least`; if absent, `count` times `otherwise`.
 Status list(Context& c, std::string_view name, size_t count, int64_t least, int64_t otherwise,
             std::vector<int64_t>& out) {
   out = c.integers(name);

@@ -6,7 +6,7 @@
 
 namespace backplane::ops {
 
-// The attributes strides, dilations, pads and auto_pad for the spatial axes, checked and with their defaults.
+// The attributes strides, dilations, pads, auto_pad and ceil_mode, checked and with their defaults.
 struct Window {
   std::vector<int64_t> strides, dilations, pads;
   bool same = false;  // auto_pad SAME_UPPER or SAME_LOWER: pads follow from the input

@@ -43,7 +43,7 @@ uint32_t position(const std::string_view (&table)[kCount], std::string_view word
   return static_cast<uint32_t>(std::find(table, table + kCount, word) - table) % kCount;
 }
 
-// Removes the text before the first `separator` from `rest` and returns it.
+// Removes the text up to the first `separator` from `rest`; returns it without the separator.
 std::string_view cut(std::string_view& rest, char separator) {
   size_t end = std::min(rest.find(separator), rest.size());
   std::string_view head = rest.substr(0, end);
@@ -187,7 +187,7 @@ class Reader {
     return values;
   }
 
-  // The types of a form's inputs and outputs, known only after its last line.
+  // Sets the types of a form's inputs and outputs, which are known only after its last line.
   void finish() {
     if (forms.empty()) return;
     for (auto* formals : {&forms.back().inputs, &forms.back().outputs}) {

@@ -37,7 +37,7 @@ struct Schema {
   std::string_view name;
   uint32_t since_version = 0;
   bool deprecated = false;
-  bool function = false;  // it has a body in terms of other operators
+  bool function = false;  // defined by a body of other operators
   bool deterministic = true;
   uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
   uint32_t min_outputs = 0, max_outputs = 0;
@@ -49,9 +49,9 @@ struct Schema {
   const AttributeRule* attribute(std::string_view name) const;
 };
 
-// The form of an operator that is in force in version `opset` of its domain; null where there is none.
+// The form of an operator that is valid in version `opset` of its domain; null if there is none.
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
-// The newest form, or null.
+// The newest form of an operator, or null.
 const Schema* newest_schema(std::string_view domain, std::string_view name);
 // The newest version of a domain in the table; 0 for foreign domains.
 uint32_t newest_opset(std::string_view domain);

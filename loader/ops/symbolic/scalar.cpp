@@ -10,13 +10,13 @@ namespace {
 constexpr size_t kMaxTerms = 12;
 constexpr size_t kMaxAtoms = 8;
 constexpr size_t kLongestName = 80;
-// Terms, names and the table entry, plus the temporary expressions on the way.
+// An estimate: terms, names and the table entry, plus the temporary expressions that are created meanwhile.
 constexpr uint64_t kBytesOfExpression = 2048;
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
 
-// kLow and kHigh stand for "no bound".
+// kLow and kHigh mean "no bound".
 int64_t saturate(__int128 value) {
   return value <= kLow ? kLow : value >= kHigh ? kHigh : static_cast<int64_t>(value);
 }
@@ -41,7 +41,7 @@ void append(std::string& key, int64_t value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Parentheses around a sum that becomes an operand.
+// Adds parentheses around a sum that becomes an operand.
 std::string operand(const std::string& name) {
   bool sum = name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos;
   return sum && name.back() != ')' ? "(" + name + ")" : name;
@@ -311,7 +311,7 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
   return scalar;
 }
 
-// An atom; intern() replaces its terms where it is a polynomial.
+// Adds an atom; intern() replaces its terms if it is a polynomial.
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();

@@ -49,7 +49,7 @@ class Expressions {
   Expressions(std::vector<model::Symbol>& symbols, Budget* budget);
 
   Scalar of_dim(const bp_dim_t& dim);
-  // As a dimension; adds a symbol where the expression has none yet. The scalar must not be a negative number.
+  // Converts a scalar, which must not be a negative number, to a dimension; adds a symbol if it has none yet.
   bp_dim_t to_dim(const Scalar& scalar);
 
   Scalar add(const Scalar& a, const Scalar& b);
@@ -64,7 +64,7 @@ class Expressions {
   Scalar min(const Scalar& a, const Scalar& b);
   Scalar max(const Scalar& a, const Scalar& b);
   Scalar product(const Shape& shape);
-  // The bounds of an expression or a number.
+  // The bounds of an expression or a number; the limits of int64_t mean none.
   int64_t lower(const Scalar& a) const;
   int64_t upper(const Scalar& a) const;
   // "3", "W", "floor(W/2)", "?".
@@ -88,7 +88,7 @@ class Expressions {
   bool polynomial(const Scalar& a, Polynomial& out) const;
   static bool accumulate(Polynomial& sum, const Term& term);
   Scalar intern(Polynomial&& terms);
-  // The sum of a quotient by a number and a number, or null.
+  // If `a` is a quotient by a number plus the number `shift`, returns the quotient; else null.
   const Expression* shifted_quotient(const Scalar& a, int64_t& shift) const;
   Scalar atom(char op, const Scalar& a, const Scalar& b, std::string name, int64_t min, int64_t max);
   uint32_t add_expression(std::string key, std::string name, int64_t min, int64_t max);

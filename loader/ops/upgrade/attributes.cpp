@@ -16,22 +16,22 @@ char ascii_lower(char c) {
 
 }  // namespace
 
-// It listed the inputs that may be overwritten, which nothing reads any more.
+// consumed_inputs listed the inputs that may be overwritten; nothing reads it any more.
 Status no_consumed_inputs(Rewrite& r) {
   r.node.erase("consumed_inputs");
   return {};
 }
 
-// It stated whether Y is computed; now Y is computed if it is present.
+// output_sequence stated whether Y is computed; now Y is computed if it is present.
 Status no_output_sequence(Rewrite& r) {
   r.node.erase("output_sequence");
   return {};
 }
 
-// 0, the default, meant training, but existing models were exported for inference.
+// is_test = 0, the default, meant training, but existing models were exported for inference.
 Status no_is_test(Rewrite& r) {
   if (r.node.attr("is_test", int64_t{0}) == 0) {
-    r.note(r.node.op_type + " of opset 6 or older does not say is_test: run as in inference");
+    r.note(r.node.op_type + " of opset 6 or older does not set is_test: run as in inference");
   } else if (!r.is_read(1) && !r.is_read(2) && !r.is_read(3) && !r.is_read(4)) {
     r.node.outputs.resize(std::min<size_t>(r.node.outputs.size(), 1));
   }
@@ -67,7 +67,7 @@ Status grid_sample_modes(Rewrite& r) {
   return {};
 }
 
-// The default was misspelt.
+// The old default was misspelt.
 Status gru_direction(Rewrite& r) {
   if (r.node.attr("direction", "") == "foward") r.node.set(Attribute::of("direction", std::string("forward")));
   return {};
@@ -98,7 +98,7 @@ Status scatter_elements(Rewrite& r) {
   return {};
 }
 
-// The split could already be an input, of the data's type; it moves to its place in Split-13.
+// The split could already be input 1, of the data's type; Split-13 needs it as int64.
 Status split_axis(Rewrite& r) {
   if (!r.node.find("axis")) r.node.set(Attribute::of("axis", int64_t{0}));
   if (r.node.input(1) != BP_NONE) {

@@ -8,7 +8,7 @@
 namespace backplane::ops {
 namespace {
 
-// Gives `b` trailing dimensions of extent 1 so that its first one meets dimension `axis` of `a` when both are aligned
+// Appends dimensions of extent 1 to `b`, so that its first one meets dimension `axis` of `a` when both are aligned
 // at the end.
 ValueId align(Rewrite& r, ValueId a, ValueId b, int64_t axis) {
   const int64_t rank_a = r.rank(a), rank_b = r.rank(b);

@@ -69,7 +69,7 @@ Status split_input(Rewrite& r) {
   return {};
 }
 
-// tiles copies along axis → ones(rank) with tiles at axis.
+// `tiles` copies along `axis` become repeats that are 1 everywhere but `tiles` at `axis`.
 Status tile_repeats(Rewrite& r) {
   const Attribute to_int64 = Attribute::of("to", int64_t{BP_DTYPE_INT64});
   const ValueId one = r.constant(std::vector<int64_t>{1});
