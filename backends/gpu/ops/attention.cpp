@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in fp32: two products with a softmax between them. Before the products, heads are made contiguous, keys
-// transposed, and both repeated for the query heads that share them.
+// Attention in fp32: two products with a softmax between them. Before the products, heads are copied to be contiguous,
+// keys are transposed, and keys and values are repeated for the query heads that share them.
 #include <cmath>
 
 #include "ops/gemm.h"
@@ -25,12 +25,12 @@ struct Heads {
 Heads heads_of(const Tensor& x, int64_t heads) {
   if (x.rank() == 4) return {x, x.shape[0], x.shape[1], x.shape[2], x.shape[3], dense_strides(x.shape)};
   if (heads <= 0 || x.shape[2] % heads != 0)
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not fall into " + std::to_string(heads) + " heads");
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not split into " + std::to_string(heads) + " heads");
   const int64_t length = x.shape[1], size = x.shape[2] / heads;
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// Concatenates the past and the new elements; in output `slot` if the node has it.
+// Concatenates past and new elements, in output `slot` if the node has it; without both, returns `fresh`.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);
@@ -38,7 +38,7 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   Shape shape = fresh.shape();
   shape[2] = before;
   if (past && past.shape != shape)
-    throw sdk::Error(BP_TYPE_MISMATCH, "the past is " + to_string(past.shape) + " and not " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "the past is " + to_string(past.shape) + " but must be " + to_string(shape));
   shape[2] += fresh.length;
   const Tensor all = e.has_output(slot) ? e.output(slot, shape) : e.scratch(fresh.tensor.dtype, shape);
   View target{all, dense_strides(shape), 0};
@@ -48,7 +48,7 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   return heads_of(all, 0);
 }
 
-// In fp32, each head `repeat` times, its two inner dimensions in this order or the other.
+// Copies heads to fp32, each `repeat` times; `transposed` swaps their two inner dimensions.
 Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   Shape shape{x.batch, x.heads, repeat, x.length, x.size};
   std::vector<int64_t> strides{x.strides[0], x.strides[1], 0, x.strides[2], x.strides[3]};
@@ -59,7 +59,7 @@ Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, 0}});
 }
 
-// Masks the scores.
+// Returns masked scores, or `scores` itself if nothing masks them.
 Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
   const Tensor mask = e.input(kMask), lengths = e.input(kLengths);
   const bool causal = e.node.int_attribute("is_causal", 0) != 0;
@@ -81,7 +81,7 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "lengths " + to_string(lengths.shape) + " are not one a batch");
+    throw sdk::Error(BP_TYPE_MISMATCH, "lengths " + to_string(lengths.shape) + " are not one per batch");
   const Tensor y = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   e.launch("attention_mask", "attention_mask", options)
       .in(scores)
@@ -109,7 +109,7 @@ void emit_attention(Emit& e, std::string_view) {
   if (k.heads == 0 || q.heads % k.heads != 0 || v.heads != k.heads || q.size != k.size || k.length != v.length ||
       q.batch != k.batch || q.batch != v.batch)
     throw sdk::Error(BP_TYPE_MISMATCH, "queries " + to_string(q.shape()) + ", keys " + to_string(k.shape()) +
-                                           " and values " + to_string(v.shape()) + " do not fit");
+                                           " and values " + to_string(v.shape()) + " do not match");
   const int64_t repeat = q.heads / k.heads, batch = q.batch * q.heads, length = k.length;
   const int64_t past = e.has_input(kPastKey) ? e.shape(kPastKey)[2] : 0;
 
@@ -127,7 +127,7 @@ void emit_attention(Emit& e, std::string_view) {
                                                        : 1 / std::sqrt(static_cast<float>(q.size));
   emit_product(e, product);
 
-  // Output 3 shows the scores after one of the steps.
+  // Output 3 contains the scores after one of the steps.
   const int64_t shown = e.has_output(3) ? e.node.int_attribute("qk_matmul_output_mode", 0) : -1;
   const auto view_of = [](const Tensor& x) { return View{x, dense_strides(x.shape), 0}; };
   const auto show = [&](int64_t step) {
@@ -183,7 +183,7 @@ Verdict supports_attention(const Node& node) {
     return sdk::no(BP_REASON_OTHER, "past_key and past_value come together or not at all");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
-    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
+    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");
   return accept();
 }
 

@@ -14,7 +14,7 @@ std::string norm(Emit& e) {
   return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
 }
 
-// Shorter lines of the result are not vectorized.
+// Lines of the result below the first length are not vectorized; above the second, they are split.
 constexpr int64_t kLeastLine = 4, kLongestLine = 64;
 
 void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, const std::string& options) {
