@@ -32,7 +32,7 @@ class Asker {
     const size_t first = text.find_first_not_of(' ');
     return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
   }
-  // Returns a number of 64 or 32 bits; nullopt if the library reports none.
+  // Returns a number of 64 or 32 bits; nullopt if the library reports neither.
   std::optional<uint64_t> number(onnxBackendInfo type) {
     uint64_t value = 0;
     const size_t size = query(type, sizeof value);

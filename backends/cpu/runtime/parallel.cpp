@@ -64,7 +64,7 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  // Before the loop and after it, because one of the arena's threads starts the loop if the arena is full.
+  // Announced here too: if the arena is full, one of its threads starts the loop instead of this thread.
   happens_before(&pieces);
   // Isolated: while a piece waits for its nested loop, its thread takes no other piece of the outer loop, which would
   // use the same part of scratch memory.

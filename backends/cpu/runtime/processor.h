@@ -36,7 +36,7 @@ struct Processor {
 };
 
 const char* name_of(Instructions instructions);                         // as the option names them
-std::optional<Instructions> instructions_named(std::string_view name);  // in any case; nullopt: unknown
+std::optional<Instructions> instructions_named(std::string_view name);  // case-insensitive; nullopt: unknown
 
 // Limits for the processor that kernels see.
 struct ProcessorLimits {

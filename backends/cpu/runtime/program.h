@@ -18,7 +18,7 @@ class Schedule;
 
 class Program {
  public:
-  // Throws sdk::Error. `what.graph` outlives the program.
+  // Throws sdk::Error. `what.graph` must outlive the program.
   Program(Device& device, const bp_compile_t& what);
   // Compiles a graph inside a node of `parent`, which must outlive this. Values known in the parent are known here too.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
@@ -48,7 +48,7 @@ class Program {
   // Whether extents agree with the static extents of a declared type.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // Whether all extents of a declared type are static.
+  // Whether all extents of a value's declared type are static.
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 

@@ -87,7 +87,7 @@ class Team {
     int backoffs = 0;  // in a row
   };
 
-  // The pieces that one thread takes first, so that loops over the same positions or channels find its data in cache.
+  // The pieces that one thread takes first, so that loops over the same positions or channels hit that thread's cache.
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
     int64_t end = 0;

@@ -24,7 +24,7 @@ inline ThreadState& thread_state() {
   return state;
 }
 
-// While it lives, `watch` may stop the calling thread's work; null: nothing does.
+// While it lives, `watch`, which may be null, may stop the calling thread's work.
 class UseWatch {
  public:
   explicit UseWatch(const Watch* watch) : before_(std::exchange(thread_state().watch, watch)) {}

@@ -41,7 +41,7 @@ struct Part {
   int64_t extent;
 };
 
-// Writes the parts one after another along an axis with `inner` elements at each position.
+// Joins the parts along an axis that has `inner` elements at each position.
 Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64_t inner) {
   bp_dtype_t dtype = parts[0].tensor->dtype;
   if (!countable(shape)) throw_uncountable(shape);

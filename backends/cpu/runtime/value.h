@@ -16,11 +16,11 @@ struct Elements;
 // Cheap to copy: data are shared, and immutable once they are in a value.
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*, 0: absent
-  Tensor tensor;      // of tensors
+  Tensor tensor;      // if `kind` is BP_KIND_TENSOR
   // Owns the tensor's data. Null: they are borrowed (a weight, a graph's input, the arena of an executor) and stay
   // valid until the run ends.
   std::shared_ptr<const void> holder;
-  std::shared_ptr<Elements> elements;  // of containers, and never null for them
+  std::shared_ptr<Elements> elements;  // of containers, where it is never null
 
   bool present() const { return kind != 0; }
 

@@ -53,7 +53,7 @@ int greatest(const std::string& log, const char* pattern) {
 void compile(const Source& source, const std::string& arch, Totals& totals) {
   std::string log, binary;
   const auto failure = backplane::sdk::caught([&] {
-    // No warnings of unused code: kernels share source text, of which each uses only a part.
+    // No warnings about unused code: kernels share source text, of which each uses only a part.
     const std::string options = source.options + " --ptxas-options=-v --diag-suppress=177,550";
     binary = backplane::cuda::compile(source.text, options, arch, &log);
   });

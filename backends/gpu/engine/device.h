@@ -26,7 +26,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
-  // Constants live while a program holds them. Finds one by key (NULL: none); shares `buffer` or the key's earlier one.
+  // Constants shared by programs, which own them. `constant`: the key's, or NULL; `share`: the key's, or else `buffer`.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 

@@ -29,7 +29,7 @@ struct DeviceCaps {
   size_t max_group = 1;         // work items
   Throughput throughput{};      // an estimate from units, lanes and clock until measured
   bool measured = false;        // `throughput` is measured
-  Tile tile{4, 4, 1};           // the first that fits, until one is chosen by measuring
+  Tile tile{4, 4, 1};           // the first that fits, until Device::tune chooses one
   WinogradThroughput winograd;  // with that tile
 
   // Sets throughput (stored, else estimated) and tile (the first that fits) from the other members: call it last.

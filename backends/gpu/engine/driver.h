@@ -81,7 +81,7 @@ class Gate {
 };
 
 // An in-order queue: a command starts when all earlier ones have ended. Commands return the event of their end, or an
-// empty event if there is no event for the single command. Calls with `blocking` return when the command has ended.
+// empty one if none was recorded. Calls with `blocking` return when the command has ended.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;
@@ -125,7 +125,7 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
-  virtual Buffer buffer(uint64_t bytes) const = 0;                                      // at least one byte
+  virtual Buffer buffer(uint64_t bytes) const = 0;                                      // allocates at least one byte
   virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole`
   // Uses host memory without a copy, on devices that share it.
   virtual Buffer import_host(void* address, uint64_t bytes) const;
@@ -133,7 +133,7 @@ class Driver {
   virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
   virtual Queue queue() const = 0;
 
-  // Text before every kernel's own: defines the dialect of kernels/ (kernels/opencl.cl) in the driver's language.
+  // Source that precedes every kernel: defines the dialect of kernels/ (kernels/opencl.cl) in the driver's language.
   virtual std::string_view prelude() const = 0;
   // The compiler's options for all kernels, before their own: "--fmad=false".
   virtual std::string options() const = 0;

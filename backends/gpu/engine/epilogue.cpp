@@ -38,7 +38,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
 }  // namespace
 
 bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
-  // Choose the last product among the operands: all others are computed when it starts.
+  // Chooses the operand whose product is launched last: when it starts, all other operands are computed.
   const View* sum = nullptr;
   Open open{};
   for (const View& leaf : expression.leaves) {

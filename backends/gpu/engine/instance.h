@@ -41,7 +41,7 @@ class Instance final : public sdk::Instance {
     std::vector<Event> begun;           // commands before the kernels
     std::vector<Event> launched;        // kernels started so far, by launch
     std::vector<Event> ended;           // commands after the kernels
-    std::optional<sdk::Error> failure;  // of starting more commands while others were in flight
+    std::optional<sdk::Error> failure;  // of starting further commands while others were in flight
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace
     int32_t found_fault = 0;              // read back at the end

@@ -81,7 +81,7 @@ class Emit {
   // int64, `numbers` of any type; empty if omitted. In the latter case, the plan is valid only for these elements.
   std::vector<int64_t> ints(uint32_t slot) const;
   std::vector<double> numbers(uint32_t slot) const;
-  std::optional<float> scalar(uint32_t slot) const;  // a weight's only element, else nullopt
+  std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
 
   Tensor output(uint32_t slot, Shape shape);  // memory to be written
   void alias(uint32_t slot, const Tensor& source, Shape shape);

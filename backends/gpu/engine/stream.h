@@ -54,8 +54,8 @@ class Stream final : public sdk::Stream {
   // Makes later commands in the queue wait for the points of `sync`: on the device if the events of all are known,
   // otherwise by a thread of the host. Returns the wait as a flight, or null if `sync` has no points to wait for.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
-  // The commands of `flight` are in the queue, after the wait that `wait_for` returned: enqueues its signals, and
-  // reports its end, or keeps it until a later flight's end is reported.
+  // To be called when the commands of `flight` are in the queue, after the wait that `wait_for` returned. Enqueues its
+  // signals, and reports its end, or keeps it until a later flight's end is reported.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 

@@ -10,7 +10,7 @@
 namespace backplane::gpu {
 namespace {
 
-// Their sums fit into vector registers together with a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// Tiles whose sums fit into vector registers together with a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
 // Groups of 64 to 256 items that share lines in local memory; the last two are for devices without such memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},

@@ -13,7 +13,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
   if (item >= items) return;
 #ifdef ACROSS
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back: overlap is written twice
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   const int step = inner, whole = n;

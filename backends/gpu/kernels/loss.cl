@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss. TYPE: of inputs and results; INDEX: of labels; WEIGHTED: by class; IGNORED: a label.
+// Losses of labels. TYPE: of scores and results; INDEX: of labels; WEIGHTED: by class; IGNORED: a label without loss.
 
 // The losses values[n][d] and their weights, from the log-probabilities x[n][classes][d].
 kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL const S(TYPE)* class_weights,

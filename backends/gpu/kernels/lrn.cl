@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides elements of x[n][channels][inner] by POWER(BIAS + ALPHA · sum), which is v^beta and sums the squares from
-// BEFORE channels before to BEHIND channels after the element. TYPE: of the elements; ALPHA: alpha / size.
+// Divides each element of x[n][channels][inner] by POWER(BIAS + ALPHA · the sum of squares from BEFORE channels before
+// to BEHIND channels after it). TYPE: of the elements; ALPHA: alpha / size; POWER(v): v to the power of beta.
 kernel void lrn(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int channels, int inner) {
   const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
   if (i >= inner || channel >= channels) return;

@@ -7,7 +7,7 @@ kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restri
   const int item = (int)get_global_id(0);
   if (item >= items) return;
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back: overlap is written twice
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   C(TYPE) results[WIDE];

@@ -77,7 +77,7 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
     Shape seen = scores.shape;
     seen[3] = keys;
     if (keys > scores.shape[3] || (keys == 1 && scores.shape[3] != 1))
-      throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " for scores " + to_string(scores.shape));
+      throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " cannot mask " + to_string(scores.shape));
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
@@ -169,13 +169,13 @@ Verdict supports_attention(const Node& node) {
     if (!each || slot == kMask) continue;
     if (slot == kLengths ? each.dtype() != BP_DTYPE_INT64 : each.dtype() != node.input(0).dtype())
       return sdk::no(BP_REASON_DTYPE,
-                     "input " + std::to_string(slot) + " is " + std::string(view::dtype_name(each.dtype())));
+                     "input " + std::to_string(slot) + " cannot be " + std::string(view::dtype_name(each.dtype())));
     if (slot == kPastKey || slot == kPastValue ? each.rank() != 4
                                                : slot != kLengths && each.rank() != node.input(0).rank())
       return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " has rank " + std::to_string(each.rank()));
   }
   if (node.input(0).rank() != 3 && node.input(0).rank() != 4)
-    return sdk::no(BP_REASON_SHAPE, "the queries have rank " + std::to_string(node.input(0).rank()));
+    return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));
   if (node.input(kMask) &&
       (node.input(kMask).rank() < 2 || node.input(kMask).rank() > 4 || node.input(kMask).dtype() == BP_DTYPE_DOUBLE))
     return sdk::no(BP_REASON_SHAPE, "the mask has rank " + std::to_string(node.input(kMask).rank()) + " or is double");

@@ -33,7 +33,7 @@ void emit_gather(Emit& e, std::string_view) {
   shape.insert(shape.end(), at + 1, x.shape.end());
   check_indices(e, {x.shape[axis]});
   const Tensor y = e.output(0, shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
   // Adjacent elements belong to adjacent work items on a GPU, and to one loop on a CPU.
   const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
@@ -64,7 +64,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
   check_indices(e, {x.shape[axis]});
   if (cut != x.shape) source = e.computed("$0", x.dtype, cut, {{x, dense_strides(x.shape), 0}});
   const Tensor y = e.output(0, indices.shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
   e.launch("gather", "gather_elements", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(source)
       .in(indices)
@@ -112,7 +112,7 @@ void emit_gather_nd(Emit& e, std::string_view) {
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(batch + depth), x.shape.end());
   const Tensor y = e.output(0, shape);
-  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 has no elements to select");
   e.launch("gather", "gather_nd", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(x)
       .in(indices)
@@ -253,7 +253,7 @@ Verdict supports_one_hot(const Node& node) {
     return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 2");
   if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
     return known_on_host(node, 1);
-  return sdk::no(BP_REASON_DTYPE, "the depth is " + std::string(view::dtype_name(node.input(1).dtype())));
+  return sdk::no(BP_REASON_DTYPE, "the depth cannot be " + std::string(view::dtype_name(node.input(1).dtype())));
 }
 
 // The longest row: each element is compared with all others of its row.

@@ -48,7 +48,7 @@ void emit_pad(Emit& e, std::string_view) {
 Verdict supports_pad(const Node& node) {
   const std::string_view mode = node.text_attribute("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
-    return sdk::no(BP_REASON_ATTRIBUTE, "mode is '" + std::string(mode) + "'");
+    return sdk::no(BP_REASON_ATTRIBUTE, "mode '" + std::string(mode) + "' is not supported");
   if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "the filler has another type than the input");
   if (Verdict v = known_on_host(node, 1); !accepted(v)) return v;

@@ -171,7 +171,7 @@ Verdict supports_resize(const Node& node) {
   for (const auto& [name, values] : choices) {
     const std::string_view value = node.text_attribute(name, *values.begin());
     if (std::ranges::find(values, value) == values.end())
-      return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'");
+      return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " '" + std::string(value) + "' is not supported");
   }
   if (node.text_attribute("mode", "nearest") != "nearest" && (kFloats >> node.input(0).dtype() & 1) == 0)
     return sdk::no(BP_REASON_DTYPE, "only floating-point numbers are interpolated");
