@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend: every device of NVIDIA's driver.
+// The CUDA backend: all devices of NVIDIA's driver.
 #include "backplane/sdk/once.hpp"
 #include "driver/driver.h"
 #include "engine/instance.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skeleton through the C ABI, as a host sees it.
+// Tests the null backend through the C ABI, as a host uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -75,7 +75,7 @@ TEST_F(Null, RefusesToCompileWhatItDoesNotCoverAndNamesTheNode) {
   EXPECT_THAT(detail.text(), HasSubstr("node0"));
 }
 
-// y = Relu(-(x + w)): three kernels, an unaligned weight and memory between them.
+// y = Relu(-(x + w)): three kernels, an unaligned weight and intermediate results.
 class NullProgram : public Null {
  protected:
   void SetUp() override {

@@ -45,7 +45,7 @@ float add(float a, float b) {
   return a + b;
 }
 
-// A row holds from its version on, up to the operator's next row.
+// A row applies from its version on, up to the operator's next row.
 constexpr Op<Kernel> kRows[] = {
     {"", "Identity", 25, floats<1>, elementwise<identity>},
     {"", "Neg", 13, floats<1>, elementwise<neg>},

@@ -11,7 +11,7 @@ namespace null_backend {
 // The code for a node, with the attributes that it needs.
 using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
 
-// The newest operator set of each domain that the rows were written for.
+// The newest opset of each domain that the rows were written for.
 inline constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
 
 // Coverage and compilation use the same rows.

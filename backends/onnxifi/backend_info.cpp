@@ -22,7 +22,7 @@ class Asker {
  public:
   Asker(const Library& library, onnxBackendID id) : library_(library), id_(id), buffer_(kRoom) {}
 
-  // Up to a zero, without what does not belong into a line of text.
+  // Returns a text up to its first NUL, trimmed of spaces, with '?' for all but printable ASCII. Empty: not reported.
   std::string text(onnxBackendInfo type) {
     const size_t size = query(type, kStated);
     std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
@@ -32,7 +32,7 @@ class Asker {
     const size_t first = text.find_first_not_of(' ');
     return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
   }
-  // Numbers of 32 bits are taken too.
+  // Returns a number of 64 or 32 bits; nullopt if the library reports neither.
   std::optional<uint64_t> number(onnxBackendInfo type) {
     uint64_t value = 0;
     const size_t size = query(type, sizeof value);
@@ -42,10 +42,10 @@ class Asker {
   }
 
  private:
-  // The size passed to the library is less than that of the buffer, as some libraries write beyond it.
+  // The buffer has kRoom bytes, more than the kStated passed to the library, as some libraries write beyond those.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
-  // The number of bytes that it wrote, 0 if it did not respond.
+  // Returns the number of bytes that the library wrote, 0 if it failed or reports more than `stated`.
   size_t query(onnxBackendInfo type, size_t stated) {
     std::fill_n(buffer_.begin(), kStated, 0);
     size_t size = stated;
@@ -59,7 +59,7 @@ class Asker {
   std::vector<char> buffer_;
 };
 
-// The parts of a text between spaces, commas and semicolons.
+// Splits a text at white space, commas and semicolons.
 std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> result;
   constexpr std::string_view kBetween = " ,;\t\n";
@@ -72,7 +72,7 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-// 0 if it is no version.
+// 0 if the text is not a version.
 uint32_t version_of(std::string_view text) {
   uint32_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);

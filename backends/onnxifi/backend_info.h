@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The properties of a backend by onnxGetBackendInfo. Libraries omit some of them, and sizes may be wrong: a missing or
+// A backend's properties as onnxGetBackendInfo reports them. Libraries omit some, and sizes may be wrong: a missing or
 // unreadable property has a neutral value.
 #pragma once
 
@@ -20,15 +20,15 @@ struct BackendInfo {
   uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;
   std::string pci;  // "0000:65:00.0", or empty
 
-  // The newest IR version that the backend reads, and the newest operator set of each domain ("" is ai.onnx). Where it
-  // reports none, those of ONNX 1.3, with which ONNXIFI began.
+  // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). If it does not
+  // report the former or ai.onnx: that of ONNX 1.3, with which ONNXIFI began.
   uint32_t ir_version = 3;
   std::map<std::string, uint32_t, std::less<>> opsets;
 };
 
 BackendInfo info_of(const Library& library, onnxBackendID id);
 
-// "3 4 5": the largest number; 0 where there is none.
+// "3 4 5": the largest number; 0 if there is none.
 uint32_t newest_ir_version(const std::string& text);
 // "ai.onnx:7 org.example:1": the largest version of each domain.
 std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& text);

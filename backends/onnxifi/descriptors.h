@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor descriptors in the layout of a library: that of ONNXIFI 1.0, or the longer one of the fork.
+// Tensor descriptors in a library's layout: that of ONNXIFI 1.0, or the fork's longer one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace onnxifi_backend {
 
-// The descriptor of the fork: quantization parameters stand before the buffer's address.
+// The fork's descriptor: quantization parameters come before the buffer's address.
 struct ForkDescriptor {
   int32_t tag;
   const char* name;
@@ -38,12 +38,12 @@ struct Described {
 
 class Descriptors {
  public:
-  // `what` outlives the descriptors and stays where it is.
+  // `what` must outlive the descriptors and not be moved or changed.
   Descriptors(bool is_fork, const std::vector<Described>& what);
 
   void set_buffer(size_t i, const void* address);
   uint32_t count() const { return static_cast<uint32_t>(is_fork_ ? fork_.size() : plain_.size()); }
-  // NULL where there are none.
+  // NULL if there are none.
   const onnxTensorDescriptorV1* data() const;
 
  private:

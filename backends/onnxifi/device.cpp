@@ -13,11 +13,11 @@ namespace {
 
 using namespace backplane::sdk;
 
-// Weights up to this size are in the model of a node, as a library may need the values of a shape or an axis.
+// At first only weights up to this size are in the model, as a library may need the values of a shape or an axis.
 constexpr uint64_t kSmallBytes = 64 * 1024;
 constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 
-// 128 bits: FNV-1a from two starts.
+// 128 bits: two hashes after FNV-1a, with different starts and factors.
 std::string hash_of(std::string_view bytes) {
   std::array<uint64_t, 2> hash = {0xcbf29ce484222325, 0x84222325cbf29ce4};
   for (const char c : bytes) {
@@ -41,7 +41,7 @@ Device::Device(const Backend& backend, const Library& library, onnxBackendID id,
   uint32_t& own = versions_.opsets[""];
   own = std::min(own, kNewestOpset);
   for (const auto& [domain, version] : versions_.opsets)
-    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // forms of ai.onnx: downgrade.h
+    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // ai.onnx: see downgrade.h
   const std::unique_lock<std::mutex> lock = library.guard();
   const onnxStatus status = library.functions().init_backend(id, nullptr, &backend_);
   if (!accepted(status)) throw error_of(status, "onnxInitBackend");
@@ -62,7 +62,7 @@ bp_opsets_t Device::opsets() {
 }
 
 void Device::health() {
-  if (is_lost_) throw Error::device_lost("the ONNXIFI library says that its backend is unavailable");
+  if (is_lost_) throw Error::device_lost("the ONNXIFI library reported its backend as unavailable");
 }
 
 void Device::check(onnxStatus status, std::string_view call) const {
@@ -73,7 +73,7 @@ void Device::check(onnxStatus status, std::string_view call) const {
 
 // ---- coverage ------------------------------------------------------------------------------------------------------
 
-// Why ONNXIFI cannot express a value or node; empty if it can.
+// Why ONNXIFI cannot express the node or one of its values; empty if it can.
 Device::Refusal Device::refusal_of(const Node& node) const {
   for (uint32_t i = 0; i < node.raw().attribute_count; ++i) {
     const bp_attribute_t& attribute = *bp_graph_attribute(node.graph(), node.raw().first_attribute + i);
@@ -137,10 +137,10 @@ onnxStatus Device::query(const std::string& model) {
   return status;
 }
 
-// First with weights in the model, then with all of them outside: only the response shows which of the two a library
-// supports.
+// Queries first with weights in the model, then with all of them outside: only the response shows which of the two a
+// library supports.
 Device::Refusal Device::query(OnnxModel& onnx_model) {
-  if (backend_ == nullptr) return {BP_REASON_OTHER, "onnxInitBackend of the library succeeded and returned no backend"};
+  if (backend_ == nullptr) return {BP_REASON_OTHER, "the library's onnxInitBackend succeeded but returned no backend"};
   const uint32_t opset = versions_.opsets.at("");
   if (opset < kOldestOpset)
     return {BP_REASON_OPSET, "the library reads operator set " + std::to_string(opset) + "; models are written in " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend id of a library as a device of Backplane: onnxGetBackendCompatibility decides what it supports, for models
-// of one node and of the whole island.
+// A library's backend id as a device of Backplane: onnxGetBackendCompatibility decides what it supports, for models of
+// one node and of a whole island.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ enum class Weights { kAuto, kModel, kDescriptors };
 
 class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {
  public:
-  // `library` and `id` outlive the device.
+  // `library` and `id` must outlive the device.
   Device(const backplane::sdk::Backend& backend, const Library& library, onnxBackendID id, const BackendInfo& reported,
          Weights weights);
   ~Device() override;
@@ -36,11 +36,11 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   onnxBackendID backend_id() const { return id_; }
   Weights weights() const { return weights_; }
   const OnnxModel::Versions& versions() const { return versions_; }
-  // Throws Error, and marks the device as lost if the backend is.
+  // Throws Error unless the call succeeded, and marks the device as lost if the backend is unavailable.
   void check(onnxStatus status, std::string_view call) const;
 
  private:
-  // Why a model is not supported; empty if it is.
+  // Why a model is not supported; false if it is supported.
   struct Refusal {
     uint32_t reason = BP_REASON_NONE;
     std::string text;

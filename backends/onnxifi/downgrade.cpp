@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of ai.onnx that ONNXIFI libraries may know, with the versions of their forms, and what changed with
-// them. Operators with sub-graphs, sequences or optional values, which ONNXIFI cannot express, are not here.
+// The operators of ai.onnx that ONNXIFI libraries may know, with the versions of their forms, and what each form
+// changed. Operators with subgraphs, sequences or optional values, which ONNXIFI cannot express, are left out.
 #include "downgrade.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace onnxifi_backend {
 namespace {
 
-// Sorted by operator, then by version, the newest first. Steps of one form are taken in order.
+// Sorted by operator, then by version, the newest first. Steps of one form are applied in order.
 constexpr Step kSteps[] = {
     {"ArgMax", 12, drop, "select_last_index", "0"},
     {"ArgMax", 11, positive_axes},
@@ -113,7 +113,7 @@ constexpr Step kSteps[] = {
     {"Upsample", 9, upsample_9},
 };
 
-// Sorted by operator. The oldest of each is the one in version 7.
+// Sorted by operator. The oldest form of each is that in opset 7, or its first if it appeared later.
 // clang-format off
 constexpr Forms kForms[] = {
     {"Abs", {13, 6}},
@@ -285,7 +285,7 @@ const Forms* find(std::string_view op) {
   return at != std::end(kForms) && at->op == op ? at : nullptr;
 }
 
-// Rewrites a node in the previous form.
+// Rewrites a node in the previous form. Returns why this is impossible, or an empty string.
 std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms) {
   const std::string op = node.op;
   const uint32_t since = node.since;
@@ -296,7 +296,7 @@ std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms)
     Rewrite rewrite(onnx_model, node, step);
     if (std::string refusal = step.function(rewrite); !refusal.empty()) return refusal;
   }
-  if (node.op != op) {  // the operator had another name: its newest form before this one
+  if (node.op != op) {  // the operator had another name: use the newest older form under that name
     for (const uint32_t older : find(node.op)->since) {
       if (older >= since) continue;
       node.since = older;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites canonical operators in the older forms that a library reads, if these mean the same.
+// Rewrites canonical operators in the older forms that a library reads, if these have the same meaning.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace onnxifi_backend {
 
-// The newest operator set of ai.onnx whose forms the table has, which is what the device reports.
+// The newest opset of ai.onnx whose forms the table has, which is what the device reports.
 inline constexpr uint32_t kNewestOpset = 27;
-// The oldest in which models are written.
+// The oldest opset in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;
 
-// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why this is impossible, or
-// nothing.
+// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why this is impossible, or an
+// empty string.
 std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 // ---- the table, for its test ---------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 class Rewrite;
 
 // The change of an operator in version `since`: how a node in that form is rewritten in the previous one. The function
-// returns why this is impossible, or nothing. A form without a step only added types.
+// returns why this is impossible, or an empty string. A form without a step only added types.
 struct Step {
   std::string_view op;
   uint32_t since;
@@ -32,7 +32,7 @@ struct Step {
   std::string_view neutral = {};    // and the value at which it changes nothing
 };
 
-// An operator and the versions in which it got its forms, the newest first; 0 ends them.
+// An operator and the versions in which it got its forms, the newest first; a 0 ends the list.
 struct Forms {
   std::string_view op;
   uint8_t since[9];

@@ -14,8 +14,8 @@ using backplane::sdk::Error;
 
 constexpr size_t kMaxBackends = 256;
 
-// The library's own symbols come before those of the program, which may have another protobuf. The sanitizers' runtime
-// does not allow that.
+// The library's own symbols take precedence over the program's, which may include another version of protobuf. The
+// sanitizers' runtime does not allow that.
 constexpr int kFlags = RTLD_NOW | RTLD_LOCAL
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
                        | RTLD_DEEPBIND
@@ -56,7 +56,7 @@ Library::Library(const std::filesystem::path& path) : path_(path) {
   find("onnxRunGraph", functions_.run_graph);
   find("onnxReleaseGraph", functions_.release_graph);
   if (!missing.empty()) throw Error(BP_INCOMPATIBLE, path.string() + " lacks " + missing);
-  // A library that the program itself uses would find this backend again.
+  // The program's own libonnxifi would find this backend again.
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(functions_.get_backend_ids), &info) != 0 && info.dli_fname != nullptr &&
       std::filesystem::path(info.dli_fname).filename().native().rfind("libonnxifi.so", 0) == 0)
@@ -81,7 +81,7 @@ onnxExtensionFunctionPointer Library::extension(onnxBackendID id, const std::str
 
 std::vector<onnxBackendID> Library::backend_ids() const {
   const std::unique_lock<std::mutex> lock = guard();
-  // Without a first call for the count only, which not every library allows.
+  // No first call for the count alone: not every library allows it.
   std::vector<onnxBackendID> ids(kMaxBackends);
   size_t count = ids.size();
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);

@@ -41,23 +41,23 @@ using SetIoAndRun = onnxStatus (*)(onnxGraph, uint32_t, const onnxTensorDescript
 
 class Library {
  public:
-  // Throws sdk::Error with the reason where the file is no such library. It stays open until the process ends: its
-  // threads may still run.
+  // Throws sdk::Error with the reason if the file is not an ONNXIFI library. The library stays loaded until the process
+  // exits: its threads may still run.
   explicit Library(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   const Functions& functions() const { return functions_; }
   // Whether tensor descriptors have 96 bytes, and onnxInitGraph two more arguments.
   bool is_fork() const { return is_fork_; }
-  WaitEventFor wait_event_for() const { return wait_event_for_; }  // NULL where the library has none
-  // An extension of a backend, or NULL. It may be named with or without the suffix "Function", and be found with the
-  // backend's id, with none, or among the exported functions.
+  WaitEventFor wait_event_for() const { return wait_event_for_; }  // NULL if the library has none
+  // Returns an extension function of a backend, or NULL. Libraries may name it with or without the suffix "Function",
+  // and return it for the backend's id, for no id, or only export it.
   onnxExtensionFunctionPointer extension(onnxBackendID id, const std::string& name) const;
 
-  // The ids of its backends; each must be released. Throws sdk::Error if none is usable.
+  // The ids of its backends; each must be released. Throws sdk::Error if the call fails or its result is not usable.
   std::vector<onnxBackendID> backend_ids() const;
 
-  // Held during calls into a library that does not report that it is thread-safe; empty for others.
+  // A lock to hold during calls into the library; empty if `set_thread_safe(true)` was called.
   std::unique_lock<std::mutex> guard() const;
   void set_thread_safe(bool thread_safe) { is_thread_safe_ = thread_safe; }
 

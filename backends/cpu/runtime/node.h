@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// A node of the ABI's graph with convenient access. Cheap to make; borrows the graph.
+// Convenient access to a node of the ABI's graph. Cheap to create; borrows the graph.
 class Body;
 class Operators;
 class Program;
@@ -35,17 +35,17 @@ class Node {
   uint32_t output_count() const { return node_->output_count; }
   bool has_input(uint32_t slot) const { return bp_node_input(graph_, node_, slot) != BP_NONE; }
   bool has_output(uint32_t slot) const { return bp_node_output(graph_, node_, slot) != BP_NONE; }
-  // The type of an input or output; kind 0, dtype 0 and rank -1 where it is omitted or unknown.
+  // The type of an input or output; kind 0, dtype 0 and rank -1 if it is omitted or its type is unknown.
   bp_type_t input_type(uint32_t slot) const;
   bp_type_t output_type(uint32_t slot) const;
-  // The number of elements of an input or output, or -1 where an extent is not a number.
+  // The number of elements of an input or output, or -1 if its rank or an extent is unknown.
   double input_elements(uint32_t slot) const { return elements(input_type(slot)); }
   double output_elements(uint32_t slot) const { return elements(output_type(slot)); }
-  // An extent of an input, or -1 where it is not a number.
+  // An extent of an input, or -1 if it is unknown or the input has no dimension `dim`.
   int64_t input_extent(uint32_t slot, int dim) const;
   bool input_is_constant(uint32_t slot) const;
 
-  // Attributes; `fallback` where the node has none of that name and type.
+  // The value of an attribute, or `fallback` if the node has none of that name and type.
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;
@@ -53,11 +53,11 @@ class Node {
   std::vector<float> floats(std::string_view name) const;       // empty when absent
   std::vector<std::string> texts(std::string_view name) const;  // empty when absent
   const bp_attribute_t* find(std::string_view name) const;      // null when absent
-  // A graph in an attribute; null when absent. Its program, while the program of the node is compiled.
+  // The graph in an attribute, null when absent. `body` compiles it: only while the node's own program is compiled.
   const bp_graph_t* graph_in(std::string_view name) const;
   const Body& body(std::string_view name) const;
 
-  // The same node with INT64 in place of its string tensors.
+  // A copy of this node that reports its string tensors as INT64.
   Node with_texts_as_numbers() const;
 
  private:

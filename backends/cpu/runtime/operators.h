@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of all operators, and the passes that rewrite the calls of a program. The runtime gets them from the plugin.
+// The rows of all operators, and the passes that rewrite a program's calls. The runtime gets them from the plugin.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Rewrites calls while a program is made. `values` and `known` are the program's, by value.
+// Rewrites calls while a program is compiled. `values` and `known` are the program's, indexed by value.
 using Pass = void (*)(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
                       const std::vector<bool>& known);
 
@@ -18,7 +18,7 @@ class Operators {
  public:
   struct Parts {
     std::vector<Row> rows;
-    // The kernel of a node with 16-bit operands whose row computes in fp32.
+    // Creates the kernel of a node with fp16 or bf16 inputs whose row computes in fp32.
     std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
     MakeReorder make_reorder = nullptr;
     // In order; not run in reference mode. Early passes run before calls of rows with kFoldsLate are folded, late ones
@@ -36,7 +36,7 @@ class Operators {
   // unknown version.
   const Row* find_operator(const Node& node) const;
 
-  // The kernel of a node that the row accepted. `reference`: always the row's own kernel, for 16-bit floats too.
+  // Creates the kernel of a node that the row accepted. `reference`: the row's own kernel, for fp16 and bf16 too.
   std::unique_ptr<Kernel> create(const Row& row, const Node& node, bool reference) const;
 
   std::span<const Row> rows() const { return parts_.rows; }

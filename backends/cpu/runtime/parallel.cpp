@@ -15,7 +15,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// More pieces than threads, so that a thread that was preempted does not delay the loop.
+// More pieces than threads, so that a preempted thread does not delay the whole loop.
 constexpr int64_t kPiecesPerThread = 4;
 
 }  // namespace
@@ -23,7 +23,7 @@ constexpr int64_t kPiecesPerThread = 4;
 int thread_count() {
   const Threads* current = thread_state().threads;
   if (current != nullptr) return current->count();
-  // A oneTBB worker with a piece of an outer loop: nested loops stay in its arena. Other threads are in no arena.
+  // A oneTBB worker that runs a piece of an outer loop: nested loops stay in its arena. Other threads are in no arena.
   bool worker = oneapi::tbb::this_task_arena::current_thread_index() != oneapi::tbb::task_arena::not_initialized;
   return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
 }
@@ -64,7 +64,7 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  // If the arena is full, one of its threads starts the loop.
+  // Announced here too: if the arena is full, one of its threads starts the loop instead of this thread.
   happens_before(&pieces);
   // Isolated: while a piece waits for its nested loop, its thread takes no other piece of the outer loop, which would
   // use the same part of scratch memory.

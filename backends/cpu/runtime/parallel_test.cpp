@@ -14,7 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-// Kernels keep scratch memory by thread_index(), also across loops inside a piece, as attention does.
+// Kernels such as attention index scratch memory by thread_index() and keep using it after a loop nested in a piece.
 TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, 1, INT64_MAX);

@@ -18,10 +18,10 @@ constexpr int64_t kFoldLimit = int64_t{64} << 20;
 
 using Clock = std::chrono::steady_clock;
 
-// Thrown where folding takes longer than it may.
+// Thrown when folding exceeds its time allowance.
 struct TooLong {};
 
-// Ends the folding of a node when the time allowance is used up, or when the watch of the compilation does.
+// Stops folding a node when the time allowance is used up, or when the outer watch throws.
 class FoldWatch final : public Watch {
  public:
   explicit FoldWatch(std::chrono::nanoseconds time) : outer_(thread_state().watch), end_(Clock::now() + time) {}
@@ -35,7 +35,7 @@ class FoldWatch final : public Watch {
   Clock::time_point end_;
 };
 
-// Returns body(), or false if the time left in the allowance is too short for it.
+// Returns body(), or false if it takes longer than the time left in the allowance.
 template <class Body>
 bool within(FoldAllowance& allowance, const Body& body) {
   const auto begin = Clock::now();
@@ -140,7 +140,7 @@ void Planner::walk() {
   }
 }
 
-// False: the call needs a value that is not known yet.
+// Returns false if the call is deferred: it needs a value that is not known yet, or takes too long to plan.
 bool Planner::plan(uint32_t index) {
   const Call& call = calls_[index];
   return at_node(*call.node, [&] { return plan_at(index, call); });
@@ -157,7 +157,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   gather(call.inputs, values, inputs);
   Plan plan;
   if (call.costly_to_plan) return false;
-  // With all values known, planning may be most of the work, as for Unique: it then counts as folding.
+  // With all inputs known, planning may be most of the work, as for Unique: its time then counts as folding.
   if (!inputs_known || !call.may_fold) {
     plan = plan_kernel(call, inputs);
   } else if (!within(allowance_, [&] {
@@ -176,7 +176,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].present()) continue;
     if (i >= plan.shapes.size())
-      throw sdk::Error(BP_INVALID_MODEL, "the operator makes no output " + std::to_string(i));
+      throw sdk::Error(BP_INVALID_MODEL, "the operator does not compute output " + std::to_string(i));
     outputs[i].shape = plan.shapes[i];
     output_bytes += std::min(checked_bytes(outputs[i].dtype, outputs[i].shape, context_.max_bytes), kFoldLimit + 1);
     set_extents(call.outputs[i], plan.shapes[i]);
@@ -201,7 +201,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   return true;
 }
 
-// The kernel's plan. Known inputs are aligned, except inputs that it packs or reads as bytes.
+// Returns the kernel's plan. Aligns known inputs, except those that the kernel packs or reads as bytes.
 Plan Planner::plan_kernel(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
@@ -229,7 +229,7 @@ void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<cons
   operands.insert(operands.end(), outputs.begin(), outputs.end());
 }
 
-// The value in a format: itself, or a copy that a reorder step before `call` makes, once for all readers.
+// Returns the value in `format`: itself, or a copy, shared by all readers, from a reorder step added for `call`.
 uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   if (values[value].format == format) return value;
   twins_.resize(values.size(), BP_NONE);
@@ -268,7 +268,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
   }
 }
 
-// The blocks are released if the call is not folded after all.
+// If the step throws, the memory allocated here for the outputs is released.
 bool Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Call& call = calls_[index];
   const bool alias = step.alias() >= 0;

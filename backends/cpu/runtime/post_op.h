@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that a kernel applies to its result before it is written, instead of the nodes after it
+// Operations that a kernel applies to its result before writing it, in place of the nodes that follow
 // (passes/fusion.cpp).
 #pragma once
 
@@ -13,7 +13,7 @@ namespace backplane::cpu {
 struct Activation {
   enum Function : uint8_t {
     kRelu,
-    kLeakyRelu,  // alpha below 0
+    kLeakyRelu,  // alpha · x below 0
     kClip,       // between alpha and beta
     kSigmoid,
     kTanh,
@@ -22,7 +22,7 @@ struct Activation {
     kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
     kSwish,        // x · sigmoid(alpha · x)
     kGelu,         // x · (1 + erf(x / √2)) / 2
-    kGeluTanh,     // the same with an approximation by tanh
+    kGeluTanh,     // kGelu approximated by tanh
   };
   Function function = kRelu;
   float alpha = 0;
@@ -41,15 +41,15 @@ struct PostOp {
   Activation activation;
 };
 
-// Whether it only adds constants.
+// Whether `op` only adds constants, not all of them 0.
 inline bool shifts(const PostOp& op) {
   return op.kind == PostOp::kAffine && std::ranges::any_of(op.shift, [](float shift) { return shift != 0; }) &&
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
-// Whether a kernel that folds affine operations into its weights, and then adds and applies activations, can apply
-// `next` after its present ones. Additions of two nodes are not combined: the sum of the constants would be rounded,
-// which the nodes do not do. (Scaling by normalizations is rounded anyway.)
+// Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds tensors,
+// then applies activations. The constants that two nodes add are not combined: their sum would be rounded once more
+// than the nodes round. (Scaling by normalizations is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
   return next.kind == PostOp::kActivation || post_ops.empty() ||

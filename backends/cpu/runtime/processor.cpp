@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512"};
 
-// Limits oneDNN to the stated instructions, unless its own limit is set.
+// Limits oneDNN to instructions up to `most`, unless oneDNN's own environment variable is set.
 void limit_onednn(Instructions most) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return;
   if (most <= Instructions::kSse41) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
@@ -37,7 +37,7 @@ Instructions present() {
   return onednn_has(dnnl::cpu_isa::sse41) ? Instructions::kSse41 : Instructions::kBaseline;
 }
 
-// A cache's size by a name of sysconf, 0 where it is unknown.
+// Bytes of the L2 (`second`) or L1 data cache as sysconf reports them, 0 if unknown.
 int64_t system_cache([[maybe_unused]] bool second) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
   return std::max<int64_t>(0, sysconf(second ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL1_DCACHE_SIZE));

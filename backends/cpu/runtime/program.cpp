@@ -21,13 +21,13 @@ namespace {
 constexpr size_t kMaxSchedules = 64;
 
 // The allowance for folding while compiling, and for each schedule. Results computed from weights are mostly as large
-// as these, or larger by the width of their type.
+// as the weights, or up to 8 times larger if their type is wider.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
-constexpr int64_t kFoldShare = 4;  // of the bytes that the device may hold
+constexpr int64_t kFoldShare = 4;  // folded values take at most a quarter of the option max_bytes
 
-// Ends compilation when it is cancelled.
+// Stops compilation when it is cancelled.
 class CompileWatch final : public Watch {
  public:
   CompileWatch(const sdk::Host& host, const bp_cancel_t* cancel) : host_(host), cancel_(cancel) {}
@@ -106,17 +106,17 @@ void Program::map_weights() {
     const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
     std::string name(value.name.data, value.name.size);
     if (weight.rank > BP_MAX_RANK)
-      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank));
+      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has too many dimensions: " + std::to_string(weight.rank));
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
     if (!countable(tensor.shape))
-      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has extents " + to_string(tensor.shape));
+      throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has invalid extents " + to_string(tensor.shape));
     bool is_text = weight.dtype == BP_DTYPE_STRING;
     uint64_t needed = is_text ? weight.bytes : static_cast<uint64_t>(bytes_of(weight.dtype, tensor.shape.elements()));
     if (weight.bytes < needed) {
       throw sdk::Error(BP_INVALID_MODEL, "weight '" + name + "' has " + std::to_string(weight.bytes) +
-                                             " bytes, its type and extents need " + std::to_string(needed));
+                                             " bytes, but its type and extents need " + std::to_string(needed));
     }
     const void* data = weight.data;
     if (data == nullptr && needed != 0) {
@@ -148,7 +148,7 @@ FoldAllowance Program::schedule_folding() const {
   return {kScheduleFoldTime, foldable_bytes_};
 }
 
-// In pieces, so that the host can release the pages of each: otherwise large weights would be in memory twice.
+// Copies in pieces, so that the host can release pages after each: otherwise large weights would be in memory twice.
 Block Program::copy_weight(uint32_t value, int64_t bytes) const {
   constexpr int64_t kPiece = int64_t{16} << 20;
   Block copy = allocate_pages(bytes);
@@ -207,7 +207,7 @@ PlanContext Program::plan_context() const {
 }
 
 // Weights that early passes use in quantized form are never dequantized. Others are, since weights are read in every
-// run, unless their elements have less than eight bits and would grow too much.
+// run, unless their elements have fewer than eight bits and would grow too much.
 void Program::fold_and_fuse() {
   const auto run = [&](std::span<const Pass> passes) {
     if (plan_context().reference) return;
@@ -226,7 +226,7 @@ void Program::fold_and_fuse() {
   run(device_.operators().late_passes());
 }
 
-// Without extents of inputs, the walk computes exactly what depends on weights only.
+// Without input extents, the walk folds exactly the calls that depend on weights only.
 void Program::fold_constants() {
   Planner planner(plan_context(), calls_, values_, known_, folding_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };
@@ -306,7 +306,7 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// A buffer that is updated in place: no other call may read it, as that would see the changes.
+// Pairs the input and output of an update, unless another call reads the input: it would see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;

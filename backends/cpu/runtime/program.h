@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island compiled: a kernel for each node, the weights, and a schedule for each set of input extents that was met.
+// A compiled island: a kernel for each node, the weights, and schedules for the latest sets of input extents.
 #pragma once
 
 #include <list>
@@ -18,9 +18,9 @@ class Schedule;
 
 class Program {
  public:
-  // Throws sdk::Error. `what.graph` outlives the program.
+  // Throws sdk::Error. `what.graph` must outlive the program.
   Program(Device& device, const bp_compile_t& what);
-  // A graph inside a node of `parent`, which outlives it. Values that are known in the parent are known here too.
+  // Compiles a graph inside a node of `parent`, which must outlive this. Values known in the parent are known here too.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
 
@@ -28,16 +28,16 @@ class Program {
   PlanContext plan_context() const;
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
-  // The inputs of the graph, then what it captures from the graph around it, which has those as `captures`.
+  // `inputs`: the graph's inputs, then its captured values. `captures`: their numbers in the surrounding graph.
   std::span<const uint32_t> inputs() const { return inputs_; }
   std::span<const uint32_t> captures() const { return captures_; }
-  // For each value of the graph its data type; also its extents and data if they are the same in each run (`known`:
-  // weights and what is computed from them).
+  // For each value of the graph its data type; also its extents and data if they are the same in every run (`known`:
+  // weights and values computed from them).
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
   uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
-  // Inputs of which a node updates a part to make an output: the two may share a buffer.
+  // Pairs of an input and the output that is this input with some elements updated: the two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
@@ -48,20 +48,20 @@ class Program {
   // Whether extents agree with the static extents of a declared type.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // Whether all extents of a declared type are static.
+  // Whether all extents of a value's declared type are static.
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 
   // The allowance for folding in one schedule.
   FoldAllowance schedule_folding() const;
 
-  // Compiles one of the graph's sub-graphs; the body lives as long as the program. For constructors of kernels.
+  // Compiles one of the graph's subgraphs; the body lives as long as the program. For constructors of kernels.
   const Body& add_body(uint32_t subgraph);
 
-  // The data of a known value, aligned for its type: its own, or a copy that is made once. Thread-safe.
+  // Returns a known value's data, aligned for its type: the value's own, or a copy created once. Thread-safe.
   void* aligned(uint32_t value) const;
 
-  // A kernel has packed a copy of this value: if it is the only reader, the host may release the pages.
+  // Reports that a kernel has packed a copy of this value: if it is the only reader, the host may release the pages.
   void consumed(uint32_t value) const;
 
   // The schedule for these extents, one shape per input; created if it is not in the cache. Thread-safe. Throws
@@ -83,17 +83,17 @@ class Program {
   const bp_graph_t& graph_;
   const bp_compile_t* what_ = nullptr;  // while compiling
   FoldAllowance folding_{};             // likewise
-  int64_t foldable_bytes_ = 0;          // limit for folded values of the program, and of each schedule
+  int64_t foldable_bytes_ = 0;          // limit for all values folded by the program, and by each schedule
   std::vector<uint32_t> inputs_;
   std::vector<uint32_t> captures_;
   std::vector<std::unique_ptr<Body>> bodies_;
   std::vector<Call> calls_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;
-  std::vector<uint32_t> reads_;  // by value: calls that read it
+  std::vector<uint32_t> reads_;  // by value: how often calls and graph outputs read it
   std::vector<Block> blocks_;
   mutable std::mutex copies_mutex_;
-  mutable std::map<uint32_t, Block> copies_;  // by value, of data that are not aligned
+  mutable std::map<uint32_t, Block> copies_;  // by value: aligned copies of unaligned data
   int64_t held_bytes_ = 0;
   std::vector<bp_inplace_t> inplace_;
   uint32_t shapes_ = BP_SHAPES_DATA_DEPENDENT;
@@ -103,7 +103,7 @@ class Program {
     std::shared_ptr<const Schedule> schedule;
   };
   mutable std::mutex mutex_;
-  mutable std::list<Entry> cache_;  // latest used first
+  mutable std::list<Entry> cache_;  // most recently used first
 };
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of operators has a row for each: everything that the runtime knows of an operator.
+// A row of the operator table: everything that the runtime knows about an operator.
 #pragma once
 
 #include <memory>
@@ -29,21 +29,21 @@ inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
 // Properties that the runtime uses.
-inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the extents of the inputs are
+inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the inputs' extents are
 inline constexpr uint32_t kFoldsLate =
-    2;  // known results are computed only after the passes that look for this operator
+    2;  // nodes of this operator are folded only after the early passes, which look for them
 inline constexpr uint32_t kUpdatesInput0 =
     4;  // output 0 is input 0 with some elements changed: the two may share a buffer
 
-// How nodes with operands of fp16 or bf16 are computed.
+// How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {
   kOwn,           // by the row's kernel
-  kFp32,          // by the row's kernel for fp32: operands are converted before it, results rounded once after it
-  kFp32Elements,  // likewise, some elements at a time: element i of the result depends on element i of each operand
-                  // alone
+  kFp32,          // by the row's kernel for fp32: operands are converted first, results are rounded once at the end
+  kFp32Elements,  // likewise, some elements at a time: element i of the result depends only on element i of each
+                  // operand
 };
 
-// An operator from one version of its operator set on, until a later row of the same operator. Written as
+// An operator from one opset version up to the next row of the same operator. Written as
 //   Row{kDomain, kName, 1, supports, create}.in_fp32(0b010).costing(operations)
 struct Row {
   std::string_view domain;

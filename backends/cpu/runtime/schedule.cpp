@@ -19,7 +19,7 @@ struct Buffer {
   size_t end = SIZE_MAX;     // the last one; SIZE_MAX: needed until the run ends
   uint32_t whole = BP_NONE;  // the buffer that it is a part of, from `offset` on
   int64_t offset = 0;
-  bool parted = false;  // other values are parts of this one
+  bool parted = false;  // other buffers are parts of this one
 };
 
 // Decides by lifetime which values share memory, and assigns offsets.
@@ -57,8 +57,8 @@ class Layout {
     return {schedule_.operands.data() + step.first_operand + step.input_count, step.output_count};
   }
 
-  // Graph outputs, and values that deferred calls read, count as an additional read that never happens, so their memory
-  // is not reused.
+  // Deferred calls and graph outputs count as reads that no step performs, so that the memory of these values is not
+  // reused.
   void count_reads(std::span<const Planner::Planned> steps) {
     auto count = [&](std::span<const uint32_t> values) {
       for (uint32_t value : values) {
@@ -108,7 +108,7 @@ class Layout {
         if (reads_[value] == 0) buffer.end = action;
       }
     }
-    // Calls that are not run have no action of their own: their reads count for the action before.
+    // Calls that are not run have no action of their own: their reads count for the previous action.
     size_t now = no_run && action != 0 ? action - 1 : action;
     for (uint32_t value : node.inputs) {
       if (value == BP_NONE) continue;
@@ -122,7 +122,7 @@ class Layout {
     buffers_[buffer].pending += reads_[node.outputs[0]];
   }
 
-  // Makes the inputs parts of the output's memory, if all of them can be moved there and fill it.
+  // Makes the inputs parts of the output's memory and returns true, if all of them can be moved there and fill it.
   bool become_parts(const Operands& node) {
     const uint32_t output = node.outputs[0];
     if (output == BP_NONE || node.outputs.size() != 1) return false;
@@ -157,7 +157,7 @@ class Layout {
                        [&](uint32_t value) { return buffer_of_[value] == buffer; });
   }
 
-  // Parts are at offsets in the whole.
+  // A part's location is its whole's location plus an offset.
   Location location_of(uint32_t buffer) const {
     int64_t offset = 0;
     for (; buffers_[buffer].whole != BP_NONE; buffer = buffers_[buffer].whole) offset += buffers_[buffer].offset;
@@ -172,12 +172,12 @@ class Layout {
            buffer.whole == BP_NONE && !buffer.parted && buffer.bytes == bytes_at(node.outputs[0]);
   }
 
-  // A buffer of a graph output is in the caller's memory from the start.
+  // Moves the buffers of graph outputs from the arena to the caller's memory.
   void place_outputs() {
     const bp_graph_t& graph = program_.graph();
     for (uint32_t o = 0; o < graph.output_count; ++o) {
       uint32_t buffer = buffer_of_[graph.outputs[o]];
-      if (buffer == BP_NONE) continue;  // made during the run
+      if (buffer == BP_NONE) continue;  // computed by a deferred call
       if (buffers_[buffer].location.place == Place::kArena && buffers_[buffer].whole == BP_NONE)
         buffers_[buffer].location = {Place::kOutput, o, 0};
     }
@@ -185,7 +185,7 @@ class Layout {
 
   void place_arena() {
     Arena arena;
-    // A whole has a higher number than its parts.
+    // A whole has a higher index than its parts.
     for (const Buffer& buffer : buffers_) {
       if (buffer.whole == BP_NONE) continue;
       Buffer& whole = buffers_[buffer.whole];

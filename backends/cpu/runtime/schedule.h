@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: the steps in their order, and the location of each value. Immutable, shared by
+// An island with concrete extents: the steps in order, and the location of each value. Immutable, shared by
 // executors.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace backplane::cpu {
 
 // The location of a value during a run.
 enum class Place : uint8_t {
-  kNowhere,  // no step computes it: its node was folded, or is planned during the run
-  kKnown,    // in the tensor of `values`: a weight, or computed while planning
+  kNowhere,  // no step computes it: its node was fused into another, or is planned during the run
+  kKnown,    // in the tensor of `values`: a weight, or computed before the run
   kInput,    // in the program's input `index`
   kOutput,   // at `offset` of the memory given for graph output `index`
   kArena,    // at `offset` of the executor's arena
@@ -22,7 +22,7 @@ struct Location {
   int64_t offset = 0;
 };
 
-// A step and its operands: `input_count` and then `output_count` entries of Schedule::operands.
+// A step. Its operands in Schedule::operands, from `first_operand` on: `input_count` inputs, `output_count` outputs.
 struct Action {
   const Step* step;
   const bp_node_t* node;
@@ -39,7 +39,7 @@ class Schedule {
   std::vector<Action> actions;
   std::vector<uint32_t> operands;       // values, BP_NONE where omitted
   std::vector<Location> locations;      // by value
-  std::vector<Tensor> values;           // by value: extents where known before the run, data where kKnown
+  std::vector<Tensor> values;           // by value: extents if known before the run, data if kKnown
   std::vector<bool> shaped;             // by value
   std::vector<uint32_t> deferred;       // calls to be planned during the run, in order
   std::vector<uint32_t> deferred_uses;  // by value: how often those calls and the graph's outputs read it

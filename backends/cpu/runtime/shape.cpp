@@ -22,13 +22,13 @@ int64_t product(std::span<const int64_t> factors) {
   }
   if (beyond) {
     throw sdk::Error(BP_RESOURCE_EXHAUSTED,
-                     "the product of " + to_string(Shape(factors)) + " is beyond what an address can count");
+                     "the product of " + to_string(Shape(factors)) + " is too large for a 64-bit integer");
   }
   return n;
 }
 
 void throw_uncountable(const Shape& shape) {
-  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor of extents " + to_string(shape) + " is larger than all memory");
+  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor of extents " + to_string(shape) + " is too large for memory");
 }
 
 bool countable(const Shape& shape) {

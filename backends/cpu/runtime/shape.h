@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extents of a tensor: at most BP_MAX_RANK numbers. The few that tensors mostly have are kept inline, so that
-// planning allocates nothing for them. Products of extents are checked for overflow.
+// The extents of a tensor: at most BP_MAX_RANK numbers. Up to six are stored inline, so that planning mostly
+// allocates nothing for them. Products of extents are checked for overflow.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace backplane::cpu {
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;
 inline constexpr int64_t kMaxExtents = int64_t{1} << 58;
 
-// The product of non-negative factors. Throws sdk::Error where it is beyond 2^63.
+// The product of non-negative factors. Throws sdk::Error if it does not fit in int64_t.
 int64_t product(std::span<const int64_t> factors);
 inline int64_t product(std::initializer_list<int64_t> factors) {
   return product(std::span<const int64_t>(factors.begin(), factors.size()));
@@ -60,7 +60,7 @@ class Shape {
   const int64_t* end() const { return begin() + rank_; }
   std::span<const int64_t> span() const { return {begin(), static_cast<size_t>(rank_)}; }
 
-  // The product of the extents in [first, last). Throws sdk::Error where it is beyond 2^63.
+  // The product of the extents of dimensions [first, last). Throws sdk::Error if it does not fit in int64_t.
   int64_t elements(int first, int last) const {
     int64_t n = 1;
     for (int i = first; i < last; ++i) {
@@ -84,9 +84,9 @@ class Shape {
   std::unique_ptr<Far> far_;  // for larger ranks
 };
 
-// Whether a tensor can have these extents: none is below 0, and their products stay below the bounds above.
+// Whether a tensor can have these extents: none is below 0, and their products are within the limits above.
 bool countable(const Shape& shape);
-// Throws the sdk::Error for a shape that it cannot have.
+// Throws the sdk::Error for a shape that is not countable.
 [[noreturn]] void throw_uncountable(const Shape& shape);
 
 // "[2,3]".

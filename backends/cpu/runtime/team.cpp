@@ -20,13 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A caller that has waited this long checks whether the helper runs at all. Moving it takes about as long.
+// A caller that has waited this long checks whether the helper is running. Moving the helper takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
 // The check: a running thread's CPU time grows within this time.
 constexpr std::chrono::microseconds kLook{4};
 
-// Backing off: at first long enough for a thread of the system that takes a core for a moment, then twice as long each
-// time it happens again within kForget, at most about a time slice of the system's.
+// Backing off: at first long enough for a system thread that uses a core for a moment, then twice as long each time it
+// happens again within kForget, at most about one of the system's time slices.
 constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4);
 constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
@@ -47,8 +47,8 @@ void relax() {
   }
 }
 
-// The cores that the first thread of the process may use. The calling thread may be pinned to fewer, which helpers
-// would inherit.
+// The cores that the process's main thread may use. The calling thread may be pinned to fewer, which helpers would
+// inherit.
 cpu_set_t cores_of_process() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -116,8 +116,8 @@ int Team::helper_thread_index() {
 
 void Team::start() {
   is_started_ = true;
-  // Blocks signals, so that the application's handlers run on its own threads. Exceptions are those that a thread
-  // itself causes, and SIGPROF for profilers.
+  // Blocks signals, so that the application's handlers run on its own threads, except signals that a thread itself
+  // causes, and SIGPROF for profilers.
   sigset_t others, before;
   sigfillset(&others);
   for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
@@ -148,8 +148,8 @@ bool Team::run(const Loop& loop, int caller_index) {
   wanted_.store(wanted, std::memory_order_release);  // after the last round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
-  // Here and in `park`: either the helper sees the new round or we see that it is parked. In `join_loop`: either it
-  // sees the round closed or we see it inside.
+  // Here and in `park`: either the helper sees the new round or we see that it is parked. In `join_loop`: either the
+  // helper sees the round closed or we see it inside.
   round_.fetch_add(1);
   for (int index = 0; index < wanted; ++index) {
     Helper& helper = helpers_[index];
@@ -174,7 +174,7 @@ void Team::distribute(int64_t pieces, int threads) {
   }
 }
 
-// Runs the pieces of the thread's own share, then what is left of other shares.
+// Runs the pieces of the thread's own share, then the remaining pieces of other shares.
 void Team::work(int share) {
   try {
     for (int i = 0; i < share_count_; ++i) {

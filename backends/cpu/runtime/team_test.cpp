@@ -37,7 +37,7 @@ double seconds_of_process() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A team's helpers need a core besides the caller's.
+// A team's helpers need a core other than the caller's.
 class TeamTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
   Team team(2);
   const auto caller = std::this_thread::get_id();
   for (int loop = 0; loop < 200; ++loop) {
-    // By turns: the caller's pieces throw, the helper's, all.
+    // In turn, the caller's pieces throw, the helper's, all of them.
     const auto throws = [&] {
       const bool mine = std::this_thread::get_id() == caller;
       return loop % 3 == 2 || mine == (loop % 3 == 0);
@@ -105,7 +105,7 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
       EXPECT_STREQ(error.what(), "a piece");
       EXPECT_GT(thrown, 0);
       if (loop % 3 == 2) {
-        EXPECT_LE(begun, 2);  // of each thread the first
+        EXPECT_LE(begun, 2);  // the first of each thread
       }
     }
     std::atomic<int> ran = 0;
@@ -149,7 +149,7 @@ TEST(TeamOfOne, HasNoHelpers) {
 }
 
 TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
-  // Others compute on every core. The caller and the helper both lose theirs now and then, the helper in its piece too.
+  // Other threads compute on every core. The caller and the helper sometimes lose theirs, the helper also in a piece.
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i)

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 int64_t bytes_of(bp_dtype_t dtype, int64_t elements) {
   if (elements < 0 || elements > kMaxExtents)
-    throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor would have " + std::to_string(elements) + " elements");
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor cannot have " + std::to_string(elements) + " elements");
   switch (dtype) {
     case BP_DTYPE_UINT8:
     case BP_DTYPE_INT8:

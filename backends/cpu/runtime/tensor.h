@@ -26,7 +26,7 @@ struct Tensor {
 };
 
 // Bytes of `elements` elements of a type; sub-byte types are packed. 0 for strings and unknown types. Throws sdk::Error
-// if that overflows.
+// if `elements` is negative or above kMaxExtents.
 int64_t bytes_of(bp_dtype_t dtype, int64_t elements);
 
 // Zeroes the padding channels of a blocked tensor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device, run and limits that the calling thread works for.
+// The device and run that the calling thread works for, and the limits of its work.
 #pragma once
 
 #include <utility>
@@ -12,11 +12,11 @@ class Threads;
 class Watch;
 
 struct ThreadState {
-  Threads* threads = nullptr;             // or none
-  bool inside_arena = false;              // of `threads`
-  const ActiveRun* active_run = nullptr;  // of the run that it began and is in, or none
-  Budget* budget = nullptr;               // charged for its allocations, or none
-  const Watch* watch = nullptr;           // may end its work, or none
+  Threads* threads = nullptr;             // null: none
+  bool inside_arena = false;              // whether the thread is in the arena of `threads`
+  const ActiveRun* active_run = nullptr;  // the run that the thread began and is in; null: none
+  Budget* budget = nullptr;               // charged for the thread's allocations; null: none
+  const Watch* watch = nullptr;           // may stop the thread's work; null: none
 };
 
 inline ThreadState& thread_state() {
@@ -24,7 +24,7 @@ inline ThreadState& thread_state() {
   return state;
 }
 
-// While it lives, the calling thread's work is under this watch, which may be null.
+// While it lives, `watch`, which may be null, may stop the calling thread's work.
 class UseWatch {
  public:
   explicit UseWatch(const Watch* watch) : before_(std::exchange(thread_state().watch, watch)) {}

@@ -30,11 +30,11 @@ class Threads {
   Budget budget_;
   oneapi::tbb::task_arena arena_;
   std::optional<Team>
-      team_;  // absent on machines with several NUMA nodes: only threads of the arena are bound to a node
+      team_;  // absent for a single thread, and with several NUMA nodes: only arena threads are bound to one
 };
 
-// While it lives, `parallel` on this thread uses these threads, and allocations count against their budget; without one
-// it stays on the calling thread, or in the arena that the calling worker belongs to.
+// While it lives, `parallel` on this thread uses these threads, and allocations count against their budget. Without
+// one, `parallel` stays on the calling thread, or in the arena that the calling worker belongs to.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads, bool inside = false);
@@ -58,7 +58,7 @@ class UseActiveRun {
   const ActiveRun* before_;
 };
 
-// Runs f() as one of these threads, perhaps not the calling one: its parallel loops start without entering the arena
+// Runs f() on one of these threads, perhaps not the calling one: f's parallel loops start without entering the arena
 // each time, and callers beyond the number of threads wait. Exceptions of f are rethrown to the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 

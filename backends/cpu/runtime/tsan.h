@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Announces to the thread sanitizer the order that oneTBB, which is not instrumented, enforces: spawn before body
-// before join. For files that are themselves not instrumented, which define BACKPLANE_TSAN. Does nothing in other
-// builds.
+// before join. For files that are not instrumented themselves: their build defines BACKPLANE_TSAN. Does nothing
+// without that macro.
 #pragma once
 
 #ifdef BACKPLANE_TSAN

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Elements in a byte for packed types, else 0.
+// Elements per byte of sub-byte types, 0 for other types.
 int64_t packed(bp_dtype_t dtype) {
   int64_t bytes = bytes_of(dtype, 4);
   return bytes == 1 ? 4 : bytes == 2 ? 2 : 0;
@@ -41,7 +41,7 @@ struct Part {
   int64_t extent;
 };
 
-// Writes the parts one after another along an axis with `inner` elements at each position.
+// Joins the parts along an axis that has `inner` elements at each position.
 Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64_t inner) {
   bp_dtype_t dtype = parts[0].tensor->dtype;
   if (!countable(shape)) throw_uncountable(shape);
@@ -147,14 +147,14 @@ std::string check_texts(const Tensor& tensor, uint64_t capacity) {
   auto count = static_cast<uint64_t>(tensor.shape.elements());
   uint64_t table = (count + 1) * sizeof(int64_t);
   if (tensor.data == nullptr || count >= capacity / sizeof(int64_t) || table > capacity) {
-    return std::to_string(count) + " texts need " + std::to_string(table) + " bytes of offsets, the buffer has " +
+    return std::to_string(count) + " strings need " + std::to_string(table) + " bytes of offsets; the buffer has " +
            std::to_string(tensor.data == nullptr ? 0 : capacity) + " bytes";
   }
   const auto* offsets = tensor.as<const int64_t>();
   bool sound = offsets[0] == 0;
   for (uint64_t i = 0; i < count && sound; ++i) sound = offsets[i] <= offsets[i + 1];
   if (sound && static_cast<uint64_t>(offsets[count]) <= capacity - table) return {};
-  return "the offsets of its texts do not rise from 0 to at most " + std::to_string(capacity - table) +
+  return "its string offsets must rise from 0 to at most " + std::to_string(capacity - table) +
          ", the bytes of text in its buffer";
 }
 
@@ -168,7 +168,7 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
     std::memcpy(out + to * width, in + from * width, static_cast<size_t>(count * width));
     return;
   }
-  // The rest of the last byte is zeroed, since elements are copied in order: its other elements follow, if any.
+  // Writing the first element of a byte zeroes the others: they are written later, as elements are copied in order.
   int64_t bits = 8 / per_byte;
   auto mask = static_cast<uint8_t>((1 << bits) - 1);
   for (int64_t i = 0; i < count; ++i) {
@@ -228,7 +228,7 @@ Value slice(const Value& value, int axis, int64_t begin, int64_t end) {
     }
     return make_texts(shape, texts);
   }
-  // No copy for whole rows of whole bytes.
+  // One contiguous range of whole bytes needs no copy.
   if (outer == 1 && packed(source.dtype) == 0) {
     Tensor part{source.dtype, shape, source.as<std::byte>() + begin * inner * bytes_of(source.dtype, 1)};
     return Value::of(part, value.holder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels without planning, for nodes with strings or containers as operands and for those that run graphs.
+// Kernels without planning, for nodes with string or container operands and for nodes that run subgraphs.
 #pragma once
 
 #include "backplane/sdk/host.hpp"
@@ -17,14 +17,14 @@ struct RunContext {
   PlanContext plan = {};
 
   bool watched() const { return cancel != nullptr || deadline != 0; }
-  // Throws sdk::Error where the run was cancelled or its deadline has passed.
+  // Throws sdk::Error if the run was cancelled or its deadline has passed.
   void check() const;
-  // The start time of a span, or 0 without a trace; and its end.
+  // Returns a span's start time, or 0 if there is no trace; `end_span` records the span, unless that is 0.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
 };
 
-// Ends a run that is cancelled or past its deadline.
+// Stops a run that is cancelled or past its deadline.
 class RunWatch final : public Watch {
  public:
   explicit RunWatch(const RunContext& context) : context_(context) {}
@@ -37,13 +37,13 @@ class RunWatch final : public Watch {
 class ValueKernel : public Kernel {
  public:
   Plan plan(const PlanContext&, std::span<const Tensor>) const final { return deferred(); }
-  // `inputs` are the node's, then the captured values of its graphs; they may be moved from. Sets all outputs that are
-  // wanted. Thread-safe. Returns a text if it fails; errors in bodies are thrown.
+  // `inputs` are the node's, then the captured values of its graphs; they may be moved from. Sets all requested
+  // outputs. Thread-safe. Returns a message on failure; errors in bodies are thrown.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
                                          const RunContext& context) const = 0;
 };
 
-// A ValueKernel made of a lambda: run(inputs, outputs) or run(inputs, outputs, context).
+// A ValueKernel from a lambda: run(inputs, outputs) or run(inputs, outputs, context).
 template <class Run>
 class ValueFunction final : public ValueKernel {
  public:

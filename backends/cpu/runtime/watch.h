@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends work early: runs that are cancelled or past their deadline, constants that take too long to fold. It is checked
-// every few milliseconds: by `parallel`, and in other long loops by a Pace.
+// Stops work early: compilations and runs that are cancelled, runs past their deadline, folding that takes too long.
+// Checked every few milliseconds: by `parallel`, and in other long loops by a Pace.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch() = default;
-  // Throws if the work has to end. [any thread]
+  // Throws if the work must stop. [any thread]
   virtual void check() const = 0;
 };
 
@@ -24,7 +24,7 @@ class Watch {
 class Pace {
  public:
   Pace() : watch_(thread_state().watch) {}
-  // `work`: about so many multiply-adds. Throws if the thread's watch does.
+  // `work`: approximate multiply-adds since the last call. Throws if the thread's watch does.
   void spend(int64_t work) {
     left_ -= work;
     if (left_ < 0) pause();

@@ -32,14 +32,14 @@ struct HostTensor {
   bp_tensor_t view();
 };
 
-// An error's buffers.
+// A bp_error_t with its text buffer.
 struct ErrorText {
   char text[512] = {};
   bp_error_t error{sizeof(bp_error_t), BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof(text), 0};
   std::string str() const { return {text, error.text_size < sizeof(text) ? error.text_size : sizeof(text)}; }
 };
 
-// The plugin, created with a small host, and its device. Aborts the test program where it cannot be loaded.
+// The plugin, created with a small host, and its device. Aborts the test program if it cannot be loaded.
 class Plugin {
  public:
   // `options`: of the plugin, in addition to "threads".
@@ -49,8 +49,8 @@ class Plugin {
   const bp_plugin_t* api;
   bp_backend_t* backend = nullptr;
   bp_device_t* device = nullptr;
-  std::vector<std::string> log;  // all lines of the plugin
-  bp_status_t status = BP_OK;    // of its creation, which aborts the test program only without options
+  std::vector<std::string> log;  // all lines that the plugin logged
+  bp_status_t status = BP_OK;    // of the backend's creation; without options, failure aborts the test program
   std::string error;
 
  private:
@@ -58,7 +58,7 @@ class Plugin {
   bp_host_t host_{};
 };
 
-// A run that requests every output through bp_run_t.output unless it was bound.
+// The result of one Compiled::run.
 struct Outcome {
   bp_status_t status = BP_OK;
   std::string text;
@@ -70,7 +70,7 @@ class Compiled {
  public:
   Compiled(Plugin& plugin, const bp_graph_t* graph);
   ~Compiled();
-  // With an instance of its own; outputs come from bp_run_t.output.
+  // Uses its own instance; requests every output through bp_run_t.output.
   Outcome run(std::vector<HostTensor> inputs, uint64_t deadline = 0);
   uint32_t shapes() const;
 

@@ -14,14 +14,14 @@ Functions open_driver() {
     throw sdk::Error(BP_UNSUPPORTED, std::string("driver not found: ") + dlerror() + "; install NVIDIA's driver");
   const auto find = [library](const std::string& name) {
     void* found = dlsym(library, name.c_str());
-    // Drivers before CUDA 12.8 have an older one, which measures the same.
+    // Drivers before CUDA 12.8 have only an older version, which measures the same.
     if (found == nullptr && name == "cuEventElapsedTime_v2") found = dlsym(library, "cuEventElapsedTime");
     if (found == nullptr)
       throw sdk::Error(BP_UNSUPPORTED, std::string(kLibrary) + " has no function " + name + "; install a newer driver");
     return found;
   };
   Functions all;
-  // The names are macros of cuda.h, which name the version of the function that was declared.
+  // Many names are macros in cuda.h that expand to the versioned names of the declared functions.
 #define BACKPLANE_TEXT(name) #name
 #define BACKPLANE_CUDA_FIND(name) all.name = reinterpret_cast<decltype(all.name)>(find(BACKPLANE_TEXT(name)))
   BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_FIND)

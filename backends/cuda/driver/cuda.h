@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's driver API, opened at run time, so that the plugin loads on machines without it. Objects are C++ values,
-// failures are errors of the SDK.
+// CUDA's driver API, loaded at run time, so that the plugin loads on machines without it. Objects are C++ values,
+// failures are thrown as sdk::Error.
 #pragma once
 
 #include <cuda.h>
@@ -65,15 +65,15 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
-// The driver's functions, opened once and never closed. Throws BP_UNSUPPORTED with the reason if there is no driver.
+// The driver's functions, loaded once for good. Throws BP_UNSUPPORTED with the reason if there is no usable driver.
 const Functions& cuda();
 
-// Throws sdk::Error when `status` is not CUDA_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
+// Throws sdk::Error when `status` is not CUDA_SUCCESS; `what` names the object or action: "buffer of 12 bytes".
 void check(CUresult status, std::string_view what);
 sdk::Error error_of(CUresult status, std::string_view what);
 std::string error_name(CUresult status);
 
-// The device's primary context, which is retained, or the framework's.
+// The framework's context, or, if that is null, the device's primary context, which is retained.
 class Context {
  public:
   Context(CUdevice device, CUcontext framework);

@@ -16,7 +16,7 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// All devices of the driver. With none, `why_none` says why.
+// Returns all devices of the driver. If there are none, sets `why_none` to the reason.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::cuda

@@ -12,13 +12,13 @@ SharedContext make_context(const FoundDevice& device, const bp_native_t* native)
   const bp_native_t given = sdk::read(native, "how.native");
   const auto raw = reinterpret_cast<CUcontext>(given.handle);
   if (given.kind != BP_NATIVE_CUDA_CONTEXT || raw == nullptr)
-    throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a native of kind " +
-                                         std::to_string(given.kind) + "; on a CUcontext it can");
+    throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a native object of kind " +
+                                         std::to_string(given.kind) + "; pass a CUcontext");
   auto context = std::make_shared<const Context>(device.id, raw);
   const Current current(*context);
   CUdevice own = 0;
   check(cuda().cuCtxGetDevice(&own), "device of a context");
-  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is not of the device " + device.caps.name);
+  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is for another device than " + device.caps.name);
   return context;
 }
 
@@ -89,21 +89,21 @@ gpu::Queue Driver::queue() const {
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CUDA_STREAM)
-    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be made of a native of kind " + std::to_string(native.kind) +
-                                         "; a cudaStream_t can");
+    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot wrap a native object of kind " + std::to_string(native.kind) +
+                                         "; pass a cudaStream_t");
   const auto stream = reinterpret_cast<CUstream>(native.handle);
   const Current current(*context_);
   CUcontext own = nullptr;
   check(cuda().cuStreamGetCtx(stream, &own), "context of a stream");
   if (own != context_->get())
-    throw sdk::Error(BP_UNSUPPORTED, "the stream is of another context than the device was opened in");
+    throw sdk::Error(BP_UNSUPPORTED, "the stream belongs to another context than the one the device was opened in");
   return std::make_shared<CommandQueue>(context_, words_, clock_, stream);
 }
 
 gpu::Event Driver::import_event(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CUDA_EVENT || native.handle == 0)
-    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be made of a native of kind " + std::to_string(native.kind) +
-                                         "; a cudaEvent_t can");
+    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a native object of kind " + std::to_string(native.kind) +
+                                         "; pass a cudaEvent_t");
   return std::make_shared<const Event>(context_, reinterpret_cast<CUevent>(native.handle));
 }
 
@@ -113,8 +113,8 @@ std::string_view Driver::prelude() const {
   return gpu::kernel_text("cuda");
 }
 
-// Products and sums are rounded one after the other, as they are on other devices; where kernels want one rounding they
-// say fma.
+// A product and a sum are rounded separately, as on other devices; kernels that want a single rounding
+// call fma.
 std::string Driver::options() const {
   return "--std=c++17 --device-as-default-execution-space --fmad=false";
 }
@@ -125,7 +125,7 @@ gpu::Module Driver::compile(const std::string& text, const std::string& options)
 
 gpu::Module Driver::load(const std::string& binary, const std::string&) const {
   gpu::Module module;
-  // Refused where it is damaged or for another device.
+  // Null if the driver refuses the binary: it is damaged or for another device.
   static_cast<void>(sdk::caught([&] { module = std::make_shared<const Module>(context_, binary); }));
   return module;
 }

@@ -13,7 +13,7 @@ namespace backplane::cuda {
 
 class Driver final : public gpu::Driver {
  public:
-  // In the framework's context, or, without one, in the device's primary one.
+  // Uses the framework's context, or the device's primary context if `context` is null.
   Driver(const FoundDevice& device, const bp_native_t* context);
 
   gpu::Buffer buffer(uint64_t bytes) const override;
@@ -37,7 +37,7 @@ class Driver final : public gpu::Driver {
   SharedContext context_;
   std::shared_ptr<Words> words_;
   std::shared_ptr<const Event> clock_;  // the origin of device times
-  // Host memory that is pinned, by address and size: bindings of the same memory share it.
+  // Pinned host memory, by address and size: bindings of the same memory share the pinning.
   mutable std::mutex pinned_mutex_;
   mutable std::map<std::pair<void*, uint64_t>, std::weak_ptr<const void>> pinned_;
 };

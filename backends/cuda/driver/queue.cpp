@@ -14,7 +14,7 @@ Memory::Memory(SharedContext context, uint64_t bytes) : context_(std::move(conte
               "buffer of " + std::to_string(bytes) + " bytes");
 }
 
-// Waits for work that may still use it.
+// cuMemFree waits for work that may still use the memory.
 Memory::~Memory() {
   if (context_ == nullptr) return;
   static_cast<void>(sdk::caught([this] {
@@ -59,7 +59,7 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// The event is the framework's: for the backend's events the thread of their queue waits.
+// Only for the framework's events: for the backend's own, their queue's thread waits (`when_done`).
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });
@@ -101,8 +101,8 @@ Kernel::Kernel(std::shared_ptr<const LoadedModule> module, const std::string& en
 
 void Kernel::set(uint32_t index, const void* value, uint32_t bytes) {
   if (bytes > sizeof(Value))
-    throw sdk::Error(BP_INTERNAL, "argument " + std::to_string(index) + " of kernel '" + entry_ + "' has " +
-                                      std::to_string(bytes) + " bytes");
+    throw sdk::Error(BP_INTERNAL, "argument " + std::to_string(index) + " of kernel '" + entry_ +
+                                      "' is too large: " + std::to_string(bytes) + " bytes");
   while (pointers_.size() <= index) pointers_.push_back(values_.emplace_back().data());
   std::memcpy(pointers_[index], value, bytes);
 }
@@ -284,7 +284,7 @@ std::unique_ptr<gpu::Gate> CommandQueue::hold() {
   }
   const auto kept =
       sdk::caught([&] { when_done([words = words_, word](const sdk::Error*) { words->put_back(word); }); });
-  if (kept) {  // the word is lost, and nothing may wait for it
+  if (kept) {  // the word is never put back, and nothing may wait for it
     gate->open();
     throw sdk::Error(*kept);
   }
@@ -308,7 +308,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   reports_->changed.notify_all();
 }
 
-// Events end in the order of the stream, so one thread can wait for them one after the other.
+// Events complete in the stream's order, so one thread can wait for them one after the other.
 void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
   for (;;) {
     Reports::Entry entry;

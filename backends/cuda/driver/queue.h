@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, events, kernels and queues of the engine as CUDA's objects.
+// The engine's memory, events, kernels and queues, implemented by CUDA's objects.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ namespace backplane::cuda {
 
 class Memory final : public gpu::DeviceMemory {
  public:
-  // Allocated, and freed with this.
+  // Allocates memory, which the destructor frees.
   Memory(SharedContext context, uint64_t bytes);
-  // A part of `whole`, or memory of the framework if that is NULL.
+  // A part of `whole`, or the framework's memory if `whole` is NULL. Not freed here.
   Memory(gpu::Buffer whole, CUdeviceptr address) : whole_(std::move(whole)), address_(address) {}
   ~Memory() override;
   CUdeviceptr get() const { return address_; }
@@ -35,18 +35,18 @@ inline CUdeviceptr raw(const gpu::Span& span) {
   return raw(*span.memory) + span.offset;
 }
 
-// Events of the backend are destroyed with this; those of the framework are not.
+// The destructor destroys the backend's own events, but not the framework's.
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Records an event in the stream. `base`: the start of the device's clock, needed for times.
+  // Records an event in the stream. `base`: the origin of device times; without it, times() returns 0.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() override;
   CUevent get() const { return event_; }
-  CUresult wait() const;  // until it has ended
-  // Sets the event at which the command began that ends with this one.
+  CUresult wait() const;  // until the event has completed
+  // Sets the event recorded just before the command whose end this event marks.
   void begins_with(std::shared_ptr<const Event> begin) { begin_ = std::move(begin); }
 
   bool ended_well() const override;
@@ -94,7 +94,7 @@ class Kernel final : public gpu::DeviceKernel {
   std::vector<void*> pointers_;
 };
 
-// Words in pinned memory that the host writes and streams wait for; one gate uses a word at a time.
+// Words in pinned memory that the host writes and streams wait for; each serves one gate at a time.
 class Words {
  public:
   explicit Words(SharedContext context) : context_(std::move(context)) {}
@@ -115,7 +115,7 @@ class Words {
 
 class CommandQueue final : public gpu::CommandQueue {
  public:
-  // A stream of its own, or the framework's.
+  // Creates a stream, or uses the framework's.
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock);
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
                CUstream framework);
@@ -134,11 +134,11 @@ class CommandQueue final : public gpu::CommandQueue {
   std::unique_ptr<gpu::Gate> hold() override;
   void keep(gpu::Buffer memory) override;
   void when_done(std::function<void(const sdk::Error*)> end) override;
-  void flush() override {}  // CUDA starts what is enqueued
+  void flush() override {}  // CUDA starts enqueued work by itself
   void finish(std::string_view what) override;
 
  private:
-  // The events that a thread waits for in order, and what it then calls.
+  // The events that `reporter_` waits for in order, each with the function that it then calls.
   struct Reports {
     struct Entry {
       std::shared_ptr<const Event> event;

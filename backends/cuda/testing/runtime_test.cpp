@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend in the loader over the stand-in for a GPU: results, leaked objects, and calls that fail.
+// Runs the backend in the loader on the stand-in for a GPU: results, leaked objects, and calls that fail.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -92,8 +92,8 @@ TEST_F(Runtime, ManyRunsOnFourThreads) {
   EXPECT_EQ(objects(), before);
 }
 
-// Each call fails once, in turn, until a run completes without a failure: no run crashes, each error has the right
-// code, and no object leaks.
+// Each function fails from its 1st call on, then from its 2nd, and so on until no call fails: no run crashes, each
+// error has the right code, and no object leaks.
 TEST_F(Runtime, EveryCallMayFail) {
   const Environment env = Runtime::env();
   bound(env, "cuda").run();

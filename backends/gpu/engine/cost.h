@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expected time of a node: of its arithmetic or its memory traffic at the device's throughput, whichever is longer.
+// A node's expected time: a launch, plus its arithmetic or its memory traffic, whichever takes the device longer.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
@@ -7,7 +7,7 @@
 
 namespace backplane::gpu {
 
-// 0 when extents are unknown.
+// 0 if extents are unknown.
 double expected_seconds(const DeviceCaps& caps, const sdk::Node& node);
 
 }  // namespace backplane::gpu

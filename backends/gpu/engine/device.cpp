@@ -26,7 +26,7 @@ Constant Device::share(const std::string& key, Buffer buffer) {
   const std::lock_guard lock(mutex_);
   std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const DeviceMemory>& known = constants_[key];
-  Constant constant = known.lock();  // another thread was faster
+  Constant constant = known.lock();  // not null: another thread was faster
   if (constant == nullptr) known = constant = std::move(buffer);
   return constant;
 }
@@ -63,8 +63,8 @@ Tile Device::chosen_tile() {
   if (tile && fits(caps_, *tile)) return *tile;
   std::string known;
   for (const Tile& each : tiles_that_fit(caps_)) known += (known.empty() ? "" : ", ") + each.text();
-  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\": " + caps_.name + " has " +
-                                            known + ", or leave it out and it is measured");
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\"; " + caps_.name + " runs " +
+                                            known + "; without the option, the tile is measured");
 }
 
 WinogradThroughput Device::chosen_winograd() {
@@ -74,7 +74,7 @@ WinogradThroughput Device::chosen_winograd() {
   if (wanted == "never") return {Use::kNever};
   if (wanted == "always") return {Use::kAlways};
   throw sdk::Error(BP_INVALID_ARGUMENT,
-                   "option winograd is \"" + std::string(wanted) + "\"; give measured, never or always");
+                   "option winograd is \"" + std::string(wanted) + "\"; it must be measured, never or always");
 }
 
 void Device::cover(sdk::Coverage& coverage) {

@@ -26,7 +26,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
-  // Constants by key; they live as long as a program holds them. NULL if there is none.
+  // Constants shared by programs, which own them. `constant`: the key's, or NULL; `share`: the key's, or else `buffer`.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 
@@ -45,14 +45,14 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
   bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
 
-  // Streams, and semaphores that the framework's events can be imported to.
+  // Streams, and semaphores that the framework's events can be imported into.
   std::unique_ptr<sdk::Stream> stream(const bp_stream_create_t& how) override;
   std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override;
 
  private:
   Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
-  // Measures the throughput before the first estimate, and chooses the tile before the first program, unless an earlier
-  // process stored them.
+  // `measure` gets the throughput before the first estimate, `tune` the tile and the use of Winograd before the first
+  // program: measured, unless an earlier process stored them.
   void measure();
   void tune();
   Tile chosen_tile();
@@ -63,16 +63,16 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table_;
   Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
-  Queue transfers_;  // of map, copy and fill
+  Queue transfers_;  // for map, copy and fill
   sdk::Once measured_, tuned_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
 };
 
-// The object behind bp_buffer_t.memory in the device's own space.
+// What bp_buffer_t.memory points to in the device's own space.
 struct Allocation {
   Buffer buffer;
-  uint64_t offset;                        // of the allocation in the buffer, of an import
+  uint64_t offset;                        // of an import: where it starts in `buffer`; else 0
   void (*release)(void* self) = nullptr;  // of an import: called when it is released
   void* self = nullptr;
 };

@@ -8,10 +8,10 @@
 namespace backplane::gpu {
 
 void DeviceCaps::estimate(double clock_hertz) {
-  // A unit of a CPU is a core with two fused multiply-adds a cycle; one of a GPU has about 64 scalar lanes with one.
+  // Operations of a unit: a CPU's core does two vector multiply-adds a cycle; a GPU's unit one in about 64 lanes.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
   throughput.flops = units * clock_hertz * per_cycle;
-  throughput.bandwidth = throughput.flops / 20;  // a stream moves about a byte for twenty operations
+  throughput.bandwidth = throughput.flops / 20;  // a guess: one byte for twenty operations
   throughput.launch_seconds = 20e-6;
   const std::optional<Throughput> known = stored_throughput(*this);
   measured = known.has_value();

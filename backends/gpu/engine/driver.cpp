@@ -16,7 +16,7 @@ void CommandQueue::finish_noexcept() noexcept {
 }
 
 Buffer Driver::import_host(void*, uint64_t bytes) const {
-  throw sdk::Error(BP_UNSUPPORTED, std::to_string(bytes) + " bytes of host memory: the device does not share it");
+  throw sdk::Error(BP_UNSUPPORTED, std::to_string(bytes) + " bytes of host memory: the device cannot access them");
 }
 
 std::shared_ptr<const void> Driver::pin(void*, uint64_t) const {

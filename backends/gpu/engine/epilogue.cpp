@@ -16,11 +16,11 @@ bool is_dense(const View& view, const Shape& shape) {
   return true;
 }
 
-// Which element of the view belongs to an element of a dense [outer, rows, columns]: a parameter of the kernel's
-// function `epilogue`, "0", or nothing if neither fits.
+// The view's index for an element of a dense [outer, rows, columns]: the name of a parameter of the kernel's function
+// `epilogue`, or "0"; empty if none of them fits.
 std::string_view index_of(const View& view, const Shape& shape, int64_t rows, int64_t columns) {
   if (view.offset != 0) return {};
-  // Element i of the shape meets element i / step % period of the view.
+  // Element i of the shape reads element i / step % period of the view.
   int64_t step = 1, period = 1;
   size_t d = shape.size();
   for (; d > 0 && (shape[d - 1] == 1 || view.strides[d - 1] == 0); --d) step *= shape[d - 1];
@@ -38,7 +38,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
 }  // namespace
 
 bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
-  // Choose the last product among the operands: all others are computed when it starts.
+  // Chooses the operand whose product is launched last: when it starts, all other operands are computed.
   const View* sum = nullptr;
   Open open{};
   for (const View& leaf : expression.leaves) {

@@ -8,7 +8,7 @@
 
 namespace backplane::gpu {
 
-// A strided view of a tensor along the dimensions of an expression, outermost first. A stride of 0 repeats.
+// A strided view of a tensor along an expression's dimensions, outermost first. A stride of 0 repeats elements.
 struct View {
   Tensor tensor;
   std::vector<int64_t> strides;
@@ -18,7 +18,7 @@ struct View {
     return tensor.id == other.tensor.id && strides == other.strides && offset == other.offset;
   }
 };
-// Dense, row-major.
+// The strides of a dense, row-major tensor.
 std::vector<int64_t> dense_strides(const Shape& shape);
 // The tensor broadcast to `shape` by ONNX's rule. Throws sdk::Error if it does not broadcast.
 View broadcast_view(const Tensor& tensor, const Shape& shape);
@@ -36,13 +36,13 @@ struct Expression {
   Shape shape;
 
   bp_dtype_t dtype() const { return steps.back().dtype; }
-  int leaf(const View& view);           // returns its operand
-  int append(const Expression& other);  // returns the operand of its result
-  // The steps as statements that define t0, t1, … of x0, x1, …
+  int leaf(const View& view);           // returns the leaf's operand number
+  int append(const Expression& other);  // returns the operand number of its result
+  // The steps as statements that define t0, t1, … from leaves x0, x1, …
   std::string statements() const;
 };
 
-// Longer formulas are split into two kernels.
+// Longer formulas are split into several kernels.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

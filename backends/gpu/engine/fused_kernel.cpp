@@ -9,13 +9,13 @@
 namespace backplane::gpu {
 namespace {
 
-// The order of the elements: dimension 0 is the innermost.
+// The dimensions to iterate over: dimension 0 is the innermost.
 struct Walk {
   std::vector<int64_t> extents;
   std::vector<std::vector<int64_t>> strides;  // by view, then dimension
 };
 
-// Joins adjacent dimensions that are contiguous in every view.
+// Joins adjacent dimensions that are contiguous in every view; drops extents of 1.
 Walk walk(const Shape& shape, const std::vector<View>& views) {
   Walk walk;
   walk.strides.resize(views.size());
@@ -38,7 +38,7 @@ Walk walk(const Shape& shape, const std::vector<View>& views) {
   return walk;
 }
 
-// The source of a kernel and the numbers that it takes after its buffers.
+// Writes a kernel's source and collects the numbers that it takes after its buffers.
 class Writer {
  public:
   Writer(const Shape& shape, const std::vector<View>& views) : walk_(walk(shape, views)), views_(views) {
@@ -67,7 +67,7 @@ class Writer {
     std::string code = "  const int c0 = (int)get_global_id(0);\n";
     if (rank > 1) code += "  const int c1 = (int)get_global_id(1);\n";
     if (rank > 2) code += "  int rest = (int)get_global_id(2);\n";
-    // Before any item returns, so that common divisions stay outside of the loop over work items.
+    // Before any item returns, so that compilers can move shared divisions out of a loop over work items.
     for (size_t d = 2; d < rank; ++d) {
       const std::string n = std::to_string(d);
       if (d + 1 == rank) {
@@ -118,7 +118,7 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   const std::vector<int64_t>& extents = writer.walked().extents;
   int64_t outer = 1;
   for (size_t d = 2; d < extents.size(); ++d) outer *= extents[d];
-  // For transposed reads square groups are best: neighbours in the other direction share cache lines.
+  // For transposed views square groups are best: neighbours in the other direction share cache lines.
   const bool across =
       std::ranges::any_of(writer.walked().strides, [](const auto& s) { return s[0] != 0 && s[0] != 1; });
   launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);

@@ -6,8 +6,8 @@
 
 namespace backplane::gpu {
 
-// Computes an expression into `y`, with strides along the expression's dimensions: generates its kernel.
-// (engine/fused_kernel.cpp)
+// Adds a launch that computes an expression into `y`, whose strides are along the expression's dimensions, and
+// generates its kernel.
 void emit_expression(Emit& e, const Expression& expression, const View& y);
 
 }  // namespace backplane::gpu

@@ -50,8 +50,8 @@ void Instance::extents(const sdk::Slots& slots) {
 }
 
 void Instance::prepare() {
-  // In a stream, earlier work has to end if a plan depends on the bytes of an input, or if memory is new, because the
-  // host maps it.
+  // In a stream, earlier work must have ended if the plan depends on the bytes of an input, or if new host memory is
+  // bound, because that is mapped.
   bool is_alone = run_queue_ == queue_;
   const auto finish = [&] {
     if (!is_alone) run_queue_->finish("stream before a run");
@@ -72,7 +72,7 @@ void Instance::prepare() {
   };
   if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
   if (bindings_changed_) {
-    if (binds_host_memory()) finish();  // the memory is mapped, and the call waits for that
+    if (binds_host_memory()) finish();  // the memory is mapped, which blocks
     map_bound_memory();
   }
 }
@@ -88,7 +88,7 @@ bool Instance::binds_host_memory() const {
 void Instance::replan(const ReadInput& read) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  shapes_changed_ = true;  // until all of this has succeeded
+  shapes_changed_ = true;  // until everything below has succeeded
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();
     create_kernels(*plan);
@@ -115,7 +115,7 @@ void Instance::check_outputs() const {
     const Shape given(output(i).extents, output(i).extents + output(i).rank);
     if (given == plan_->outputs[i]) continue;
     throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' is " +
-                                           to_string(plan_->outputs[i]) + " for these inputs and was bound as " +
+                                           to_string(plan_->outputs[i]) + " for these inputs but was bound as " +
                                            to_string(given));
   }
 }
@@ -176,7 +176,7 @@ void Instance::map_bound_memory() {
   bindings_changed_ = false;
 }
 
-// After a failure: the framework may take back the bound memory.
+// Called after a failure: the framework may take back the bound memory.
 void Instance::unmap_bound_memory() {
   bindings_changed_ = true;
   for (auto* side : {&inputs_, &outputs_}) {

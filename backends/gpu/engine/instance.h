@@ -41,7 +41,7 @@ class Instance final : public sdk::Instance {
     std::vector<Event> begun;           // commands before the kernels
     std::vector<Event> launched;        // kernels started so far, by launch
     std::vector<Event> ended;           // commands after the kernels
-    std::optional<sdk::Error> failure;  // while commands were in flight
+    std::optional<sdk::Error> failure;  // of starting further commands while others were in flight
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace
     int32_t found_fault = 0;              // read back at the end
@@ -82,7 +82,7 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
   uint64_t arena_bytes_ = 0;
-  std::vector<Buffer> parts_;    // of the arena, by storage: a kernel does not retain its arguments
+  std::vector<Buffer> parts_;    // of the arena, by storage; kept, as kernels do not retain arguments
   std::vector<Kernel> kernels_;  // by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
@@ -92,16 +92,16 @@ class Instance final : public sdk::Instance {
   // The run in flight, accessed by one thread at a time: the one that starts it, then threads of the driver.
   std::shared_ptr<const sdk::RunSync> sync_;
   std::shared_ptr<Work> work_;
-  std::deque<std::shared_ptr<Flight>> flights_;  // in streams, the oldest first; some have ended
-  Queue stream_queue_;                           // of the last one's stream
+  std::deque<std::shared_ptr<Flight>> flights_;  // runs in streams, the oldest first; some have ended
+  Queue stream_queue_;                           // the queue of the last flight's stream
   Queue run_queue_;                              // the stream's, or queue_
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool running_ = false;        // from `submit` until the end is reported; in a stream, until `submit` returns
-  uint32_t in_stream_ = 0;      // runs in a stream whose end was not examined yet
+  uint32_t in_stream_ = 0;      // runs in a stream whose outcome is not determined yet
   bool stream_failed_ = false;  // a run in the stream failed
-  uint32_t callbacks_ = 0;      // callbacks of the driver, and threads that wait for a run's waits
+  uint32_t callbacks_ = 0;      // pending callbacks of the driver, and threads that wait for a run's points
 };
 
 }  // namespace backplane::gpu

@@ -141,7 +141,7 @@ void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<
   const auto read = [&](uint32_t slot) {
     const bp_tensor_t& tensor = inputs[slot];
     if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr)
-      throw sdk::Error(BP_BAD_STATE, "the extents follow from input " + std::to_string(slot) + ", which is not known");
+      throw sdk::Error(BP_BAD_STATE, "extents depend on input " + std::to_string(slot) + ", which is not on the host");
     return host_copy(tensor);
   };
   const std::shared_ptr<const Plan> made = plan(shapes, read);

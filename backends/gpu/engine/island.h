@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled island: a prepared plan for each set of input extents seen so far.
+// A compiled island: prepared plans for the latest sets of input extents.
 #pragma once
 
 #include <list>
@@ -15,8 +15,8 @@ class Island final : public sdk::Program {
   Island(Device& device, const sdk::Compile& what);
 
   Device& gpu_device() const { return gpu_device_; }
-  // A plan ready to run: kernels built, constants on the device, arena packed. `read` supplies inputs on whose bytes
-  // the plan depends; without it InputsUnknown is thrown. Thread-safe.
+  // Returns a plan ready to run: kernels built, constants on the device, arena packed. `read` supplies the bytes of
+  // inputs that the plan depends on; if it needs them and `read` is empty, throws InputsUnknown. Thread-safe.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
 
   std::unique_ptr<sdk::Instance> instance() const override;
@@ -36,15 +36,15 @@ class Island final : public sdk::Program {
   Device& gpu_device_;
   bool static_inputs_ = true, static_outputs_ = true;
   mutable std::mutex mutex_;
-  mutable std::list<Entry> plans_;  // the latest used first
+  mutable std::list<Entry> plans_;  // most recently used first
 };
 
-// Whether the plan is valid for the present bytes of the inputs.
+// Whether the plan is valid for the inputs' current bytes; false if it depends on them and `read` is empty.
 bool follows_from(const Plan& plan, const ReadInput& read);
-// The elements of a tensor in host memory.
+// Copies the bytes of a tensor in host memory.
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
-// Sets an argument of a kernel; `buffer` is that of its storage.
+// Sets an argument of a kernel; `buffer` is its storage's, unused for values.
 void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
 
 }  // namespace backplane::gpu

@@ -19,10 +19,10 @@ class KernelCache {
  public:
   KernelCache(const sdk::Host& host, const DeviceCaps& caps, const Driver& driver);
 
-  // A new kernel object, for the caller to set arguments. Thread-safe; blocks while it is built. Throws sdk::Error with
-  // the build log.
+  // Returns a new kernel object, whose arguments the caller sets. Thread-safe; blocks while its module is built. Throws
+  // sdk::Error with the build log.
   Kernel kernel(const KernelSource& source);
-  // Builds the missing kernels, on the host's threads.
+  // Builds the missing modules on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
 
  private:

@@ -14,18 +14,18 @@ struct KernelFile {
   std::string_view text;
 };
 std::span<const KernelFile> kernel_files();
-// Throws sdk::Error when no such file is embedded.
+// Returns a file's text. Throws sdk::Error if no such file is embedded.
 std::string_view kernel_text(std::string_view name);
 
-// The source is the driver's prelude, kernels/types.cl, `code`, and the file, compiled with the options. Kernels with
-// equal sources share a module; `entry` selects one in it.
+// The source is the driver's prelude, kernels/types.cl, `code`, and the file. Kernels with equal source and options
+// share a module; `entry` selects one in it.
 struct KernelSource {
   std::string_view file;  // in kernels/; empty if `code` is everything
   std::string entry;      // the kernel function
   std::string options;    // "-DTYPE=f32 -DROWS=4"
   std::string code;       // generated, may be empty
 
-  // Throws sdk::Error when no such file is embedded.
+  // The source after the prelude. Throws sdk::Error if no such file is embedded.
   std::string text() const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's memory functions of a device.
+// The ABI's memory functions, for a device.
 #include <cstring>
 #include <utility>
 
@@ -23,8 +23,8 @@ void check_reach(const bp_buffer_t& buffer, uint64_t bytes) {
   if (buffer.memory == nullptr && buffer.address == nullptr && bytes != 0)
     throw sdk::Error(BP_INVALID_ARGUMENT, "a buffer has neither memory nor address");
   if (bytes > buffer.bytes) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "a copy of " + std::to_string(bytes) + " bytes is more than the " +
-                                              std::to_string(buffer.bytes) + " of the buffer");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "a copy of " + std::to_string(bytes) + " bytes exceeds a buffer of " +
+                                              std::to_string(buffer.bytes) + " bytes");
   }
 }
 
@@ -68,7 +68,7 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   return result;
 }
 
-// Memory of others may be in use: wait for the stream.
+// Waits for the stream if the memory is host memory or imported, as the stream may still use it.
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
@@ -118,7 +118,7 @@ void Device::copy(const bp_copy_t& what) {
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {
-    stream->queue()->finish_noexcept();  // a thread may still be in the wait
+    stream->queue()->finish_noexcept();  // a thread may still be waiting for the points
     throw sdk::Error(*failure);
   }
   stream->follow(sync, std::move(wait),
@@ -131,7 +131,7 @@ void Device::copy(const bp_copy_t& what) {
                      sync->run().id));
 }
 
-// Starts a copy in the queue and returns its event, if there is one; the call waits for its end where it is `blocking`.
+// Starts a copy in the queue and returns its event, which may be empty. If `blocking`, waits until the copy has ended.
 Event Device::move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to,
                    uint64_t bytes) const {
   if (bytes == 0) return {};
@@ -153,7 +153,7 @@ void Device::fill(const bp_fill_t& what) {
   const bp_buffer_t& buffer = *what.buffer;
   const bp_run_t* const run = what.run;
   const char* const pattern = reinterpret_cast<const char*>(&what.pattern);
-  // Copies a filled host buffer: neither offset nor size need be a multiple of the pattern.
+  // Copies a filled host buffer: neither offset nor size need be a multiple of the pattern's size.
   const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
   for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = pattern[i % what.pattern_bytes];
   bp_buffer_t from{};
@@ -162,7 +162,7 @@ void Device::fill(const bp_fill_t& what) {
   copy({sizeof(bp_copy_t), 0, &from, &buffer, from.bytes, run});
   if (run == nullptr || run->stream == nullptr) return;
   CommandQueue& queue = *stream_of(*run)->queue();
-  // The copy reads the buffer until then.
+  // Keeps the host buffer until the copy has read it.
   if (sdk::caught([&] { queue.when_done([filled](const sdk::Error*) {}); })) queue.finish_noexcept();
 }
 
@@ -175,7 +175,7 @@ bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external)
     return buffer;
   }
   throw sdk::Error(BP_UNSUPPORTED, "memory of kind " + std::to_string(external.kind) + " cannot be imported to space " +
-                                       std::to_string(index) + "; its `imports` names what can");
+                                       std::to_string(index) + "; its `imports` lists the kinds that can");
 }
 
 bp_external_t Device::export_memory(const bp_buffer_t& buffer, uint32_t kind) {

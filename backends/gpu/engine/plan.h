@@ -13,20 +13,20 @@
 
 namespace backplane::gpu {
 
-// Constant memory of the device: a weight, or what was computed from weights alone.
+// Constant device memory: a weight, a table of the planner, or a result computed from these alone.
 using Constant = Buffer;
 
-// A piece of memory that kernels read and write.
+// A piece of memory that kernels read or write.
 struct Storage {
   enum class Place { kInput, kOutput, kConstant, kArena, kFault };
   Place place = Place::kArena;
-  uint32_t slot = 0;          // kInput, kOutput: of the island
-  uint32_t weight = BP_NONE;  // kConstant: a weight of the graph, or BP_NONE if a kernel computes it
+  uint32_t slot = 0;          // kInput, kOutput: the island's input or output
+  uint32_t weight = BP_NONE;  // kConstant: a weight of the graph, or BP_NONE if it is computed
   uint64_t bytes = 0;
   uint64_t offset = 0;                                 // kArena
-  std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, if the planner made them
-  std::string key;                                     // kConstant: identifies its content across the plans of a device
-  Constant constant;                                   // kConstant, once prepared
+  std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, if the planner computed them
+  std::string key;                                     // kConstant: identifies its content across the device's plans
+  Constant constant;                                   // kConstant: set once the plan is prepared
 };
 
 // An argument of a kernel: a storage, or a value.
@@ -42,7 +42,7 @@ struct Launch {
   std::vector<uint32_t> reads, writes;  // storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};
-  uint32_t node = 0;  // of the graph
+  uint32_t node = 0;  // its index in the graph
   bool once = false;  // reads only constants: run once, when the plan is prepared
 };
 
@@ -62,8 +62,8 @@ struct Plan {
   uint64_t constant_bytes = 0;
 };
 
-// Sets the offset of every storage in the arena, a multiple of `alignment`, so that those that are live at the same
-// time do not overlap.
+// Sets the offset of every storage in the arena, a multiple of `alignment`, so that storages in use at the same time
+// do not overlap.
 void pack(Plan& plan, uint64_t alignment);
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a plan's arena is packed.
+// Checks how a plan's arena is packed.
 #include "engine/plan.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@ namespace {
 
 using Place = Storage::Place;
 
-// A plan in a few lines: storages, then launches that read and write them.
+// Builds a plan in a few lines: storages, then launches that read and write them.
 struct PlanBuilder {
   Plan plan;
   uint32_t storage(Place place, uint64_t bytes = 64) {

@@ -43,7 +43,7 @@ LaunchBuilder& LaunchBuilder::bytes(const void* value, uint32_t size) {
 
 LaunchBuilder& LaunchBuilder::arg(int64_t value) {
   if (value < INT_MIN || value > INT_MAX)
-    throw sdk::Error(BP_UNSUPPORTED, "the number " + std::to_string(value) + " is beyond the kernels' 32 bits");
+    throw sdk::Error(BP_UNSUPPORTED, "the number " + std::to_string(value) + " exceeds the kernels' 32 bits");
   return arg(static_cast<int32_t>(value));
 }
 
@@ -68,7 +68,7 @@ void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> l
 void LaunchBuilder::range(const Ranges& ranges) {
   launch().global = ranges.global;
   launch().local = ranges.local;
-  // An empty range has nothing to compute.
+  // A launch with an empty range has nothing to compute and is dropped.
   if (std::ranges::count(ranges.global, 0u) != 0)
     planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
 }
@@ -180,7 +180,7 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
       continue;
     }
     const Planner::State& state = planner_.state(node.input(operand.slot));
-    // A pending operand is fused if it has the same extents; broadcast, it would be computed many times.
+    // A pending operand is fused if it has the same extents; a broadcast one would be computed many times.
     const bool joins = state.pending && state.pending->shape == shape &&
                        sum.leaves.size() + state.pending->leaves.size() < kMaxLeaves &&
                        sum.steps.size() + state.pending->steps.size() < kMaxSteps;
@@ -246,7 +246,7 @@ Plan Planner::make() {
     } catch (const std::out_of_range&) {
       throw sdk::Error(BP_INVALID_MODEL,
                        std::string(node.op_type()) + " '" + std::string(node.name()) +
-                           "': an attribute or a constant input has fewer elements than the others ask for",
+                           "': an attribute or a constant input has fewer elements than the others require",
                        node.id());
     }
   }
@@ -299,7 +299,7 @@ Planner::State& Planner::state(const sdk::Value& value) {
                                .key = "weight " + std::to_string(hash[0]) + " " + std::to_string(hash[1])});
   }
   if (!state.known())
-    throw sdk::Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' comes from nowhere");
+    throw sdk::Error(BP_INVALID_MODEL, "value '" + std::string(value.name()) + "' is not computed by any node");
   return state;
 }
 
@@ -328,7 +328,7 @@ Tensor Planner::add_tensor(bp_dtype_t dtype, Shape shape, Storage storage) {
   const int64_t count = elements(shape);
   if (count > INT_MAX) {
     throw sdk::Error(BP_UNSUPPORTED,
-                     "a tensor " + to_string(shape) + " has more elements than the kernels' 32 bits count");
+                     "a tensor " + to_string(shape) + " has more elements than the kernels' 32-bit indices");
   }
   storage.bytes = static_cast<uint64_t>(count) * bytes_of(dtype);
   storage_of_.push_back(static_cast<uint32_t>(plan_.storages.size()));
@@ -355,7 +355,7 @@ void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
   for (uint32_t i = 0; same && i < shape.size(); ++i) same = value.extent(i) < 0 || value.extent(i) == shape[i];
   if (!same) {
     throw sdk::Error(BP_INVALID_MODEL, "its output '" + std::string(value.name()) + "' is declared as " +
-                                           to_string(value.extents()) + " and would be " + to_string(shape));
+                                           to_string(value.extents()) + " but would be " + to_string(shape));
   }
 }
 
@@ -391,14 +391,14 @@ bool Planner::is_constant(uint32_t storage) const {
          std::ranges::all_of(writer->reads, [&](uint32_t read) { return is_constant(read); });
 }
 
-// Marks results of constants as constant.
+// Marks launches that read only constants, and their results, as constant.
 void Planner::mark_constants() {
   std::vector<uint32_t> writers(plan_.storages.size());
   for (const Launch& launch : plan_.launches) {
     for (const uint32_t storage : launch.writes) ++writers[storage];
   }
   for (Launch& launch : plan_.launches) {
-    // With several results it stays in the plan: a launch that runs once makes one constant.
+    // A launch with several results stays in the plan: one that runs once computes a single constant.
     launch.once = launch.writes.size() == 1 &&
                   std::ranges::all_of(
                       launch.reads, [&](uint32_t s) { return plan_.storages[s].place == Storage::Place::kConstant; }) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over an island's nodes and makes a plan for concrete extents. Emit is the interface for operators:
+// Visits an island's nodes in order and builds a plan for concrete extents. Emit is the interface for operators:
 //
 //   void emit_relu(Emit& e) { e.elementwise("fmax($0, 0.0f)"); }                      a formula
 //   void emit_flatten(Emit& e) { e.alias(0, e.input(0), …); }                         the same bytes, other extents
@@ -26,7 +26,7 @@ namespace backplane::gpu {
 
 class Planner;
 
-// Fills in a launch that was begun. Arguments come in the order of the kernel's parameters.
+// Fills in a launch that Emit::launch began. Arguments come in the order of the kernel's parameters.
 class LaunchBuilder {
  public:
   LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
@@ -36,18 +36,18 @@ class LaunchBuilder {
   LaunchBuilder& arg(T value) {
     return bytes(&value, sizeof value);
   }
-  LaunchBuilder& arg(int64_t value);  // as int: throws when it does not fit
-  // Two parameters, `GLOBAL int* fault, int node`: a kernel that meets an index beyond its extent writes fault[0] =
-  // node, and the run ends with an error.
+  LaunchBuilder& arg(int64_t value);  // passed as int: throws if it does not fit
+  // Two parameters, `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
+  // and the run ends with an error.
   LaunchBuilder& fault();
   // x × y × z work items, rounded up to whole groups of a size that suits the device: kernels check their bounds.
   // Groups extend along x first, up to `widest` items.
   void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
-  // Exactly these groups of these sizes.
+  // Exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
   // Declares that the kernel has an EPILOGUE (kernels/gemm.cl): if a single formula reads `y`, which is
-  // [.., rows, columns], it becomes the kernel's last step. To be called after the arguments and the range.
+  // [.., rows, columns], it becomes the kernel's last step. Call this after the arguments and the range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -73,39 +73,39 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);                // in memory; computed now if it was pending
-  Shape shape(uint32_t slot) const;           // of an input, whether computed or not
-  bool constant(uint32_t slot) const;         // its bytes are in the model
-  bool constant(const Tensor& tensor) const;  // computed from constants alone, once
-  // The integers (int32 or int64) or numbers of any type of an input that is a constant or an input of the island
-  // (ops/row.h: known_on_host); empty if it is omitted. The plan is then valid only for these values.
+  Tensor input(uint32_t slot);                // in memory; computed now if it is pending
+  Shape shape(uint32_t slot) const;           // of an input, whether computed or pending
+  bool constant(uint32_t slot) const;         // whether the input is a weight
+  bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
+  // The elements of an input that is a weight or an input of the island (ops/row.h: known_on_host), `ints` of int32 or
+  // int64, `numbers` of any type; empty if omitted. In the latter case, the plan is valid only for these elements.
   std::vector<int64_t> ints(uint32_t slot) const;
   std::vector<double> numbers(uint32_t slot) const;
-  std::optional<float> scalar(uint32_t slot) const;  // the one float of a constant input
+  std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
 
   Tensor output(uint32_t slot, Shape shape);  // memory to be written
   void alias(uint32_t slot, const Tensor& source, Shape shape);
   Tensor scratch(bp_dtype_t dtype, Shape shape);
-  // A constant made on the host by this operator, such as a table of positions and weights.
+  // A constant that this operator computes on the host, such as a table of positions and weights.
   template <class T>
   Tensor table(bp_dtype_t dtype, Shape shape, const std::vector<T>& elements) {
     return table(dtype, std::move(shape), std::as_bytes(std::span(elements)));
   }
   Tensor table(bp_dtype_t dtype, Shape shape, std::span<const std::byte> bytes);
-  // A view of the same bytes, for the kernels of this node.
+  // `source` with other extents, for the kernels of this node.
   Tensor view(const Tensor& source, Shape shape);
 
-  // Output 0 as a formula over inputs, all broadcast together; $k is input k, or `slots[k]`. `dtype` is that of the
-  // result.
+  // Sets output 0 to a formula over inputs, all broadcast together; $k is input `slots[k]`, or input k without `slots`.
+  // `dtype` is that of the result.
   void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
   void elementwise(std::string code);  // of all inputs, of input 0's type
-  // Output 0 as a formula over views with strides along `shape`: $k is operands[k].
+  // Sets output 0 to a formula over views with strides along `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
-  // The same, computed now into memory of this node.
+  // Computes such a formula now, into scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
-  // Output `slot` as a view of another tensor: transposed, sliced, repeated.
+  // Sets output `slot` to a view of another tensor: transposed, sliced, repeated.
   void moved(uint32_t slot, Shape shape, const View& source);
-  // Copies now: elements of `source` along `shape` to `target`.
+  // Copies the elements of `source` along `shape` to `target` now.
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
@@ -116,7 +116,7 @@ class Emit {
   Planner& planner_;
 };
 
-// The bytes of the island's input `slot`.
+// Returns the bytes of the island's input `slot`.
 using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
 // Thrown if a plan depends on an input's bytes and they cannot be read.
 struct InputsUnknown {};
@@ -126,7 +126,7 @@ class Planner {
   // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
   Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
           ReadInput read);
-  // Emits every node. The plan's kernels are not built yet, its arena not packed.
+  // Emits every node. The plan's kernels are not built yet, and its arena is not packed.
   Plan make();
 
  private:
@@ -134,8 +134,8 @@ class Planner {
   friend class LaunchBuilder;
 
   struct State {
-    Tensor tensor;                      // when computed
-    std::optional<Expression> pending;  // when not
+    Tensor tensor;                      // once computed
+    std::optional<Expression> pending;  // until then
     bool known() const { return tensor || pending; }
     const Shape& shape() const { return pending ? pending->shape : tensor.shape; }
   };
@@ -150,12 +150,12 @@ class Planner {
   // The bytes of a weight or of an input of the island; empty for other values.
   std::span<const std::byte> host_bytes(const sdk::Value& value);
   State& state(const sdk::Value& value);
-  Tensor tensor(const sdk::Value& value);  // materialised
+  Tensor tensor(const sdk::Value& value);  // in memory; computed now if it is pending
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
-  // Fuses the formula into the launch that computes one of its operands, writing `y`, if possible.
-  // (engine/epilogue.cpp)
+  // If possible, fuses the formula into the launch that computes one of its operands, which then writes `y`, and
+  // returns true (engine/epilogue.cpp).
   bool fuse_epilogue(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
@@ -168,7 +168,7 @@ class Planner {
   Plan plan_;
   std::vector<State> states_;         // by value
   std::vector<uint32_t> storage_of_;  // by tensor id
-  // Launches whose epilogue is still free, by the tensor that they write and no launch has read.
+  // Launches whose epilogue is still free, by the tensor that they write and that no launch has read yet.
   struct Open {
     size_t launch;
     int64_t rows, columns;

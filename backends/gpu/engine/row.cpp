@@ -8,7 +8,7 @@
 namespace backplane::gpu {
 
 sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const {
-  constexpr int32_t kMaxRank = 16;  // kernels number a tensor's dimensions in at most this many
+  constexpr int32_t kMaxRank = 16;  // the highest rank that kernels handle
   const DeviceCaps& caps = query.caps;
   // Kernels count elements in 32 bits.
   sdk::Verdict verdict = sdk::expect(node)

@@ -11,7 +11,7 @@ namespace backplane::gpu {
 
 class Emit;
 
-// An operator, from one version of its operator set up to that of its next row.
+// An operator, from one opset version up to that of its next row.
 struct Row {
   std::string_view domain;
   std::string_view type;
@@ -24,7 +24,7 @@ struct Row {
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // a formula or a name, for the rows that share `emit`
 
-  // Checks all of that, and estimates the node's time on the device.
+  // Checks all these conditions, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of an instance. `submit` starts one and returns. When its commands have ended, a thread of the driver calls
-// `reached`, which starts the next ones or reports the end. That thread never blocks.
+// An instance's runs. `submit` starts a run and returns. When the commands started so far have ended, another thread
+// calls `reached`, which starts the next commands or reports the end. That thread never blocks.
 #include <thread>
 
 #include "engine/instance.h"
@@ -47,7 +47,7 @@ void Instance::run(const bp_run_t&) {
   if (Stream* stream = stream_of(sync_->run())) return start_in(*stream);
   run_queue_ = queue_;
   if (!sync_->must_wait()) {
-    sync_->wait();  // throws where a point has failed
+    sync_->wait();  // throws if a point has failed
     return start();
   }
   begin_callback();
@@ -103,7 +103,7 @@ void Instance::start_in(Stream& stream) {
   {
     const std::lock_guard lock(mutex_);
     ++in_stream_;
-    running_ = false;  // the next one may follow in this stream
+    running_ = false;  // the next run may follow in this stream
   }
   stream.follow(sync_, std::move(wait), flights_.back());
 }
@@ -138,7 +138,7 @@ void Instance::proceed() {
   call_back();
 }
 
-// Enqueues the kernels up to `end`.
+// Enqueues the kernels before index `end`.
 void Instance::launch(size_t end) {
   for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
@@ -185,7 +185,7 @@ void Instance::reached(const sdk::Error* ended) {
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
         work_->failure = std::move(failure);
-        call_back();  // what was started has to end first
+        call_back();  // what was started must end first
         goes_on = true;
       }
       return;
@@ -195,7 +195,7 @@ void Instance::reached(const sdk::Error* ended) {
   if (!goes_on) report_end(failure);
 }
 
-// Throws where a command failed or a kernel met an index beyond its extent.
+// Throws if a command failed or a kernel found an index out of range.
 void Instance::check_work(const Work& work) const {
   const auto check = [](const Event& event, std::string_view what) {
     if (event != nullptr) event->check(what);
@@ -206,13 +206,13 @@ void Instance::check_work(const Work& work) const {
   for (const Event& event : work.ended) check(event, "making outputs reachable");
   if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
   const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
-  throw sdk::Error(BP_INVALID_ARGUMENT,
-                   std::string(node.op_type()) + " '" + std::string(node.name()) +
-                       "': an index is beyond the extent that it chooses from",
-                   node.id());
+  throw sdk::Error(
+      BP_INVALID_ARGUMENT,
+      std::string(node.op_type()) + " '" + std::string(node.name()) + "': an index is out of range for its dimension",
+      node.id());
 }
 
-// The failure of a run in a stream. Its commands have ended; later ones of the stream may be in flight.
+// Returns the failure of a run in a stream, or nullopt. Its commands have ended; later ones may be in flight.
 std::optional<sdk::Error> Instance::conclude(const Work& work) {
   auto failure = sdk::caught([&] {
     check_work(work);
@@ -240,7 +240,7 @@ void Instance::forget_run(bool failed) {
   changed_.notify_all();
 }
 
-// Device time becomes host time by the difference between the two clocks now, when the last kernel has just ended.
+// Converts device times to host times by the difference of the clocks now, when the last kernel has just ended.
 void Instance::trace(const Work& work) const {
   if (!work.tracing) return;
   std::vector<DeviceEvent::Times> times;
@@ -286,7 +286,7 @@ void Instance::begin_callback() {
 void Instance::end_callback() {
   const std::lock_guard lock(mutex_);
   --callbacks_;
-  changed_.notify_all();  // under the lock: the thread that waits destroys both
+  changed_.notify_all();  // under the lock: the waiting thread destroys `changed_` and the mutex
 }
 
 }  // namespace backplane::gpu

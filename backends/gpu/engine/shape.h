@@ -19,7 +19,7 @@ using sdk::is_float;
 using sdk::Shape;
 using sdk::to_string;
 
-// A tensor of a plan: dense, row-major, on the device. `id` is the planner's.
+// A tensor of a plan: dense, row-major, on the device. The planner assigns `id`.
 struct Tensor {
   uint32_t id = BP_NONE;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
@@ -30,9 +30,9 @@ struct Tensor {
   size_t rank() const { return shape.size(); }
 };
 
-// The name of a type in kernels: "f32", "i64", "b8". kernels/types.cl has its storage and arithmetic.
+// The name of a type in kernels: "f32", "i64", "b8". kernels/types.cl defines its storage and arithmetic types.
 std::string_view type_name(bp_dtype_t dtype);
-// The unsigned integer of the same size, for kernels that only move elements.
+// The name of the unsigned integer of the same size, for kernels that only move elements.
 std::string_view word_name(bp_dtype_t dtype);
 
 }  // namespace backplane::gpu

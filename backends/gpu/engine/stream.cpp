@@ -40,11 +40,11 @@ std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
 
 namespace {
 
-// The first failure among them, with the id of its run.
+// The first failure among the flights, with the id of its run; nullopt if there is none.
 std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
   std::optional<sdk::Error> first;
   for (const auto& flight : flights) {
-    std::optional<sdk::Error> failure = flight->outcome();  // for each, as this also ends it
+    std::optional<sdk::Error> failure = flight->outcome();  // for each, as this also concludes it
     if (!failure || first) continue;
     first = std::move(failure);
     first->run = flight->id();
@@ -89,7 +89,7 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
-    // The framework may wait by other means and never call `wait`.
+    // Bounds the list, as the framework may wait by other means and never call `wait`.
     constexpr size_t kKept = 64;
     if (unreported_.size() >= kKept)
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
@@ -124,7 +124,7 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
       throw;
     }
   } else {
-    if (on_host) sync->wait();  // throws where a point has failed
+    if (on_host) sync->wait();  // throws if a point has failed
     if (!events.empty()) queue_->wait(events);
   }
   return std::make_shared<Flight>([sync, failure] { return *failure ? *failure : sync->dependency(); }, sync->run().id);
@@ -170,7 +170,7 @@ void Stream::begin_callback() {
 void Stream::end_callback(Reports& reports) {
   const std::lock_guard lock(reports.mutex);
   --reports.count;
-  reports.changed.notify_all();  // under the lock: the stream is destroyed afterwards
+  reports.changed.notify_all();  // under the lock: the stream may be destroyed right afterwards
 }
 
 std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
@@ -185,7 +185,7 @@ Timeline::Timeline(const Event& event) {
 }
 
 void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
-  // The driver may call when the semaphore is gone.
+  // The driver may make this call after the semaphore was destroyed.
   event->when_ended([state, value](const sdk::Error* failure) {
     if (failure == nullptr) return state->numbers.signal(value, nullptr);
     const sdk::Error dependency(BP_DEPENDENCY_FAILED, "the event of a semaphore ended with a failure", BP_NO_NODE,

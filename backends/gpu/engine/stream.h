@@ -21,11 +21,11 @@ inline bool same(const CommandQueue& a, const CommandQueue& b) {
   return &a == &b || a.native().handle == b.native().handle;
 }
 
-// A run or a copy whose commands are in a stream. Its outcome is determined by the first call of `outcome`, after it
-// has ended.
+// A run or a copy whose commands are in a stream. The first call of `outcome`, to be made after the commands have
+// ended, determines the failure, or nullopt for success.
 class Flight {
  public:
-  // `conclude` returns the failure; `id` is that of the run, `last` the event of its last command, if there is
+  // `conclude` returns the failure or nullopt; `id` is the run's, `last` the event of its last command, if there is
   // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
@@ -51,16 +51,16 @@ class Stream final : public sdk::Stream {
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
 
-  // Later commands in the queue wait for the points of `sync`: on the device if their events are known, otherwise
-  // in a separate thread. Returns the wait as a flight, or null if there is none.
+  // Makes later commands in the queue wait for the points of `sync`: on the device if the events of all are known,
+  // otherwise by a thread of the host. Returns the wait as a flight, or null if `sync` has no points to wait for.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
-  // The commands of `flight` are in the queue, after the wait that `wait_for` returned: enqueues its signals, and
-  // reports its end, or keeps it until the end of another flight is reported.
+  // To be called when the commands of `flight` are in the queue, after the wait that `wait_for` returned. Enqueues its
+  // signals, and reports its end, or keeps it until a later flight's end is reported.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
  private:
-  // Threads of this backend or the driver that wait or report an end.
+  // Counts threads of this backend or the driver that wait or report an end.
   struct Reports {
     std::mutex mutex;
     std::condition_variable changed;
@@ -68,7 +68,7 @@ class Stream final : public sdk::Stream {
   };
   void begin_callback();
   static void end_callback(Reports& reports);
-  // Flights whose end was not reported yet.
+  // Returns the flights whose end was not reported yet, and clears the list.
   std::vector<std::shared_ptr<Flight>> take_unreported();
 
   Queue queue_;
@@ -82,9 +82,9 @@ inline Stream* stream_of(const bp_run_t& run) {
   return run.stream != nullptr ? static_cast<Stream*>(sdk::stream_of(run.stream)) : nullptr;
 }
 
-// A timeline semaphore. Its value is kept on the host, as events that report a failure end the process in some drivers
-// (decision 0008). Pending signals in streams are known by their events, for which other streams wait on the device.
-// Thread-safe.
+// A timeline semaphore. Its value is kept on the host, as events that report a failure abort the process in some
+// drivers (decision 0008). Pending signals in streams are found by their events, for which other streams wait on the
+// device. Thread-safe.
 class Timeline final : public sdk::NativeSemaphore {
  public:
   Timeline() = default;
@@ -98,7 +98,7 @@ class Timeline final : public sdk::NativeSemaphore {
 
   // The semaphore reaches `value` when the event has ended; its failure is the failure of `flight`.
   void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
-  // The event that will bring it to `value`, or no event.
+  // The event after which the semaphore has `value`, or an empty one if no pending signal is known for it.
   Event pending(uint64_t value) const;
 
  private:
@@ -107,11 +107,11 @@ class Timeline final : public sdk::NativeSemaphore {
     Event event;
     std::shared_ptr<Flight> flight;
   };
-  // Outlives the semaphore where an event has yet to end.
+  // Outlives the semaphore while an event is pending.
   struct State {
     sdk::HostTimeline numbers;
     std::mutex mutex;
-    std::deque<PendingSignal> pending;  // the newest of them, ended or not
+    std::deque<PendingSignal> pending;  // the newest signals, ended or not
   };
   static constexpr size_t kKept = 16;
   static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);

@@ -10,9 +10,9 @@
 namespace backplane::gpu {
 namespace {
 
-// The number of sums that fit into vector registers next to a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// Tiles whose sums fit into vector registers together with a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
-// Groups of 64 to 256 items whose lines pass through local memory; the last ones where there is no such memory.
+// Groups of 64 to 256 items that share lines in local memory; the last two are for devices without such memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
                                {8, 4, 2, 8, 8, 16},
                                {8, 4, 2, 16, 16, 16},

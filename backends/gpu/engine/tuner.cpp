@@ -11,7 +11,7 @@
 namespace backplane::gpu {
 namespace {
 
-// A product of middle size: a convolution of 3 × 3 windows over 256 channels and 28 × 28 places has as many rows and
+// A product of medium size: a convolution with 256 output channels of 28 × 28 positions has about as many rows and
 // columns.
 constexpr int64_t kRows = 256, kColumns = 768, kDepth = 512;
 constexpr double kOperations = 2.0 * kRows * kColumns * kDepth;
@@ -22,7 +22,7 @@ KernelSource source_of(const Tile& tile) {
   return {"gemm", "gemm", "-DTYPE=f32 -DBIAS=0" + tile.macros(), {}};
 }
 
-// Measures products with tiles.
+// Measures how long products take with a tile.
 class Products {
  public:
   explicit Products(Device& device)
@@ -108,7 +108,7 @@ double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
       for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);
       queue->finish("tuning");
     });
-    if (failure) return INFINITY;  // it exceeds the limits of the device
+    if (failure) return INFINITY;  // a kernel exceeds the device's limits
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (i != 0) best = std::min(best, time.count());
   }

@@ -12,7 +12,7 @@ class Device;
 
 // The fastest of the tiles that fit the device.
 Tile tuned_tile(Device& device);
-// Operations a second of products in a tile.
+// The operations a second of products computed with a tile.
 double product_flops(Device& device, const Tile& tile);
 
 // ---- for measuring -------------------------------------------------------------------------------------------------
@@ -21,9 +21,9 @@ double product_flops(Device& device, const Tile& tile);
 bool too_slow_to_measure(const DeviceCaps& caps);
 // Fills with 0.5, which produces no subnormals.
 void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes);
-// Buffers, then integers.
+// Sets a kernel's arguments: buffers, then numbers as 32-bit integers.
 void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers);
-// The shortest time of several rounds of these kernels, one after the other; infinite if the device refuses them.
+// The shortest of several rounds in which these kernels run one after the other; infinite if the device refuses one.
 struct Start {
   const Kernel& kernel;
   Ranges ranges;

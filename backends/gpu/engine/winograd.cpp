@@ -11,7 +11,7 @@
 namespace backplane::gpu {
 namespace {
 
-// A convolution of middle size: 128 → 128 channels over 56 × 56 places.
+// A convolution of medium size: 128 → 128 channels over 56 × 56 positions.
 constexpr int64_t kChannels = 128, kSize = 56, kLine = kSize / 2, kWidth = kLine + 1;
 constexpr int64_t kCount = (kLine - 1) * kWidth + kLine;
 constexpr int64_t kPhase = kWidth * kWidth;
@@ -32,7 +32,7 @@ double transform_seconds(Device& device) {
   const Queue queue = driver.queue();
   fill_with_0_5(queue, x, bytes(kChannels * 4 * kPhase));
   set_arguments(input, {x, v}, {kChannels, kCount, kPhase, kWidth});
-  // The values do not matter for the time of the transforms.
+  // The values do not affect the time of the transforms.
   set_arguments(output, {v, v, y}, {kChannels, kCount, kWidth, kSize, kSize});
   const Ranges in = ranges_of_items(device.caps(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
   const Ranges out = ranges_of_items(device.caps(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of kernels/winograd.cl for a device, and the throughput that decides whether it is faster than a
-// product with the windows as columns.
+// The parameters of kernels/winograd.cl for a device, and the throughput that decides whether Winograd's method is
+// faster than a product with the windows as columns.
 #pragma once
 
 #include "engine/tile.h"
@@ -10,9 +10,9 @@ namespace backplane::gpu {
 class Device;
 
 struct WinogradCut {
-  int64_t panel;   // tiles: width of the product's panels; 0: the matrices lie as they are
-  int64_t vector;  // tiles that an item of winograd_input takes
-  int64_t lanes;   // and one of winograd_output
+  int64_t panel;   // width of the product's panels in tiles; 0: the matrices have no panels
+  int64_t vector;  // tiles that an item of winograd_input transforms
+  int64_t lanes;   // tiles that an item of winograd_output transforms
   int64_t tiles;
 
   int64_t columns() const;  // of a matrix in memory, for `tiles` tiles
@@ -27,8 +27,8 @@ struct WinogradThroughput {
   double flops = 0;     // of products in the device's tile, a second
   double elements = 0;  // elements that the transforms write and read a second
 };
-// Measured with the device's tile, once for a device and driver: kept on disk. kNever if the device is too slow to
-// measure.
+// Measured with the device's tile, once for a device and driver, and stored on disk. kNever if the device is too slow
+// to measure or refuses the kernels.
 WinogradThroughput winograd_throughput(Device& device);
 
 }  // namespace backplane::gpu

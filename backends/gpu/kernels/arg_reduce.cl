@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of the largest (BETTER is >) or smallest (<) of x[outer][n][inner] along n; NaN is better than any. TYPE;
-// LAST: the last of equals. WIDE: the number of lanes of an item, compared together: parts of one row where inner
-// is 1, neighbouring rows where it is not (ACROSS; inner is no less than WIDE).
+// The index of the largest (BETTER is >) or smallest (<) element of x[outer][n][inner] along n; NaN beats any number.
+// TYPE: of x. LAST: the last of equal elements. An item compares WIDE lanes at once: parts of one row if inner is 1,
+// otherwise neighbouring rows (ACROSS; inner must be at least WIDE).
 #ifdef LAST
 #define BEATS(v, best) (v BETTER best || v == best || v != v)
 #else
@@ -13,7 +13,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
   if (item >= items) return;
 #ifdef ACROSS
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last one is moved back: equal results twice
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   const int step = inner, whole = n;

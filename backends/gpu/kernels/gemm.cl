@@ -5,14 +5,14 @@
 // BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, if there is one
 // ROWS      of y that a work item computes
 // VECTOR    columns of a vector, COLUMNS vectors that a work item computes; VECTOR is 1 for types other than f32
-// DEPTH     lines of A and B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS items.
-//           Without it each item reads its own, and tiles at the edges are moved back to end with the matrix: overlaps
-//           are computed twice with equal results. The host chooses tiles that are no larger than the matrix.
+// DEPTH     columns of A and lines of B in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS items.
+//           Without it each item reads global memory, and tiles at the edges are moved back to end with the matrix:
+//           overlaps are computed twice with equal results. The host chooses tiles no larger than the matrix.
 // WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting at
 //           the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
 //           GAPS: columns are all positions of x, and positions past the ends of y's rows are not stored. Without it a
 //           tile is within one line of y.
-// PANELS    B is stored in panels as wide as a tile, line after line; the last panel is moved back too
+// PANELS    B is stored in panels as wide as a tile, line after line; the last panel is moved back, as tiles are
 // EPILOGUE  y as a function of a sum; EPILOGUE_PARAMETERS: its kernel parameters (engine/epilogue.cpp)
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
@@ -64,7 +64,7 @@ typedef FLOATS(VECTOR) vector_t;
 #endif
 
 #ifndef DEPTH
-// Adds one line of B to the sums of a tile.
+// Adds one line of B, times the factors from A, to the sums of a tile.
 inline void add_line(vector_t sum[ROWS][COLUMNS], GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* line, int k) {
   vector_t values[COLUMNS];
 #pragma unroll
@@ -78,8 +78,8 @@ inline void add_line(vector_t sum[ROWS][COLUMNS], GLOBAL const S(TYPE)* a, GLOBA
 }
 #endif
 
-// Batch b uses matrix b % a_count of A and b % b_count of B. Windows: phases of `phase` elements, of which a slice has
-// `slice` and a line `width`; y has oh lines of ow elements in a slice.
+// Batch b uses matrix b % a_count of A and b % b_count of B. WINDOWS: x has phases of `phase` elements, with `slice`
+// elements in a slice and `width` in a line; y has oh lines of ow elements in a slice.
 kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const S(TYPE)* bias, GLOBAL S(OUT)* y, int m,
                  int n, int k, int a_count, int b_count
 #ifdef WINDOWS

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[n][channel][place] of the image x[n][channel][d][h][w] at grid[n][place] = DIMS coordinates within [-1, 1], that
-// of w first. TYPE; FILTER 0 nearest, 1 linear, 2 cubic; PADDING 0 zeros, 1 border, 2 reflection; ALIGN: -1 and 1 are
-// the centres of the outermost elements, not their edges.
+// y[n][channel][i]: the image x[n][channel][d][h][w] at grid[n][i], which has DIMS coordinates from -1 to 1, that of w
+// first. TYPE: of the elements; FILTER: 0 nearest, 1 linear, 2 cubic; PADDING: 0 zeros, 1 border, 2 reflection; ALIGN:
+// -1 and 1 are the centres of the outermost elements, not their edges.
 #define TAPS (FILTER == 0 ? 1 : FILTER == 1 ? 2 : 4)
 
-// Reflects at both ends of the image until it is inside.
+// Reflects x at both ends of the image until it is inside.
 inline float reflected(float x, int n) {
 #ifdef ALIGN
   const float low = 0, range = n - 1;
@@ -16,7 +16,7 @@ inline float reflected(float x, int n) {
   return fmod(turns, 2.0f) == 0 ? low + rest : low + range - rest;
 }
 
-// Coordinate `at` along n elements: the positions to interpolate, -1 for a zero, and their weights.
+// For coordinate `at` along n elements: the positions to interpolate, -1 for a zero, and their weights.
 inline void taps(float at, int n, int* places, float* weights) {
 #ifdef ALIGN
   float x = (at + 1) / 2 * (n - 1);

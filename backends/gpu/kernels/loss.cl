@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of labels. TYPE of scores, weights and results; INDEX of labels; WEIGHTED, IGNORED: a label without loss.
+// Losses of labels. TYPE: of scores and results; INDEX: of labels; WEIGHTED: by class; IGNORED: a label without loss.
 
-// values[n][d] and weights, from the log-probabilities x[n][classes][d].
+// The losses values[n][d] and their weights, from the log-probabilities x[n][classes][d].
 kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL const S(TYPE)* class_weights,
                  GLOBAL S(TYPE)* values, GLOBAL C(TYPE)* weights, int total, int classes, int inner,
                  GLOBAL int* fault, int node) {
@@ -28,7 +28,7 @@ kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL 
   weights[i] = weight;
 }
 
-// Their sum, or with MEAN their weighted mean, by the LANES work items of one group.
+// The sum of the losses, or with MEAN their weighted mean, by the LANES work items of one group.
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each element of x[n][channels][inner] divided by a power of the squares of its neighbours among the channels. TYPE;
-// BEFORE and BEHIND neighbours; ALPHA is alpha / size; POWER(v).
+// Divides each element of x[n][channels][inner] by POWER(BIAS + ALPHA · the sum of squares from BEFORE channels before
+// to BEHIND channels after it). TYPE: of the elements; ALPHA: alpha / size; POWER(v): v to the power of beta.
 kernel void lrn(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int channels, int inner) {
   const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
   if (i >= inner || channel >= channels) return;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// (x - mean) / sqrt(variance + epsilon) · scale + shift over rows of n neighbours. TYPE; LANES work items share a row,
-// and each has WIDE sums side by side; CENTERED: less the mean; SCALE, SHIFT: of type SCALE_TYPE, one for each element
-// of the row, or BY_CHANNEL: element `row % period * (n / span)` and so on, one for `span` neighbours; MEAN, DEVIATION:
-// written out, one a row, in fp32.
+// (x - mean) / sqrt(variance + epsilon) · scale + shift over rows of n elements of TYPE. LANES work items share a row,
+// each with WIDE partial sums. CENTERED: without it, the mean counts as 0. SCALE, SHIFT: of SCALE_TYPE, one for each
+// element of the row; BY_CHANNEL: both, one for `span` elements, starting at element `row % period * (n / span)`. MEAN,
+// DEVIATION: writes each row's mean, or its factor 1 / sqrt(variance + epsilon), in fp32.
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif
 
-// The sum of TERM over the elements of a row, by the lanes of this item.
+// Adds to `result` this item's share of the sum of TERM over a row's elements v.
 #define SUM(result, TERM)                                                                     \
   do {                                                                                        \
     C(TYPE) parts[WIDE];                                                                      \

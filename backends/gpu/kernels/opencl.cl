@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude of OpenCL C, the language of the kernels, with these additional names (kernels/cuda.cl has them too):
+// The prelude for OpenCL C, the kernels' language, with these additional names (kernels/cuda.cl has them too):
 //   GLOBAL, LOCAL                before a pointer: where it points to. (`global` is reserved in CUDA.)
-//   SHARED(type, name, count)    an array in the memory of a work group
-//   FLOATS(n)                    a vector of n floats; FLOATS_OF(n, p), FLOATS_TO(n, v, p): read from and written to p
+//   SHARED(type, name, count)    an array in a work group's local memory
+//   FLOATS(n)                    a vector of n floats; FLOATS_OF(n, p), FLOATS_TO(n, v, p): read it from, write it to p
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef HAS_F64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

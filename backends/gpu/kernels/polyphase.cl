@@ -12,7 +12,7 @@ kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict
   const int pw = phase % PHASES_W, ph = phase / PHASES_W % PHASES_H, pd = phase / (PHASES_W * PHASES_H);
   const int iy = zh * STRIDE_H + ph - pad_h, iz = zd * STRIDE_D + pd - pad_d;
   const bool inside = iy >= 0 && iy < h && iz >= 0 && iz < d;
-  // Positions [first, last) have an element, the others are padding.
+  // Positions [first, last) come from x, the others are padding.
   const int shift = pw - pad_w;
   const int first = inside ? clamp((STRIDE_W - 1 - shift) / STRIDE_W, 0, qw) : qw;
   const int last = inside ? clamp((w - shift + STRIDE_W - 1) / STRIDE_W, first, qw) : qw;

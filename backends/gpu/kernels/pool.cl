@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of [N·C, D, H, W]. TYPE, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
-// KIND 0 maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: the index of the maximum in
-// all of x, BY_COLUMN: in column-major order of the last two dimensions.
+// Pools [N·C, D, H, W]. TYPE: of the elements. The window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
+// KIND: 0 maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also the maximum's index in
+// all of x; BY_COLUMN: in column-major order of the last two dimensions.
 kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
 #ifdef INDICES

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pools of kernels/pool.cl for devices whose work items have vector registers: an item computes LINE adjacent
 // elements of y, one line of the window after the other, and checks positions only at the ends of the line.
-// KIND 0 maximum, 1 average, 2 average that counts the padding; LEAST: the least number of TYPE.
+// KIND: 0 maximum, 1 average, 2 average that counts the padding; LEAST: the lowest value of TYPE.
 
-// The first position along an axis whose window, given the padding before the axis, begins at `at` or later.
+// The first position of y along an axis whose window, given the padding before the axis, begins at `at` or later.
 inline int place_from(int at, int padding, int stride) {
   const int distance = at + padding;
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;
 }
 
-// The number of positions of a window after its first one.
+// How many strides the last tap of a window comes after the first.
 #define REACH ((KERNEL_W - 1) * DILATION_W / STRIDE_W)
 
 #if KIND == 0
@@ -20,7 +20,7 @@ inline int place_from(int at, int padding, int stride) {
 #define ENDED(a, taps) (a / (taps))
 #endif
 
-// `result` and the taps of a line of w elements that begin at `ix`.
+// Joins `result` with the taps from `ix` on that are within a line of w elements.
 inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int w) {
   for (int kw = 0; kw < KERNEL_W; ++kw, ix += DILATION_W) {
     if (ix < 0 || ix >= w) continue;
@@ -30,7 +30,7 @@ inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int
   return result;
 }
 
-// The number of taps within positions [0, end) of an axis.
+// The number of taps from `begin` on that are within positions [0, end) of an axis.
 inline int taps_inside(int begin, int end, int taps, int dilation) {
   int count = 0;
   for (int k = 0; k < taps; ++k) count += begin + k * dilation >= 0 && begin + k * dilation < end;
@@ -48,7 +48,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
   y += (size_t)(outer * oh + oy) * ow + first;
   C(TYPE) results[LINE];
   for (int o = 0; o < count; ++o) results[o] = KIND == 0 ? LEAST : 0;
-  // Between these, all taps of a window are within their line.
+  // For outputs from `from` to `to`, all taps of the window are within the line.
   const int from = min(max(place_from(0, PAD_W, STRIDE_W) - first, 0), count);
   const int to = min(max(place_from(w - (KERNEL_W - 1) * DILATION_W, PAD_W, STRIDE_W) - first, from), count);
   for (int kd = 0; kd < KERNEL_D; ++kd) {
@@ -61,7 +61,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
       for (int o = 0; o < from; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       for (int o = to; o < count; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       if (from == to) continue;
-      // Split by the stride, so that the elements of a tap are contiguous.
+      // Split by the stride, so that adjacent outputs read contiguous elements at each tap.
       C(TYPE) dealt[STRIDE_W][LINE + REACH];
       const int ix = from * STRIDE_W + shift, last = to - from + REACH - 1;
       for (int j = 0; j < last; ++j) {

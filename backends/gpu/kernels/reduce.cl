@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[outer][inner] of x[outer][n][inner]. TYPE; LANES work items share a row; SHIFTED: less the row's greatest element.
-// FIRST is the result for no elements, MAP(v) the contribution of an element, JOIN(a, b), FINISH(a) the result of n
-// elements. WIDE: instead, an item reduces WIDE neighbouring rows, which are read together; inner is at least WIDE.
+// y[outer][inner] from x[outer][n][inner] of TYPE. FIRST: the result for no elements; MAP(v): what an element adds;
+// JOIN(a, b): combines two; FINISH(a): the result. SHIFTED: they may use `shift`, the row's greatest element if finite,
+// else 0. LANES work items share a row. WIDE: instead, an item reduces WIDE neighbouring rows; inner is at least WIDE.
 #ifdef WIDE
 kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int items, int n, int inner) {
   const int item = (int)get_global_id(0);
   if (item >= items) return;
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last one is moved back: equal results twice
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   C(TYPE) results[WIDE];

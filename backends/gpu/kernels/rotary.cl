@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotates pairs of elements by angles that depend on a token's position. x is [batch, heads, length, size] by strides;
-// the first DIM elements of a head are rotated: adjacent pairs with INTERLEAVED, otherwise one from each half. TYPE;
-// POSITIONS: the position of each token in the caches, otherwise the caches have one line a token.
+// the first DIM elements of a head are rotated: adjacent pairs if INTERLEAVED, otherwise pairs from the two halves.
+// TYPE: of the elements. POSITIONS: each token's line in the caches; without it, the caches have one line per token.
 kernel void rotary(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* cosines, GLOBAL const S(TYPE)* sines,
                    GLOBAL const long* positions, GLOBAL S(TYPE)* y, int total, int heads, int length, int size,
                    int batch_stride, int head_stride, int token_stride, int lines,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements written or combined at indices. TYPE; INDEX: i32 or i64; JOIN(a, b): the new value of an element. Updates
-// that may have the same target belong to one work item, in order: equal inputs have equal results. Indices
-// out of range are reported in `fault`.
+// Updates elements of y at indices. TYPE: of the elements; INDEX: i32 or i64; JOIN(a, b): the new value of element a
+// with update b. Updates that may have the same target belong to one work item, in order: results are deterministic.
+// Indices out of range are reported in `fault`.
 kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* shape,
                              GLOBAL S(TYPE)* y, int lines, int axis, int rank,
                              GLOBAL int* fault, int node) {
-  // shape: the extents of the updates, then the strides of y. A work item has the updates along the axis.
+  // shape: the updates' extents, then y's strides and its extent along the axis. An item applies a line of updates.
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
   int rest = line, base = 0, source = 0, step = 1, along = 1;
@@ -34,7 +34,7 @@ kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE
   }
 }
 
-// `count` slices of `inner` elements, each with `depth` indices; extents[k] is that of the dimension of index k.
+// `count` slices of `inner` elements, each with `depth` indices; index k selects among extents[k].
 kernel void scatter_nd(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* extents,
                        GLOBAL S(TYPE)* y, int count, int depth, int inner,
                        GLOBAL int* fault, int node) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of rows of n contiguous elements for devices whose work items have vector registers: one item per row. f32;
-// KIND 0 softmax, 1 its logarithm; VECTOR floats of a register.
+// Softmax of rows of n contiguous fp32 elements, for devices whose work items have vector registers: one item per row.
+// KIND: 0 softmax, 1 its logarithm; VECTOR: floats in a register.
 typedef FLOATS(VECTOR) vector_t;
 #define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))
 #define WRITE(v, p, i) FLOATS_TO(VECTOR, v, (p) + (i))

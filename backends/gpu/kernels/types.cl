@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put before every kernel, after the prelude of its language: how each type is stored (S_), computed with (C_), loaded
-// and stored.
+// Placed before every kernel, after its language's prelude: each type's storage type (S_) and arithmetic type (C_), and
+// functions that load and store its elements.
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 #define S(type) CAT(S_, type)
@@ -8,7 +8,7 @@
 #define LOAD(type, p, i) CAT(load_, type)(p, i)
 #define STORE(type, p, i, v) CAT(store_, type)(p, i, v)
 
-// Types whose arithmetic type is that of storage.
+// Types whose arithmetic type is their storage type.
 #define PLAIN(type, c)                                                                      \
   inline c CAT(load_, type)(GLOBAL const c* p, int i) { return p[i]; }                      \
   inline void CAT(store_, type)(GLOBAL c* p, int i, c v) { p[i] = v; }
@@ -60,13 +60,13 @@ inline void store_f16(GLOBAL half* p, int i, float v) { vstore_half_rte(v, i, p)
 #define S_bf16 ushort
 #define C_bf16 float
 inline float load_bf16(GLOBAL const ushort* p, int i) { return as_float((uint)p[i] << 16); }
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to the nearest, ties to even; NaN stays NaN.
 inline void store_bf16(GLOBAL ushort* p, int i, float v) {
   const uint bits = as_uint(v);
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// The error function within 3 units in the last place, without branches, so that neighbours share vectors: below 1 an
+// The error function within 3 units in the last place, without branches, so that compilers vectorize it: below 1 an
 // odd polynomial, from there on 1 - e^q, where the polynomial q is log(1 - erf). Beyond ±4 the result is ±1.
 inline float erf_f32(float x) {
   float t = fabs(x);
@@ -95,7 +95,7 @@ inline float erf_f32(float x) {
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
-// A function that combines the values of the LANES work items of a group, always in the same order; all get the result.
+// Defines a function that combines the values of a group's LANES work items in a fixed order and returns it to all.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 3 × 3 windows after Winograd, F(2 × 2, 3 × 3) of Lavin and Gray (2015): 16 products of matrices for
+// Convolutions of 3 × 3 windows by Winograd's F(2 × 2, 3 × 3), as in Lavin and Gray (2015): 16 products of matrices for
 // tiles of 2 × 2 positions need 4 multiplications per position instead of 9. Every step is exact for small integers.
-// Tiles are ordered as kernels/polyphase.cl splits x by 2: tile p = ty * width + tx, `width` being one more than there
-// are in a line, so that those between lines are computed and not stored, and element (i, j) of tile p is element p + i
-// / 2 * width + j / 2 of phase (i % 2, j % 2).
+// Tiles are ordered as kernels/polyphase.cl splits x by 2: tile p = ty * width + tx. `width` is one more than the tiles
+// in a line: the extra ones between lines are computed but not stored. Element (i, j) of tile p is element
+// p + i / 2 * width + j / 2 of phase (i % 2, j % 2).
 //
-// VECTOR    tiles that a work item takes
-// PANEL     as in kernels/gemm.cl, the width of B's panels; the last one is moved back to end with the tiles
+// VECTOR    tiles that a work item transforms
+// PANEL     as in kernels/gemm.cl, the width of B's panels; the last panel is moved back to end with the tiles
 // OUT, BIAS, EPILOGUE, EPILOGUE_PARAMETERS: as in kernels/gemm.cl
 #if VECTOR == 1
 typedef float vector_t;
@@ -108,7 +108,7 @@ kernel void winograd_output(GLOBAL const float* restrict m, GLOBAL const float* 
     WRITE(rows[i][1] - rows[i][2] - rows[i][3] + shift, odd, 0);
     const int place = (ty * 2 + i) * ow + 2 * tx, at = plane * oh * ow + place;
     if (2 * tx + 2 * VECTOR <= ow) {
-      // All are read before any is written, so that the loops vectorize.
+      // Computes all results before storing any, so that the loops vectorize.
       C(OUT) results[2 * VECTOR];
 #pragma unroll
       for (int l = 0; l < 2 * VECTOR; ++l) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in fp32: two products with a softmax between them. Before the products, heads are made contiguous, keys
-// transposed, and both repeated for the query heads that share them.
+// Attention in fp32: two products with a softmax between them. Before the products, heads are copied to be contiguous,
+// keys are transposed, and keys and values are repeated for the query heads that share them.
 #include <cmath>
 
 #include "ops/gemm.h"
@@ -25,12 +25,12 @@ struct Heads {
 Heads heads_of(const Tensor& x, int64_t heads) {
   if (x.rank() == 4) return {x, x.shape[0], x.shape[1], x.shape[2], x.shape[3], dense_strides(x.shape)};
   if (heads <= 0 || x.shape[2] % heads != 0)
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not fall into " + std::to_string(heads) + " heads");
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not split into " + std::to_string(heads) + " heads");
   const int64_t length = x.shape[1], size = x.shape[2] / heads;
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// Concatenates the past and the new elements; in output `slot` if the node has it.
+// Concatenates past and new elements, in output `slot` if the node has it; without both, returns `fresh`.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);
@@ -38,7 +38,7 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   Shape shape = fresh.shape();
   shape[2] = before;
   if (past && past.shape != shape)
-    throw sdk::Error(BP_TYPE_MISMATCH, "the past is " + to_string(past.shape) + " and not " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "the past is " + to_string(past.shape) + " but must be " + to_string(shape));
   shape[2] += fresh.length;
   const Tensor all = e.has_output(slot) ? e.output(slot, shape) : e.scratch(fresh.tensor.dtype, shape);
   View target{all, dense_strides(shape), 0};
@@ -48,7 +48,7 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   return heads_of(all, 0);
 }
 
-// In fp32, each head `repeat` times, its two inner dimensions in this order or the other.
+// Copies heads to fp32, each `repeat` times; `transposed` swaps their two inner dimensions.
 Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   Shape shape{x.batch, x.heads, repeat, x.length, x.size};
   std::vector<int64_t> strides{x.strides[0], x.strides[1], 0, x.strides[2], x.strides[3]};
@@ -59,7 +59,7 @@ Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, 0}});
 }
 
-// Masks the scores.
+// Returns masked scores, or `scores` itself if nothing masks them.
 Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
   const Tensor mask = e.input(kMask), lengths = e.input(kLengths);
   const bool causal = e.node.int_attribute("is_causal", 0) != 0;
@@ -77,11 +77,11 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
     Shape seen = scores.shape;
     seen[3] = keys;
     if (keys > scores.shape[3] || (keys == 1 && scores.shape[3] != 1))
-      throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " for scores " + to_string(scores.shape));
+      throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " cannot mask " + to_string(scores.shape));
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "lengths " + to_string(lengths.shape) + " are not one a batch");
+    throw sdk::Error(BP_TYPE_MISMATCH, "lengths " + to_string(lengths.shape) + " are not one per batch");
   const Tensor y = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   e.launch("attention_mask", "attention_mask", options)
       .in(scores)
@@ -109,7 +109,7 @@ void emit_attention(Emit& e, std::string_view) {
   if (k.heads == 0 || q.heads % k.heads != 0 || v.heads != k.heads || q.size != k.size || k.length != v.length ||
       q.batch != k.batch || q.batch != v.batch)
     throw sdk::Error(BP_TYPE_MISMATCH, "queries " + to_string(q.shape()) + ", keys " + to_string(k.shape()) +
-                                           " and values " + to_string(v.shape()) + " do not fit");
+                                           " and values " + to_string(v.shape()) + " do not match");
   const int64_t repeat = q.heads / k.heads, batch = q.batch * q.heads, length = k.length;
   const int64_t past = e.has_input(kPastKey) ? e.shape(kPastKey)[2] : 0;
 
@@ -127,7 +127,7 @@ void emit_attention(Emit& e, std::string_view) {
                                                        : 1 / std::sqrt(static_cast<float>(q.size));
   emit_product(e, product);
 
-  // Output 3 shows the scores after one of the steps.
+  // Output 3 contains the scores after one of the steps.
   const int64_t shown = e.has_output(3) ? e.node.int_attribute("qk_matmul_output_mode", 0) : -1;
   const auto view_of = [](const Tensor& x) { return View{x, dense_strides(x.shape), 0}; };
   const auto show = [&](int64_t step) {
@@ -169,13 +169,13 @@ Verdict supports_attention(const Node& node) {
     if (!each || slot == kMask) continue;
     if (slot == kLengths ? each.dtype() != BP_DTYPE_INT64 : each.dtype() != node.input(0).dtype())
       return sdk::no(BP_REASON_DTYPE,
-                     "input " + std::to_string(slot) + " is " + std::string(view::dtype_name(each.dtype())));
+                     "input " + std::to_string(slot) + " cannot be " + std::string(view::dtype_name(each.dtype())));
     if (slot == kPastKey || slot == kPastValue ? each.rank() != 4
                                                : slot != kLengths && each.rank() != node.input(0).rank())
       return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " has rank " + std::to_string(each.rank()));
   }
   if (node.input(0).rank() != 3 && node.input(0).rank() != 4)
-    return sdk::no(BP_REASON_SHAPE, "the queries have rank " + std::to_string(node.input(0).rank()));
+    return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));
   if (node.input(kMask) &&
       (node.input(kMask).rank() < 2 || node.input(kMask).rank() > 4 || node.input(kMask).dtype() == BP_DTYPE_DOUBLE))
     return sdk::no(BP_REASON_SHAPE, "the mask has rank " + std::to_string(node.input(kMask).rank()) + " or is double");
@@ -183,7 +183,7 @@ Verdict supports_attention(const Node& node) {
     return sdk::no(BP_REASON_OTHER, "past_key and past_value come together or not at all");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
-    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
+    return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");
   return accept();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv: a product with the windows as columns. The columns are never stored: the input is split into phases, so that
-// the elements of one tap are contiguous (kernels/polyphase.cl), and a line of the product's matrix is read from the
-// tap's first element.
+// the elements of one tap are contiguous (kernels/polyphase.cl), and a line of the product's matrix is read starting at
+// the tap's first element.
 #include "ops/conv.h"
 
 #include "ops/gemm.h"
@@ -12,7 +12,7 @@
 namespace backplane::gpu {
 namespace {
 
-// Of [N, C, ...] and weights [maps, C / groups, ...] into y [N, maps, ...]; `bias` may be empty.
+// Convolves x [N, C, ...] with weights k [maps, C / groups, ...] into y [N, maps, ...]; `bias` may be empty.
 void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {
   const int64_t groups = e.node.int_attribute("group", 1), maps = k.shape[0];
   if (groups <= 0 || maps % groups != 0 || x.shape[1] != k.shape[1] * groups)

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// Convolves int32 values with the node's attributes, into memory of this node; `bias` may be empty.
+// Convolves int32 values with the node's attributes, into scratch memory of this node; `bias` may be empty.
 Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor& bias);
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: a product computes what each input element adds to each tap of its window; a kernel sums this up.
+// ConvTranspose: a product computes what each input element adds to each tap of its window; a kernel adds these up.
 #include <algorithm>
 
 #include "ops/gemm.h"
@@ -21,7 +21,7 @@ void emit_conv_transpose(Emit& e, std::string_view) {
   const Window w{sdk::transposed_window(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()})};
   const Tensor y = e.output(0, w.output_shape(x.shape[0], maps));
   if (y.count() == 0) return;
-  // Sums of 16-bit floats are rounded once, at the end.
+  // fp16 and bf16 are summed in fp32 and rounded once, at the end.
   const bp_dtype_t sum = bytes_of(x.dtype) < 4 ? BP_DTYPE_FLOAT : x.dtype;
   const int64_t per_group = x.shape[1] / groups, rows = k.shape[1] * w.kernel_size(), batch = x.shape[0] * groups;
   const Tensor a = e.computed("$0", sum, {groups, rows, per_group}, {{k, {per_group * rows, 1, rows}, 0}});
@@ -59,7 +59,7 @@ Verdict supports_conv_transpose(const Node& node) {
   const bool fits = (extra == 0 || extra == dims) && (wanted == 0 || wanted == dims || wanted == dims + 2);
   return expect(node)
       .rank(1, rank, rank)
-      .that(fits, BP_REASON_ATTRIBUTE, "output_padding or output_shape has another length than the extents")
+      .that(fits, BP_REASON_ATTRIBUTE, "output_padding or output_shape has the wrong number of extents")
       .same_dtypes()
       .also(supports_window);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are a formula: each output element depends on the input elements at its position. $0, $1 are the
-// inputs, $T is the type of arithmetic. Formulas are code of the kernels' dialect over scalars; chains of them become
+// inputs, $T is the arithmetic type. Formulas are scalar expressions in the kernels' dialect; chains of them become
 // one kernel.
 #include <cctype>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr bp_dtype_set_t kSignedNumbers = kFloats | kSignedIntegers;
 
-// In `formula` each @name becomes the float attribute of that name.
+// Replaces each @name in `formula` by the value of the float attribute of that name.
 std::string with_attributes(const Node& node, std::string_view formula) {
   std::string code;
   for (size_t i = 0; i < formula.size(); ++i) {
@@ -67,7 +67,7 @@ Verdict supports_variadic(const Node& node) {
   return same_types(node);
 }
 
-// NaN wins, as ONNX has it.
+// NaN wins, as in ONNX.
 constexpr std::string_view kFloatMin = "isnan($0) || $0 < $1 ? $0 : $1", kFloatMax = "isnan($0) || $0 > $1 ? $0 : $1";
 
 void emit_min_max(Emit& e, std::string_view which) {
@@ -76,7 +76,7 @@ void emit_min_max(Emit& e, std::string_view which) {
   return emit_variadic(e, real ? kFloatMax : "max($0, $1)");
 }
 
-// Integer division by zero, and of the least number by -1, would end the process on some devices.
+// Integer division by zero, or of the lowest value by -1, would crash the process on some devices.
 void emit_div(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   if (is_float(dtype)) return e.elementwise("$0 / $1");
@@ -95,7 +95,7 @@ void emit_mod(Emit& e, std::string_view) {
 
 Verdict supports_mod(const Node& node) {
   if (is_float(node.input(0).dtype()) && node.int_attribute("fmod", 0) == 0)
-    return sdk::no(BP_REASON_ATTRIBUTE, "fmod is 0 for floating-point numbers");
+    return sdk::no(BP_REASON_ATTRIBUTE, "fmod must be 1 for floating-point numbers");
   return same_types(node);
 }
 
@@ -155,7 +155,7 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
-// A power function for floats: the built-in one is not vectorized on many devices.
+// The error function; for floats, not the built-in one, which is not vectorized on many devices.
 std::string erf_of(const Emit& e, const std::string& x) {
   return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
 }
@@ -176,7 +176,7 @@ Verdict supports_prelu(const Node& node) {
   return same_types(node);
 }
 
-// From a wide floating-point number to an integer: beyond its range ONNX leaves the result open, OpenCL's saturates.
+// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result open; this saturates to 32 bits.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (is_float(to) || !is_float(from)) return "$0";
@@ -187,7 +187,7 @@ std::string conversion(bp_dtype_t from, bp_dtype_t to) {
                 {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
                 {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
   for (const auto& [dtype, name] : kNames) {
-    // Narrow integers wrap, as the other backends and the reference do.
+    // Integers below 32 bits then wrap, as in the other backends and the reference.
     if (dtype == to)
       return bytes_of(to) < 4 ? std::string("convert_") + name + "(convert_int_sat($0))"
                               : std::string("convert_") + name + "_sat($0)";
@@ -198,7 +198,7 @@ std::string conversion(bp_dtype_t from, bp_dtype_t to) {
 Verdict supports_cast(const Node& node) {
   if (node.int_attribute("to", -1) != node.output(0).dtype())
     return sdk::no(BP_REASON_ATTRIBUTE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
-                                            ", which `to` does not say");
+                                            ", but `to` names another type");
   return accept();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements read, written or sorted by index: Gather*, Scatter*, OneHot, TopK.
+// Operators that read, write or select elements by index: Gather*, Scatter*, OneHot, TopK.
 #include <algorithm>
 
 #include "ops/rows.h"
@@ -12,7 +12,7 @@ std::string index_type(const Tensor& indices) {
   return " -DINDEX=" + Emit::type(indices);
 }
 
-// A constant whose indices lie within [-extents[k], extents[k]): the device would read the nearest element instead.
+// Throws if an index in a constant input 1 is outside [-extents[k], extents[k]), before any run would report it.
 void check_indices(Emit& e, const std::vector<int64_t>& extents) {
   if (!e.constant(1)) return;
   const std::vector<int64_t> indices = e.ints(1);
@@ -20,7 +20,7 @@ void check_indices(Emit& e, const std::vector<int64_t>& extents) {
     const int64_t extent = extents[i % extents.size()];
     if (indices[i] < -extent || indices[i] >= extent)
       throw sdk::Error(BP_INVALID_MODEL,
-                       "index " + std::to_string(indices[i]) + " is beyond an extent of " + std::to_string(extent));
+                       "index " + std::to_string(indices[i]) + " is outside an extent of " + std::to_string(extent));
   }
 }
 
@@ -33,7 +33,7 @@ void emit_gather(Emit& e, std::string_view) {
   shape.insert(shape.end(), at + 1, x.shape.end());
   check_indices(e, {x.shape[axis]});
   const Tensor y = e.output(0, shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
   // Adjacent elements belong to adjacent work items on a GPU, and to one loop on a CPU.
   const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
@@ -54,7 +54,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
   const Tensor x = e.input(0), indices = e.input(1);
   const size_t axis = axis_of(e.node.int_attribute("axis", 0), x.rank());
   Tensor source = x;
-  // Dimensions other than the axis may be cut short.
+  // In dimensions other than the axis, the indices may be shorter than x: x is cut to fit.
   Shape cut = indices.shape;
   for (size_t d = 0; d < x.rank(); ++d) {
     if (d != axis && cut.at(d) > x.shape[d])
@@ -64,7 +64,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
   check_indices(e, {x.shape[axis]});
   if (cut != x.shape) source = e.computed("$0", x.dtype, cut, {{x, dense_strides(x.shape), 0}});
   const Tensor y = e.output(0, indices.shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
   e.launch("gather", "gather_elements", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(source)
       .in(indices)
@@ -80,7 +80,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
 Verdict supports_gather_elements(const Node& node) {
   if (node.input(1).rank() != node.input(0).rank() || node.input(0).rank() == 0)
     return sdk::no(BP_REASON_SHAPE, "the indices have rank " + std::to_string(node.input(1).rank()) +
-                                        " and the input " + std::to_string(node.input(0).rank()));
+                                        " but the input " + std::to_string(node.input(0).rank()));
   return accept();
 }
 
@@ -93,7 +93,7 @@ Verdict supports_elements(const Node& node) {
   return supports_gather_elements(node);
 }
 
-// The extents that the `depth` indices of a slice choose from, after `batch` dimensions.
+// The extents that the `depth` indices of a slice select from, after `batch` dimensions.
 Tensor extents_of(Emit& e, const Shape& shape, size_t batch, size_t depth) {
   std::vector<int32_t> extents;
   for (size_t d = batch; d < batch + depth; ++d) extents.push_back(static_cast<int32_t>(shape.at(d)));
@@ -112,7 +112,7 @@ void emit_gather_nd(Emit& e, std::string_view) {
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(batch + depth), x.shape.end());
   const Tensor y = e.output(0, shape);
-  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "there is nothing to choose from");
+  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 has no elements to select");
   e.launch("gather", "gather_nd", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(x)
       .in(indices)
@@ -151,7 +151,7 @@ std::string join_of(const Node& node) {
   return {};
 }
 
-// Output 0 with a copy of the input's elements, to be updated.
+// Copies the input's elements to output 0, to be updated there.
 Tensor copy_of_input(Emit& e) {
   const Tensor x = e.input(0), y = e.output(0, x.shape);
   e.move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});
@@ -197,7 +197,7 @@ void emit_scatter_nd(Emit& e, std::string_view) {
   expected.insert(expected.end(), shape.begin() + static_cast<ptrdiff_t>(depth), shape.end());
   if (updates.shape != expected)
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "updates are " + to_string(updates.shape) + " and must be " + to_string(expected));
+                     "updates are " + to_string(updates.shape) + " but must be " + to_string(expected));
   const Tensor y = copy_of_input(e);
   const int64_t inner = elements(shape, depth, shape.size());
   e.launch("scatter", "scatter_nd", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
@@ -232,8 +232,8 @@ void emit_one_hot(Emit& e, std::string_view) {
   const std::vector<double> depths = e.numbers(1);
   const double depth = depths.size() == 1 ? depths.front() : -1;
   if (!(depth >= 0 && depth <= INT32_MAX) || values.count() != 2)
-    throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "a depth of " + std::to_string(depth) + " with values " + to_string(values.shape));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "need depth >= 0 and values [2], not " + std::to_string(depth) + " and " +
+                                              to_string(values.shape));
   Shape shape = indices.shape;
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), shape.size() + 1);
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), static_cast<int64_t>(depth));
@@ -253,10 +253,10 @@ Verdict supports_one_hot(const Node& node) {
     return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 2");
   if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
     return known_on_host(node, 1);
-  return sdk::no(BP_REASON_DTYPE, "the depth is " + std::string(view::dtype_name(node.input(1).dtype())));
+  return sdk::no(BP_REASON_DTYPE, "the depth cannot be " + std::string(view::dtype_name(node.input(1).dtype())));
 }
 
-// Each element is compared with all others of its row.
+// The longest row: each element is compared with all others of its row.
 constexpr int64_t kMaxCompared = 16384;
 
 void emit_top_k(Emit& e, std::string_view) {
@@ -264,7 +264,7 @@ void emit_top_k(Emit& e, std::string_view) {
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
   const int64_t k = e.ints(1).at(0);
   if (k < 0 || k > x.shape[axis])
-    throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + std::to_string(k) + " of " + std::to_string(x.shape[axis]));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + std::to_string(k) + ", not 0 to " + std::to_string(x.shape[axis]));
   Shape shape = x.shape;
   shape[axis] = k;
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);

@@ -7,8 +7,8 @@
 namespace backplane::gpu {
 namespace {
 
-// B in panels as wide as a tile, so that the lines of a panel are contiguous: otherwise each line is in another page,
-// and lines that are a power of two apart evict each other from the caches. Empty if that is not worth a copy.
+// Copies B into panels as wide as a tile, so that a panel's lines are contiguous: otherwise each line is in a different
+// page, and lines that are a power of two apart evict each other from caches. Empty if that is not worth the copy.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;
@@ -19,10 +19,10 @@ Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   return e.computed("$0", p.b.dtype, shape, {{p.b, {p.k * p.n, width, p.n, 1}, 0}});
 }
 
-// The columns of B as a kernel walks them: lines of neighbours.
+// How a kernel iterates over the columns of B: in lines of neighbours.
 struct Columns {
-  int64_t lines, line;     // how many, and how long each
-  int64_t lines_of_slice;  // of the windows' outermost dimension
+  int64_t lines, line;     // the number of lines, and the columns of each
+  int64_t lines_of_slice;  // lines per position of the outermost spatial dimension
   bool gaps;               // also computes positions past the ends of y's rows, where windows wrap: not stored
   int64_t count() const { return lines * line; }
 };
@@ -142,12 +142,12 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
   const Shape batch = broadcast(a_batch, b_batch);
   Product p{.m = a.shape[a.rank() - 2], .n = b.shape[b.rank() - 1], .k = a.shape[a.rank() - 1]};
   if (p.k != b.shape[b.rank() - 2])
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " do not multiply");
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " cannot be multiplied");
   p.batch = elements(batch);
   out_shape = batch;
   if (!row) out_shape.push_back(p.m);
   if (!column) out_shape.push_back(p.n);
-  // One matrix B for all of A: rows of one tall matrix.
+  // One matrix B for all of A: A's matrices become one tall matrix.
   if (elements(b_batch) == 1 && elements(a_batch) == p.batch) {
     p.m *= p.batch;
     p.batch = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose results depend on extents and a few numbers: Shape, Size, ConstantOfShape, Range, EyeLike, Trilu,
-// Dropout; and moves that are views: Tile, DepthToSpace, SpaceToDepth, BitCast.
+// Operators that compute results from extents and a few numbers (Shape, Size, ConstantOfShape, Range, EyeLike), that
+// keep or zero elements (Trilu, Dropout), or that only view them (Tile, DepthToSpace, SpaceToDepth, BitCast).
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace backplane::gpu {
 namespace {
 
-// Fills the output with one element.
+// A view that repeats one element throughout `shape`.
 View everywhere(const Tensor& scalar, const Shape& shape) {
   return {scalar, std::vector<int64_t>(shape.size()), 0};
 }
@@ -59,7 +59,7 @@ Verdict supports_constant_of_shape(const Node& node) {
   if (value == nullptr && node.attribute("value") != nullptr)
     return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is not a tensor");
   if (value != nullptr && value->data == nullptr)
-    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value lies in another file");
+    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is stored in another file");
   if (dtype != (value == nullptr ? BP_DTYPE_FLOAT : value->dtype) ||
       (value != nullptr && value->bytes != bytes_of(dtype)))
     return sdk::no(BP_REASON_DTYPE, "its output does not have the type of attribute value");
@@ -71,7 +71,7 @@ void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
   const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count >= 0 && count <= static_cast<double>(kMaxTaps)))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "a range from " + std::to_string(start) + " to " + std::to_string(limit) +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "no valid range: " + std::to_string(start) + " to " + std::to_string(limit) +
                                               " by " + std::to_string(delta));
   std::vector<T> all;
   for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
@@ -120,7 +120,7 @@ Verdict supports_eye_like(const Node& node) {
 void emit_trilu(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const Tensor k = e.has_input(1) ? e.input(1) : e.table(BP_DTYPE_INT64, {}, Shape{0});
-  if (k.count() != 1) throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + to_string(k.shape) + " and not one number");
+  if (k.count() != 1) throw sdk::Error(BP_INVALID_ARGUMENT, "k has shape " + to_string(k.shape) + ", not one number");
   const Tensor y = e.output(0, x.shape);
   e.launch("triangle", "triangle",
            "-DTYPE=" + std::string(word_name(x.dtype)) + (e.node.int_attribute("upper", 1) != 0 ? " -DUPPER" : ""))
@@ -190,7 +190,7 @@ Verdict supports_tile(const Node& node) {
   return known_on_host(node, 1);
 }
 
-// [N, C, H, W] with blocks of space and depth changing places: `order` is the transposition of the split dimensions.
+// Moves blocks between space and depth: views input 0 as `split`, transposes that by `order`, and views it as `shape`.
 void emit_blocks(Emit& e, const Shape& split, const std::vector<size_t>& order, const Shape& shape) {
   const Tensor x = e.input(0);
   const std::vector<int64_t> dense = dense_strides(split);
@@ -207,7 +207,7 @@ void emit_depth_to_space(Emit& e, std::string_view) {
   const Shape s = e.shape(0);
   const int64_t b = e.node.int_attribute("blocksize", 0);
   if (s[1] % (b * b) != 0)
-    throw sdk::Error(BP_INVALID_MODEL, std::to_string(s[1]) + " channels do not make blocks of " + std::to_string(b));
+    throw sdk::Error(BP_INVALID_MODEL, std::to_string(s[1]) + " channels cannot form blocks of " + std::to_string(b));
   const int64_t depth = s[1] / (b * b);
   const Shape shape{s[0], depth, s[2] * b, s[3] * b};
   if (e.node.text_attribute("mode", "DCR") == "CRD")
@@ -219,7 +219,7 @@ void emit_space_to_depth(Emit& e, std::string_view) {
   const Shape s = e.shape(0);
   const int64_t b = e.node.int_attribute("blocksize", 0);
   if (s[2] % b != 0 || s[3] % b != 0)
-    throw sdk::Error(BP_INVALID_MODEL, to_string(s) + " does not fall into blocks of " + std::to_string(b));
+    throw sdk::Error(BP_INVALID_MODEL, to_string(s) + " cannot be split into blocks of " + std::to_string(b));
   emit_blocks(e, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}, {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 

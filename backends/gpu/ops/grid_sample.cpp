@@ -46,7 +46,7 @@ Verdict supports_grid_sample(const Node& node) {
                          padding = node.text_attribute("padding_mode", "zeros");
   if (position(kFilters, mode) == std::size(kFilters) || position(kPaddings, padding) == std::size(kPaddings))
     return sdk::no(BP_REASON_ATTRIBUTE,
-                   "mode is '" + std::string(mode) + "', padding_mode '" + std::string(padding) + "'");
+                   "unsupported mode '" + std::string(mode) + "' or padding_mode '" + std::string(padding) + "'");
   const int32_t rank = node.input(0).rank();
   if ((rank != 4 && rank != 5) || node.input(1).rank() != rank)
     return sdk::no(BP_REASON_SHAPE,

@@ -72,7 +72,7 @@ Verdict shape_is_known(const Node& node) {
 Verdict supports_flatten(const Node& node) {
   const int64_t axis = node.int_attribute("axis", 1), rank = node.input(0).rank();
   if (axis < -rank || axis > rank)
-    return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis) + " at rank " + std::to_string(rank));
+    return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis) + " for rank " + std::to_string(rank));
   return accept();
 }
 
@@ -103,7 +103,7 @@ Verdict supports_transpose(const Node& node) {
     if (order[i] != static_cast<int64_t>(i)) return sdk::no(BP_REASON_ATTRIBUTE, "perm is not a permutation");
   }
   if (order.size() != static_cast<size_t>(node.input(0).rank()))
-    return sdk::no(BP_REASON_ATTRIBUTE, "perm has " + std::to_string(order.size()) + " axes at rank " +
+    return sdk::no(BP_REASON_ATTRIBUTE, "perm has " + std::to_string(order.size()) + " axes for rank " +
                                             std::to_string(node.input(0).rank()));
   return accept();
 }
@@ -175,14 +175,14 @@ void emit_split(Emit& e, std::string_view) {
   if (sizes.empty()) {
     const int64_t parts = e.node.int_attribute("num_outputs", e.node.output_count());
     const int64_t size = (x.shape[axis] + parts - 1) / parts;
-    // The last parts are smaller, or empty.
+    // The last parts may be smaller, or empty.
     for (int64_t left = x.shape[axis]; sizes.size() < static_cast<size_t>(parts); left -= sizes.back())
       sizes.push_back(std::min(size, left));
   }
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }) ||
       std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != x.shape[axis])
     throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "parts " + to_string(sizes) + " do not make up " + std::to_string(x.shape[axis]) + " elements");
+                     "parts " + to_string(sizes) + " do not add up to " + std::to_string(x.shape[axis]) + " elements");
   View view{x, dense_strides(x.shape), 0};
   for (uint32_t i = 0; i < e.node.output_count(); ++i) {
     Shape shape = x.shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: a factor and a summand for each channel. Normalisations of rows, softmax.
+// BatchNormalization, as a factor and a summand for each channel; normalizations of rows; softmax; LRN.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@ void emit_batch_normalization(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
   const auto whole = [](const Tensor& x) { return View{x, {1}, 0}; };
-  // With constant statistics these two are computed once, when the program is made.
+  // With constant statistics these two are computed once, when the plan is prepared.
   const std::string epsilon = literal(e.node.float_attribute("epsilon", 1e-5f));
   const Tensor factor =
       e.computed("$0 / sqrt($1 + ($T)" + epsilon + ")", BP_DTYPE_FLOAT, scale.shape, {whole(scale), whole(variance)});
@@ -36,15 +36,15 @@ Verdict supports_batch_normalization(const Node& node) {
     const int64_t channels = node.input(0).extent(1);
     if (each.rank() != 1 || (each.extent(0) >= 0 && channels >= 0 && each.extent(0) != channels))
       return sdk::no(BP_REASON_SHAPE,
-                     "input " + std::to_string(i) + " is " + to_string(each.extents()) + ", not one number a channel");
+                     "input " + std::to_string(i) + " is " + to_string(each.extents()) + ", not one for each channel");
   }
   return accept();
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// The arguments of the kernel normalize_rows, for rows of n neighbours with a factor for each element, or with factors
-// of channels from `row % period * (n / span)` on, one for `span` neighbours.
+// The arguments of the kernel normalize_rows, for rows of n elements with a factor for each element, or with factors
+// of channels from `row % period * (n / span)` on, one for `span` adjacent elements.
 struct Normalization {
   Rows rows;
   int64_t period = 1, span = 0;  // span 0: a factor for each element
@@ -74,7 +74,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   rows.range(launch);
 }
 
-// LayerNormalization, RMSNormalization: over the last dimensions, a factor for each element of them.
+// LayerNormalization, RMSNormalization: over the last dimensions, with a factor for each of their elements.
 void emit_layer_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
@@ -100,14 +100,14 @@ Verdict supports_layer_normalization(const Node& node) {
   return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
 }
 
-// InstanceNormalization, GroupNormalization: over the spatial dimensions of channels, a factor for each channel.
+// InstanceNormalization, GroupNormalization: over the positions of one or several channels, with factors per channel.
 void emit_group_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const int64_t channels = x.shape[1], space = elements(x.shape, 2, x.rank());
   const int64_t groups = kind == "instance" ? channels : e.node.int_attribute("num_groups", 0);
   if (groups < 0 || (groups == 0 ? channels != 0 : channels % groups != 0))
     throw sdk::Error(BP_INVALID_MODEL,
-                     std::to_string(channels) + " channels are not " + std::to_string(groups) + " groups");
+                     std::to_string(channels) + " channels cannot form " + std::to_string(groups) + " groups");
   for (const uint32_t slot : {1u, 2u}) {
     if (e.shape(slot) != Shape{channels})
       throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " is " + to_string(e.shape(slot)) + " for " +

@@ -8,7 +8,7 @@
 namespace backplane::gpu {
 namespace {
 
-// The position that is read for position i outside of an axis of n elements; -1 is the filler.
+// The input position for position i, which may be outside of the axis of n elements; -1: the filler.
 int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
   if (n == 0 || mode == "constant") return -1;
@@ -48,7 +48,7 @@ void emit_pad(Emit& e, std::string_view) {
 Verdict supports_pad(const Node& node) {
   const std::string_view mode = node.text_attribute("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
-    return sdk::no(BP_REASON_ATTRIBUTE, "mode is '" + std::string(mode) + "'");
+    return sdk::no(BP_REASON_ATTRIBUTE, "mode '" + std::string(mode) + "' is not supported");
   if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
     return sdk::no(BP_REASON_DTYPE, "the filler has another type than the input");
   if (Verdict v = known_on_host(node, 1); !accepted(v)) return v;
@@ -66,7 +66,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], shape.size());
     const int64_t n = shape[axis], size = sizes.at(i);
-    // An odd padding is larger at the end; an odd crop likewise.
+    // Odd padding is larger at the end; so is an odd crop.
     const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
     if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));
   }

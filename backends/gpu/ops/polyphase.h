@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// [N·C, phases, positions…] of x [N, C, …]; x itself if it already has this layout.
+// Returns [N·C, phases, positions…] from x [N, C, …], or x itself if it already has this layout.
 Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x);
 
 }  // namespace backplane::gpu

@@ -14,7 +14,7 @@ std::string norm(Emit& e) {
   return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
 }
 
-// Shorter lines of the result are not vectorized.
+// Lines of the result below the first length are not vectorized; above the second, they are split.
 constexpr int64_t kLeastLine = 4, kLongestLine = 64;
 
 void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, const std::string& options) {
@@ -82,7 +82,7 @@ Verdict supports_global_pool(const Node& node) {
   bool empty = false;
   for (int32_t i = 2; i < node.input(0).rank(); ++i)
     empty = empty || node.input(0).extent(static_cast<uint32_t>(i)) == 0;
-  return expect(node).rank(0, 3).that(!empty, BP_REASON_SHAPE, "there is nothing to pool");
+  return expect(node).rank(0, 3).that(!empty, BP_REASON_SHAPE, "input 0 has no elements to pool");
 }
 
 constexpr Row kRows[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised operators: QuantizeLinear and DequantizeLinear as formulas; products and convolutions of 8-bit numbers in
+// Quantized operators: QuantizeLinear and DequantizeLinear as formulas; products and convolutions of 8-bit integers in
 // int32, after subtracting the zero points.
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kQuantized = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
 
-// `value`, a float, to the nearest integer: ties to even, then `zero` added.
+// Rounds `value`, a float, to the nearest integer, ties to even; adds `zero` unless it is empty; saturates.
 std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
   const char* name = dtype == BP_DTYPE_INT8    ? "char"
                      : dtype == BP_DTYPE_UINT8 ? "uchar"
@@ -60,7 +60,7 @@ void emit_linear(Emit& e, std::string_view direction) {
   const Grid grid = grid_of(e, shape, scale.shape);
   if (zero && zero.shape != scale.shape && zero.count() != scale.count())
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "zero points have extents " + to_string(zero.shape) + ", scales " + to_string(scale.shape));
+                     "zero points have extents " + to_string(zero.shape) + " but scales " + to_string(scale.shape));
   std::string code = direction == "to" ? to_quantized(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")
                      : zero            ? "(float)((int)$0 - (int)$2) * $1"
                                        : "(float)$0 * $1";
@@ -108,7 +108,7 @@ Verdict supports_dynamic(const Node& node) {
 
 // ---- products and convolutions -------------------------------------------------------------------------------------
 
-// A vector along dimension `dimension` of a tensor, a single number, or a tensor that broadcasts.
+// A view of x along `shape`; x is a single number, a vector along `dimension`, or a tensor that broadcasts.
 View along(const Tensor& x, const Shape& shape, size_t dimension) {
   View view{x, std::vector<int64_t>(shape.size()), 0};
   if (x.count() == 1) return view;
@@ -119,14 +119,14 @@ View along(const Tensor& x, const Shape& shape, size_t dimension) {
   return view;
 }
 
-// Converts to int32 and subtracts the zero point, which is along `dimension`.
+// Converts to int32 and subtracts the zero point; a vector of zero points is along `dimension`.
 Tensor centred(Emit& e, const Tensor& x, const Tensor& zero, size_t dimension) {
   std::vector<View> views{{x, dense_strides(x.shape), 0}};
   if (zero) views.push_back(along(zero, x.shape, dimension));
   return e.computed(zero ? "(int)$0 - (int)$1" : "(int)$0", BP_DTYPE_INT32, x.shape, views);
 }
 
-// Which inputs a quantised product has; zero points of the integer forms are optional.
+// The input slots of a quantized product; the integer operators' zero points are optional.
 struct Slots {
   uint32_t b, a_zero, b_zero;
 };
@@ -145,7 +145,7 @@ Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
   return p.y;
 }
 
-// Sums times a_scale · b_scale / y_scale, as quantized values. The scales are along dimensions of the result.
+// Sets output 0 to sums · a_scale · b_scale / y_scale, quantized. Vectors a_scale, b_scale are along these dimensions.
 void emit_requantize(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
   const Shape& shape = sums.shape;
   const bp_dtype_t dtype = e.node.output(0).dtype();

@@ -9,7 +9,7 @@
 namespace backplane::gpu {
 namespace {
 
-// The dimensions to reduce; the input, transposed if they are not adjacent.
+// The input as rows along the dimensions to reduce, transposed if these are not adjacent.
 struct Reduction {
   Tensor x;
   Rows rows;
@@ -53,8 +53,8 @@ Reduction reduction_of(Emit& e) {
   return r;
 }
 
-// Expressions for the kernel, for values of type C(TYPE): the contribution of an element, the combination of two, the
-// result.
+// Expressions of type C(TYPE) for kernels/reduce.cl: the result for no elements (empty: the lowest or highest value),
+// the contribution of an element, the combination of two, the final result.
 struct Formula {
   std::string_view name, first, map, join, finish;
 };
@@ -81,7 +81,7 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const std::string formula =
       define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
-  // On a CPU a work item runs alone: it takes as many rows as a cache line has, or several lines if there are enough.
+  // On a CPU a work item runs alone: it takes as many rows as a cache line has floats, or 4 times that if worthwhile.
   constexpr int64_t kLeast = 16;
   if (e.caps().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
     const int64_t wide =
@@ -108,7 +108,7 @@ Verdict supports_reduce(const Node& node) {
   const int64_t rank = node.input(0).rank();
   for (int64_t& axis : axes) {
     if (axis < -rank || axis >= rank)
-      return sdk::no(BP_REASON_ATTRIBUTE, "axis " + std::to_string(axis) + " is beyond the rank");
+      return sdk::no(BP_REASON_ATTRIBUTE, "axis " + std::to_string(axis) + " is out of range");
     if (axis < 0) axis += rank;
   }
   std::ranges::sort(axes);
@@ -126,7 +126,7 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
-  // On a CPU a work item runs alone: it compares as many elements at a time as a cache line has.
+  // On a CPU a work item runs alone: it compares as many elements at a time as a cache line has floats.
   constexpr int64_t kWide = 16;
   const bool cpu = e.caps().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
   const bool apart = cpu && rows.inner == 1 && rows.n >= kWide;

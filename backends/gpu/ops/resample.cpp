@@ -9,7 +9,7 @@ Tensor zero(Emit& e, bp_dtype_t dtype) {
 
 namespace {
 
-// Neighbours that a work item of a CPU computes: shorter runs are not vectorized.
+// A work item of a CPU computes up to kLongestRun neighbours; runs below kLeastRun are not vectorized.
 constexpr int64_t kLeastRun = 8, kLongestRun = 128;
 
 }  // namespace

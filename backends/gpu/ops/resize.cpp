@@ -14,7 +14,7 @@ namespace {
 struct Axis {
   int64_t from, to;
   double scale = 1;
-  double begin = 0, end = 1;  // of the region, as parts of the input
+  double begin = 0, end = 1;  // of the region, as fractions of the input
 };
 
 struct Method {
@@ -103,7 +103,7 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   return taps;
 }
 
-// Scales, sizes and region, for each dimension of the input.
+// The scale, size and region of each dimension of the input.
 std::vector<Axis> axes_of(Emit& e, const Method& method) {
   const Shape shape = e.shape(0);
   std::vector<Axis> all;
@@ -121,8 +121,8 @@ std::vector<Axis> axes_of(Emit& e, const Method& method) {
     axis.scale = !sizes.empty() ? (n == 0 ? 1 : sizes.at(i) / n) : scales.at(i);
     const double to = !sizes.empty() ? sizes[i] : std::floor(n * axis.scale);
     if (!(axis.scale >= 0) || !(to >= 0) || to > INT32_MAX || (n == 0 && to > 0))
-      throw sdk::Error(BP_INVALID_ARGUMENT, "an extent of " + std::to_string(axis.from) + " cannot be scaled by " +
-                                                std::to_string(axis.scale));
+      throw sdk::Error(BP_INVALID_ARGUMENT, "cannot resize dimension " + std::to_string(axes[i]) + " of extent " +
+                                                std::to_string(axis.from) + " to " + std::to_string(to));
     axis.to = static_cast<int64_t>(to);
     common = policy == "not_larger" ? std::min(common, axis.scale) : std::max(common, axis.scale);
     if (method.coordinates == "tf_crop_and_resize") {
@@ -171,7 +171,7 @@ Verdict supports_resize(const Node& node) {
   for (const auto& [name, values] : choices) {
     const std::string_view value = node.text_attribute(name, *values.begin());
     if (std::ranges::find(values, value) == values.end())
-      return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'");
+      return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " '" + std::string(value) + "' is not supported");
   }
   if (node.text_attribute("mode", "nearest") != "nearest" && (kFloats >> node.input(0).dtype() & 1) == 0)
     return sdk::no(BP_REASON_DTYPE, "only floating-point numbers are interpolated");

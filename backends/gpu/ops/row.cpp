@@ -9,7 +9,7 @@ namespace backplane::gpu {
 std::string literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  // In hexadecimal, so that every bit arrives; printf would write the decimal point of the host's locale.
+  // In hexadecimal, so that the value is exact; printf would use the decimal point of the host's locale.
   char digits[40];
   char* const end = std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex).ptr;
   const std::string number = "0x" + std::string(digits, end) + "f";
@@ -27,7 +27,7 @@ Verdict known_on_host(const Node& node, uint32_t slot) {
   if (value.raw().producer != BP_NONE) return sdk::no(BP_REASON_CONSTANT, place + " is not a constant");
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !node.output(i).has_static_shape())
-      return sdk::no(BP_REASON_CONSTANT, "the extents of output " + std::to_string(i) + " follow from " + place +
+      return sdk::no(BP_REASON_CONSTANT, "the extents of output " + std::to_string(i) + " depend on " + place +
                                              ", which is not a constant");
   }
   return accept();

@@ -29,7 +29,7 @@ std::string literal(float value);
 // Conditions that many rows share.
 Verdict same_types(const Node& node);  // of all inputs
 // Input `slot` is omitted, or its bytes can be read on the host before the node is planned: it is a constant, or an
-// input of the model while the extents of all results are known without it.
+// input of the graph while the extents of all results are known without it.
 Verdict known_on_host(const Node& node, uint32_t slot);
 
 }  // namespace backplane::gpu

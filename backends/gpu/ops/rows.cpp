@@ -11,7 +11,7 @@ namespace backplane::gpu {
 Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end) {
   Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
   if (rows.inner != 1) return rows;
-  // As many lanes as a vector register, or as a group of a GPU, while each has several elements.
+  // As many lanes as a CPU's vector register has, or up to 64 on a GPU, each with at least 4 elements.
   const int64_t most = caps.kind == BP_DEVICE_CPU ? std::max<int64_t>(caps.float_lanes, 1)
                                                   : std::min<int64_t>(64, static_cast<int64_t>(caps.max_group));
   rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));

@@ -18,7 +18,7 @@ struct Rows {
   void range(LaunchBuilder& launch) const;
 };
 
-// The dimensions [begin, end) of `shape`.
+// The rows along dimensions [begin, end) of `shape`.
 Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end);
 
 // The smallest or largest number of a type, as a literal in kernels.

@@ -16,7 +16,7 @@ struct Window : sdk::Window {
   Spatial places() const;
   // Whether the input already has this layout.
   bool in_place() const;
-  // " -DKERNEL_D=… -DSTRIDE_W=…": what kernels call it; padding before only.
+  // " -DKERNEL_D=… -DPAD_W=…": all members as macros, of the padding only that before each axis.
   std::string macros() const;
   std::string polyphase_macros() const;  // " -DSTRIDE_D=… -DPHASES_W=…"
   std::string tap_macros() const;        // " -DKERNEL_D=… -DDILATION_W=…"

@@ -7,7 +7,7 @@
 namespace backplane::gpu {
 namespace {
 
-// The windows of tiles: 4 × 4 elements, 2 apart.
+// The windows of Winograd's tiles: 4 × 4 elements, 2 apart.
 Window tiles_of(const Window& w) {
   Window tiles = w;
   tiles.kernel = {1, 4, 4};
@@ -16,7 +16,7 @@ Window tiles_of(const Window& w) {
   return tiles;
 }
 
-// Tiles as stored in a phase, including those between two lines.
+// The number of tiles in the order of a phase's elements, including those between two lines.
 int64_t count_of(const Window& tiles) {
   return (tiles.out[1] - 1) * tiles.places()[2] + tiles.out[2];
 }
@@ -28,7 +28,7 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
   return u;
 }
 
-// The cost of an m × n product, including elements that tiles compute twice or beyond the edges.
+// The operations of an m × n product, including elements that tiles compute twice or beyond the edges.
 double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
   const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };

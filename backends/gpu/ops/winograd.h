@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// Whether it is possible and faster than a product with the windows as columns.
+// Whether Winograd's method is possible and, unless an option decides, faster than a product of the windows.
 bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
 // As emit_windows in ops/conv.cpp, for one group.
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y);

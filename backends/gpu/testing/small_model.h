@@ -9,7 +9,7 @@
 
 namespace backplane::gpu::testing {
 
-// y = softmax(relu(x w) + b) over [rows, 8], rows open: a product, formulas and a reduction.
+// y = softmax(relu(x w) + b) for x [rows, 8], rows symbolic: a product, formulas and a reduction.
 inline Model small_model() {
   Graph graph;
   std::vector<float> w(64), b(8);
@@ -22,7 +22,7 @@ inline Model small_model() {
   return graph.finish({graph.node("Softmax", "y", {s}, {{"axis", -1}})});
 }
 
-// Inputs for the model; a different `seed` produces different inputs.
+// Inputs for the model; seeds 0 to 6 produce different inputs.
 inline Tensor small_input(int64_t rows, int seed) {
   std::vector<float> x(static_cast<size_t>(rows) * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 5 + static_cast<size_t>(seed) * 3) % 7) / 8;

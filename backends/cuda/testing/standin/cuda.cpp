@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for libcuda.so.1 with one device, which works on the host. Streams are threads that work in
-// order, events and words hold them back as CUDA's do, memory is the host's with what cannot be reached in it marked,
-// and kernels are those that the stand-in for NVRTC compiled. Machine code for a GPU loads too, and its kernels do
-// nothing: so the real NVRTC can be tried without a GPU.
+// Test code: a stand-in for libcuda.so.1 with one device, the host. Each stream is a thread that runs its work in order
+// and waits for events and words as CUDA's do; device memory is host pages, unmapped when freed; kernels are those that
+// the stand-in for NVRTC compiled. Machine code for a GPU loads too, but its kernels do nothing: so the real NVRTC can
+// be tried without a GPU.
 //
-// STANDIN_ARCH: the device's compute capability, "90" without it.
+// Environment variable STANDIN_ARCH: the device's compute capability; the default is "90".
 #include "testing/standin/cuda.h"
 
 #include <cuda.h>
@@ -53,7 +53,7 @@ Watch& watch() {
   return *kWatch;
 }
 
-// Whether the call is to fail now.
+// Counts the call; returns the error to inject, or CUDA_SUCCESS.
 CUresult called(const char* name) {
   Watch& all = watch();
   const std::lock_guard lock(all.mutex);
@@ -73,18 +73,18 @@ void count(const char* kind, int64_t change) {
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 
-// Shared by all streams and events; never destroyed, as threads may wait when the process ends.
+// Shared by all streams and events; never destroyed, as threads may still be waiting when the process exits.
 std::mutex& order_mutex = *new std::mutex;
 std::condition_variable& order_changed = *new std::condition_variable;
 
 }  // namespace
 
 struct EventState {
-  uint64_t recorded = 0, reached = 0;  // how often
+  uint64_t recorded = 0, reached = 0;  // number of recordings; the last that was reached
   Clock::time_point time;
 };
 struct CUevent_st {
-  std::shared_ptr<EventState> state = std::make_shared<EventState>();  // streams outlive the event
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();  // streams may outlive the event
 };
 
 struct CUstream_st {
@@ -118,7 +118,7 @@ struct CUstream_st {
 
 struct CUctx_st {};
 struct CUfunc_st {
-  const standin::Kernel* kernel = nullptr;  // none: machine code of a GPU, which does nothing
+  const standin::Kernel* kernel = nullptr;  // null: machine code of a GPU, which does nothing
 };
 struct CUmod_st {
   void* library = nullptr;
@@ -131,9 +131,9 @@ namespace {
 CUctx_st context;
 thread_local std::vector<CUcontext> current;
 
-std::set<CUstream>& streams = *new std::set<CUstream>;  // under order_mutex
+std::set<CUstream>& streams = *new std::set<CUstream>;  // guarded by order_mutex
 
-// The default stream.
+// Returns `stream`, or the default stream if it is null.
 CUstream stream_of(CUstream stream) {
   static CUstream_st* const kDefault = [] {
     auto* made = new CUstream_st;
@@ -156,7 +156,7 @@ void wait_for_all() {
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
-// Device memory begins at the start of a page of its own, and what is freed cannot be read any more.
+// Each allocation of device memory has its own pages; once freed, they cannot be accessed any more.
 std::mutex memory_mutex;
 std::map<CUdeviceptr, size_t> allocations;
 size_t page_size() {
@@ -293,7 +293,7 @@ EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-// Calls that CUDA refuses without a current context.
+// For calls that CUDA refuses without a current context.
 #define IN_CONTEXT() \
   CALLED();          \
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT
@@ -315,7 +315,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   }
   std::memcpy(&header, image, sizeof header);
   if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) return CUDA_ERROR_INVALID_IMAGE;
-  // dlopen knows libraries by their names, so each needs one of its own.
+  // dlopen identifies libraries by their names, so each needs a different name.
   std::string name = (std::filesystem::temp_directory_path() / "standin_XXXXXX").string();
   const int file = mkstemp(name.data());
   const auto* from = static_cast<const char*>(image) + sizeof header;
@@ -338,7 +338,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
 EXPORT CUresult cuModuleUnload(CUmodule module) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   count("modules", -1);
-  // The library stays: a stream may be in its last kernel's return, and thread-local memory refers to it.
+  // The library stays loaded: a stream may still be returning from its last kernel, and thread-local data refer to it.
   delete module;
   return CUDA_SUCCESS;
 }
@@ -473,7 +473,7 @@ EXPORT CUresult cuStreamCreate(CUstream* out, unsigned) {
   return CUDA_SUCCESS;
 }
 
-// Waits for its work, unlike CUDA, so that no work of a test continues unnoticed.
+// Waits for the stream's work, unlike CUDA, so that none outlives the test that started it.
 EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   {

@@ -12,6 +12,6 @@ extern "C" {
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
 // The number of calls of a function: "cuLaunchKernel".
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
-// After `skips` successful calls, `function` returns `status`. NULL clears the fault.
+// After `skips` more successful calls, every call of `function` returns `status`. NULL clears the fault.
 __attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);
 }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-// A work item with a stack of its own. Contexts are made by the C library and changed by jumps, which make no system
-// call.
+// A work item with its own stack. The C library's contexts start items; jumps, which need no system call, switch
+// between them.
 struct Item {
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   ucontext_t first;
@@ -23,7 +23,7 @@ struct Item {
 };
 
 struct Group {
-  std::vector<std::unique_ptr<Item>> items;  // kept from group to group
+  std::vector<std::unique_ptr<Item>> items;  // reused from group to group
   Item* running = nullptr;
   jmp_buf scheduler;
   ucontext_t home;
@@ -38,7 +38,7 @@ void enter() {
   _longjmp(group.scheduler, 1);
 }
 
-// Until its next barrier or its end.
+// Runs the item until its next barrier or its end.
 void go_on(Item& item) {
   group.running = &item;
   if (_setjmp(group.scheduler) != 0) return;

@@ -8,7 +8,7 @@
 
 namespace standin {
 
-// `groups` of `size` items each, one group after the other.
+// Runs `groups` of `size` items each, one group after the other.
 void run(const Kernel& kernel, const void* pack, const std::array<unsigned, 3>& groups,
          const std::array<unsigned, 3>& size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put before a kernel that the stand-in compiles for the host: the part of CUDA C++ that kernels/cuda.cl uses. A module
-// exports for each kernel how its arguments are copied and how a group of it runs; image.h is the other side.
-// Nothing is included, so that a kernel compiles in a tenth of a second.
+// Included before each kernel that the stand-in compiles for the host: the part of CUDA C++ that kernels/cuda.cl uses.
+// For each kernel, a module exports functions that copy its arguments and run its groups; image.h declares them for the
+// caller. Includes no header itself, so that a kernel compiles in a tenth of a second.
 #define __global__ BACKPLANE_KERNEL
 #define __shared__ static thread_local
 #define __restrict__ __restrict
@@ -11,7 +11,7 @@ struct Dim3 {
 };
 static thread_local Dim3 threadIdx, blockIdx, blockDim;
 
-// Set when the module is loaded: lets the other work items of the group run until all are here.
+// Set when the module is loaded: lets the other work items of the group run until all have reached the barrier.
 extern "C" void (*standin_barrier)();
 void (*standin_barrier)() = nullptr;
 inline void __syncthreads() {
@@ -75,7 +75,7 @@ UNARY(tan);
 UNARY(tanh);
 BINARY(copysign);
 BINARY(fmod);
-// As with CUDA, numbers of different types are computed with in the wider one.
+// As in CUDA, arguments of different types are converted to the wider one.
 template <class A, class B>
 inline auto pow(A a, B b) {
   if constexpr (sizeof(a + b) == sizeof(float))
@@ -146,8 +146,8 @@ struct Pack<First, Rest...> {
 // How the stand-in calls a kernel (image.h).
 struct StandinKernel {
   void* (*pack)(void** values);
-  void (*run_item)(const void* pack);   // of a group with barriers
-  void (*run_group)(const void* pack);  // all items of a group without
+  void (*run_item)(const void* pack);   // one item of a group with barriers
+  void (*run_group)(const void* pack);  // all items of a group without barriers
   void (*place)(const unsigned* item, const unsigned* group, const unsigned* size);
   int has_barrier;
 };

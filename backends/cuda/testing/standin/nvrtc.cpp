@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for NVRTC that compiles kernels for the host, with the host's compiler. What it returns as
-// machine code is a shared library, which the stand-in for the driver loads (cuda.cpp). STANDIN_SOURCES: a folder where
-// it stores the sources, for the test of the real NVRTC.
+// Test code: a stand-in for NVRTC that compiles kernels for the host with the host's compiler. Its "machine code" is a
+// shared library after a header (image.h), which the stand-in for the driver loads (cuda.cpp). Environment variable
+// STANDIN_SOURCES: a folder where it stores the sources, for the test of the real NVRTC.
 #include <nvrtc.h>
 #include <unistd.h>
 
@@ -112,7 +112,7 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
   static const std::regex kKernel("BACKPLANE_KERNEL\\s+void\\s+(\\w+)");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kKernel), end; at != end; ++at) names.insert((*at)[1]);
-  // One of the occurrences is the definition.
+  // The first occurrence is the definition (host.h).
   const size_t first = text.find("__syncthreads()");
   const bool has_barrier = text.find("__syncthreads()", first + 1) != std::string::npos;
   text = std::regex_replace(text, std::regex("BACKPLANE_KERNEL"), "");
