@@ -88,16 +88,15 @@ class Layout {
   void add(const Planner::Planned& planned) {
     Operands node{inputs(planned), outputs(planned)};
     size_t action = schedule_.actions.size();
-    uint32_t joined = BP_NONE;  // the buffer that output 0 shares
     bool no_run = true;
     if (int input = planned.step->alias(); input >= 0) {
-      join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(input)]]);
+      join(node, buffer_of_[node.inputs[static_cast<size_t>(input)]]);
     } else if (planned.step->concat_in_place() && become_parts(node)) {
       if (reads_[node.outputs[0]] == 0) buffers_[buffer_of_[node.outputs[0]]].end = action == 0 ? 0 : action - 1;
     } else {
       no_run = false;
       if (int reused = planned.step->inplace(); reused >= 0 && may_overwrite(node, static_cast<size_t>(reused))) {
-        join(node, joined = buffer_of_[node.inputs[static_cast<size_t>(reused)]]);
+        join(node, buffer_of_[node.inputs[static_cast<size_t>(reused)]]);
       }
       schedule_.actions.push_back({planned.step.get(), call(planned.call).node, planned.first_operand,
                                    planned.input_count, planned.output_count, 0});

@@ -57,6 +57,8 @@ void emit_gemm(Emit& e, std::string_view) {
   Tensor a = e.input(0), b = e.input(1);
   if (e.node.int_attribute("transA", 0) != 0) a = transposed(e, a);
   if (e.node.int_attribute("transB", 0) != 0) b = transposed(e, b);
+  if (a.shape[1] != b.shape[0])
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " cannot be multiplied");
   Product p{.a = a, .b = b, .m = a.shape[0], .n = b.shape[1], .k = a.shape[1]};
   p.alpha = e.node.float_attribute("alpha", 1);
   const float beta = e.node.float_attribute("beta", 1);
