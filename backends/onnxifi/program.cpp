@@ -93,7 +93,7 @@ IslandProgram::~IslandProgram() {
   if (graph_ != nullptr) functions_.release_graph(graph_);
 }
 
-onnxStatus IslandProgram::init_with_weights_inside(OnnxModel& onnx_model) {
+PASSES_THE_FORKS_ARGUMENTS onnxStatus IslandProgram::init_with_weights_inside(OnnxModel& onnx_model) {
   uint64_t bytes = 0;
   const std::vector<Value> weights = onnx_model.weights();
   for (const Value& weight : weights) bytes += weight.weight()->bytes;
@@ -112,7 +112,7 @@ onnxStatus IslandProgram::init_with_weights_inside(OnnxModel& onnx_model) {
   return status;
 }
 
-onnxStatus IslandProgram::init_with_descriptors(OnnxModel& onnx_model, const Compile& what) {
+PASSES_THE_FORKS_ARGUMENTS onnxStatus IslandProgram::init_with_descriptors(OnnxModel& onnx_model, const Compile& what) {
   constexpr uintptr_t kAlignment = 16;
   std::vector<Described> described;
   std::vector<const void*> data;
@@ -139,7 +139,8 @@ onnxStatus IslandProgram::init_with_descriptors(OnnxModel& onnx_model, const Com
 
 // ---- runs ----------------------------------------------------------------------------------------------------------
 
-onnxEvent IslandProgram::start(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) const {
+PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<const void*>& inputs,
+                                                          const std::vector<void*>& outputs) const {
   onnxMemoryFenceV1 after = fence_of(nullptr);
   std::vector<const void*> wanted = inputs;
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
