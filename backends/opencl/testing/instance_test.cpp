@@ -165,5 +165,18 @@ TEST_F(InstanceTest, PlansAgainForOtherNumbersOfAnInput) {
   }
 }
 
+TEST_F(InstanceTest, RefusesFactorsThatDoNotFit) {
+  const Environment env = opencl();
+  for (const char* op : {"MatMul", "Gemm"}) {
+    Graph graph;
+    const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1, -1}, {"m", "k"});
+    const uint32_t b = graph.input("b", BP_DTYPE_FLOAT, {-1, -1}, {"l", "n"});
+    Exec exec = env.compile(graph.finish({graph.node(op, "y", {a, b})}), only_opencl()).exec();
+    exec.bind("a", Tensor::of<float>({2, 3}, std::vector<float>(6, 1)));
+    exec.bind("b", Tensor::of<float>({2, 2}, std::vector<float>(4, 1)));
+    EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_TYPE_MISMATCH) << op;
+  }
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing

@@ -3,6 +3,7 @@
 // accumulators, finish. Sums and products of floats are computed in double, for precision.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/odometer.h"
@@ -12,8 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the operators
-// -----------------------------------------------------------------------------------------------------
+// ---- the operators -------------------------------------------------------------------------------------------------
 
 // Integers are summed as unsigned numbers, which wrap.
 template <class T>
@@ -28,13 +28,23 @@ auto number_of(total_t<T> total) {
     return static_cast<T>(total);
 }
 
+// The result of a reduction. An integer has no infinity and no NaN, the logarithms of nothing and of a negative sum: it
+// is the least one instead.
+template <class T, class Value>
+T result_of(Value value) {
+  if constexpr (!kIsFloating<T> && std::is_floating_point_v<Value>) {
+    if (!(value > static_cast<Value>(std::numeric_limits<T>::lowest()))) return std::numeric_limits<T>::lowest();
+  }
+  return static_cast<T>(static_cast<compute_t<T>>(value));
+}
+
 template <class T, auto kMap, auto kEndMap>
 struct Total {
   using Acc = total_t<T>;
   static Acc start() { return 0; }
   static void take(Acc& acc, T x) { acc += kMap(static_cast<Acc>(static_cast<compute_t<T>>(x))); }
   static void merge(Acc& acc, Acc other) { acc += other; }
-  static T end(Acc acc, int64_t n) { return static_cast<T>(static_cast<compute_t<T>>(kEndMap(number_of<T>(acc), n))); }
+  static T end(Acc acc, int64_t n) { return result_of<T>(kEndMap(number_of<T>(acc), n)); }
 };
 
 constexpr auto kSame = [](auto x) { return x; };
@@ -92,9 +102,7 @@ struct LogSumExp {
     else
       acc.sum += other.sum * std::exp(other.largest - acc.largest);  // NaN is handled here and stays NaN
   }
-  static T end(Acc acc, int64_t) {
-    return static_cast<T>(static_cast<compute_t<T>>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)));
-  }
+  static T end(Acc acc, int64_t) { return result_of<T>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)); }
 };
 
 // The largest element, or the smallest. NaN wins over everything.
@@ -117,8 +125,7 @@ using Max = Extreme<T, true>;
 template <class T>
 using Min = Extreme<T, false>;
 
-// ---- the loops
-// ---------------------------------------------------------------------------------------------------------
+// ---- the loops -----------------------------------------------------------------------------------------------------
 
 // Adjacent dimensions that are all kept or all reduced are merged. The innermost one, which is contiguous, is separate.
 struct Walk {
