@@ -368,8 +368,7 @@ constexpr Case kCases[] = {
 #endif
 };
 
-// ---- every backend
-// -----------------------------------------------------------------------------------------------------
+// ---- every backend -------------------------------------------------------------------------------------------------
 
 std::vector<std::string> backends() {
   std::istringstream list(BACKPLANE_BACKENDS);

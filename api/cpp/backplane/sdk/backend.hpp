@@ -436,8 +436,7 @@ class Instance : public Object {
   std::atomic<bool> running_{false};
 };
 
-// ---- further bases
-// ----------------------------------------------------------------------------------------------------
+// ---- further bases -------------------------------------------------------------------------------------------------
 
 // A Device with its own memory.
 class Memory {

@@ -183,8 +183,7 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- any number of inputs, accumulated one after the other
-// ----------------------------------------------------
+// ---- any number of inputs, accumulated one after the other ---------------------------------------------------------
 
 // Divides the sum of `count` inputs, which gives their mean.
 using Divide = void (*)(void* sum, int64_t n, size_t count);
@@ -233,8 +232,7 @@ constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- formulas: integers wrap, and division by zero gives 0
-// -------------------------------------------------------------
+// ---- formulas: integers wrap, and division by zero gives 0 ---------------------------------------------------------
 
 // Arithmetic on unsigned numbers of at least 32 bits, where nothing is undefined.
 template <class T>
@@ -301,8 +299,7 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
-// ---- Pow: base and result have one type, the exponent may have another
-// ---------------------------------------------------
+// ---- Pow: base and result have one type, the exponent may have another ---------------------------------------------
 
 template <class T>
 T power(T base, double exponent) {
@@ -339,8 +336,7 @@ std::unique_ptr<Kernel> create_pow(const Node& node) {
   }));
 }
 
-// ---- Where
-// -------------------------------------------------------------------------------------------------------------
+// ---- Where ---------------------------------------------------------------------------------------------------------
 
 Verdict supports_where(const Node& node) {
   if (Verdict verdict = accepts(node, 3, {just(BP_DTYPE_BOOL), kByteTypes, kByteTypes}); !verdict) return verdict;

@@ -11,8 +11,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- Constant, ConstantOfShape
-// ---------------------------------------------------------------------------------------------
+// ---- Constant, ConstantOfShape -------------------------------------------------------------------------------------
 
 // A copy of a tensor attribute, so that the graph is not needed later.
 struct Value {
@@ -105,8 +104,7 @@ std::unique_ptr<Kernel> create_fill(const Node& node) {
   });
 }
 
-// ---- Shape, Size
-// -----------------------------------------------------------------------------------------------------------
+// ---- Shape, Size ---------------------------------------------------------------------------------------------------
 
 Verdict supports_extents(const Node& node) {
   return accepts(node, 1, {kByteTypes | kPackedTypes | just(BP_DTYPE_STRING)});
@@ -131,8 +129,7 @@ std::unique_ptr<Kernel> create_size(const Node&) {
   });
 }
 
-// ---- Range
-// -----------------------------------------------------------------------------------------------------------------
+// ---- Range ---------------------------------------------------------------------------------------------------------
 
 using RangeTypes = TypeList<float, double, Half, BFloat16, int16_t, int32_t, int64_t>;
 
@@ -177,8 +174,7 @@ std::unique_ptr<Kernel> create_range(const Node& node) {
   });
 }
 
-// ---- EyeLike, Trilu
-// --------------------------------------------------------------------------------------------------------
+// ---- EyeLike, Trilu ------------------------------------------------------------------------------------------------
 
 Verdict supports_eye(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {set_of(NumbersAndBool{})}); !verdict) return verdict;
@@ -241,8 +237,7 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
   });
 }
 
-// ---- OneHot
-// ----------------------------------------------------------------------------------------------------------------
+// ---- OneHot --------------------------------------------------------------------------------------------------------
 
 Verdict supports_one_hot(const Node& node) {
   return accepts(node, 3, {set_of(Numbers{}), set_of(Numbers{}), kByteTypes});

@@ -14,8 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
-// --------------------------
+// ---- the generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) ----------
 
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -48,8 +47,7 @@ std::optional<float> seed_of(const Node& node) {
   return node.attr("seed", 0.0f);
 }
 
-// ---- RandomNormal, RandomUniform and their Like forms
-// ----------------------------------------------------------------------------
+// ---- RandomNormal, RandomUniform and their Like forms --------------------------------------------------------------
 
 struct Distribution {
   bool normal;
@@ -106,8 +104,7 @@ std::unique_ptr<Kernel> create_like(const Node& node) {
                          Tensors inputs) { return plan_random(d, dtype, inputs[0].shape); });
 }
 
-// ---- Bernoulli, Multinomial
-// --------------------------------------------------------------------------------------------------------
+// ---- Bernoulli, Multinomial ----------------------------------------------------------------------------------------
 
 Verdict supports_bernoulli(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
@@ -175,8 +172,7 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   });
 }
 
-// ---- Dropout: except in training, the data is copied and the mask is all true
-// ---------------------------------------------------------
+// ---- Dropout: except in training, the data is copied and the mask is all true --------------------------------------
 
 Verdict supports_dropout(const Node& node) {
   return accepts(node, 1, {kFloatTypes, kFloatTypes, just(BP_DTYPE_BOOL)});

@@ -215,8 +215,7 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
   });
 }
 
-// ---- AffineGrid
-// ------------------------------------------------------------------------------------------------------------
+// ---- AffineGrid ----------------------------------------------------------------------------------------------------
 
 Verdict supports_affine(const Node& node) {
   return accepts(node, 2, {kFloatTypes, just(BP_DTYPE_INT64)});

@@ -13,8 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- RoiAlign
-// ----------------------------------------------------------------------------------------------------------
+// ---- RoiAlign ------------------------------------------------------------------------------------------------------
 
 struct Align {
   bool half_pixel, max;
@@ -132,8 +131,7 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
   });
 }
 
-// ---- MaxRoiPool
-// --------------------------------------------------------------------------------------------------------
+// ---- MaxRoiPool ----------------------------------------------------------------------------------------------------
 
 template <class T>
 std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_height, int64_t pooled_width,
@@ -202,8 +200,7 @@ std::unique_ptr<Kernel> create_pool(const Node& node) {
       });
 }
 
-// ---- NonMaxSuppression
-// -------------------------------------------------------------------------------------------------
+// ---- NonMaxSuppression ---------------------------------------------------------------------------------------------
 
 struct Box {
   float top, left, bottom, right;

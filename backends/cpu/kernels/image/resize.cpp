@@ -172,8 +172,7 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
   return taps;
 }
 
-// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner]
-// ------------------------------------------------
+// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner] ----------------------------------------
 
 template <class To, class C>
 To rounded(C value) {
@@ -321,8 +320,7 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
   }
 }
 
-// ---- planning
-// ------------------------------------------------------------------------------------------------------------
+// ---- planning ------------------------------------------------------------------------------------------------------
 
 // Fills `result`, one Axis per dimension, from scales or sizes and roi. Returns a message if they are invalid.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {

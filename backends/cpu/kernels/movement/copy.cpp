@@ -85,8 +85,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
   });
 }
 
-// ---- Slice
-// -------------------------------------------------------------------------------------------------------------
+// ---- Slice ---------------------------------------------------------------------------------------------------------
 
 Verdict supports_slice(const Node& node) {
   return accepts(node, 3, {kByteTypes, kIndexTypes, kIndexTypes, kIndexTypes, kIndexTypes});
@@ -129,8 +128,7 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
   });
 }
 
-// ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions
-// -----------------------------------------------------------
+// ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions -------------------------------------------------
 
 Verdict supports_depth_to_space(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;

@@ -44,8 +44,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
   });
 }
 
-// ---- GatherElements
-// ----------------------------------------------------------------------------------------------------
+// ---- GatherElements ------------------------------------------------------------------------------------------------
 
 // The smallest and the largest index, computed in vectorized loops.
 struct Extremes {
@@ -135,8 +134,7 @@ std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
   });
 }
 
-// ---- GatherND
-// ----------------------------------------------------------------------------------------------------------
+// ---- GatherND ------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
   return make_kernel([batch_attribute = node.attr("batch_dims", int64_t{0})](Tensors inputs) -> Plan {
@@ -173,8 +171,7 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
   });
 }
 
-// ---- ReverseSequence
-// ---------------------------------------------------------------------------------------------------
+// ---- ReverseSequence -----------------------------------------------------------------------------------------------
 
 Verdict supports_reverse(const Node& node) {
   const int64_t batch = node.attr("batch_axis", int64_t{1}), time = node.attr("time_axis", int64_t{0});

@@ -14,8 +14,7 @@ Plan renamed(Shape shape) {
   return make_plan({std::move(shape)}, [](Tensors, Tensors) {}, {.alias = 0});
 }
 
-// ---- Reshape
-// -----------------------------------------------------------------------------------------------------------
+// ---- Reshape -------------------------------------------------------------------------------------------------------
 
 Verdict supports_reshape(const Node& node) {
   return accepts(node, 2, {kAllTypes, just(BP_DTYPE_INT64)});
@@ -56,8 +55,7 @@ std::unique_ptr<Kernel> create_reshape(const Node& node) {
   });
 }
 
-// ---- Flatten, Squeeze, Unsqueeze
-// -----------------------------------------------------------------------------------------
+// ---- Flatten, Squeeze, Unsqueeze -----------------------------------------------------------------------------------
 
 Verdict supports_one(const Node& node) {
   return accepts(node, 1, {kAllTypes});

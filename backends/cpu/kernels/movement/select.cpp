@@ -13,8 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- NonZero
-// -----------------------------------------------------------------------------------------------------------
+// ---- NonZero -------------------------------------------------------------------------------------------------------
 
 Verdict supports_non_zero(const Node& node) {
   return accepts(node, 1, {set_of(NumbersAndBool{})});
@@ -45,8 +44,7 @@ std::unique_ptr<Kernel> create_non_zero(const Node&) {
   });
 }
 
-// ---- Compress
-// ----------------------------------------------------------------------------------------------------------
+// ---- Compress ------------------------------------------------------------------------------------------------------
 
 Verdict supports_compress(const Node& node) {
   return accepts(node, 2, {kByteTypes, just(BP_DTYPE_BOOL)});
@@ -79,8 +77,7 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: compares whole slices of an axis, or single elements
-// ----------------------------------------------------
+// ---- Unique: compares whole slices of an axis, or single elements --------------------------------------------------
 
 Verdict supports_unique(const Node& node) {
   return accepts(node, 1, {set_of(NumbersAndBool{})});

@@ -45,8 +45,7 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
   });
 }
 
-// ---- contiguous floats: keys are integers in the requested order, with the index in the lower half
-// ----------------------------------------------------------------
+// ---- contiguous floats: keys are integers in the requested order, with the index in the lower half -----------------
 
 // The key is larger for elements that come earlier in the result; NaN counts as larger than all numbers, -0 as 0.
 CLONED void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {

@@ -34,8 +34,7 @@ Statistics statistics(const T* x, int64_t n, double epsilon, bool centred) {
   return {mean, 1 / std::sqrt(squares / static_cast<double>(n) + epsilon)};
 }
 
-// ---- LayerNormalization, RMSNormalization
-// --------------------------------------------------------------------------------
+// ---- LayerNormalization, RMSNormalization --------------------------------------------------------------------------
 
 template <bool kCentred>
 Verdict supports_layer_norm(const Node& node) {
@@ -163,8 +162,7 @@ std::unique_ptr<Kernel> create_layer_norm(const Node& node) {
   return layer_norm_kernel<kCentred>(node.attr("axis", int64_t{-1}), node.attr("epsilon", 1e-5f));
 }
 
-// ---- InstanceNormalization, GroupNormalization
-// ---------------------------------------------------------------------------
+// ---- InstanceNormalization, GroupNormalization ---------------------------------------------------------------------
 
 Verdict supports_group_norm(const Node& node) {
   if (Verdict verdict = accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes}); !verdict) return verdict;
@@ -242,8 +240,7 @@ std::unique_ptr<Kernel> create_group_norm(const Node& node) {
   });
 }
 
-// ---- MeanVarianceNormalization, LpNormalization: over any axes
-// ---------------------------------------------------------------
+// ---- MeanVarianceNormalization, LpNormalization: over any axes -----------------------------------------------------
 
 Verdict supports_one(const Node& node) {
   return accepts(node, 1, {kFloatTypes});

@@ -19,8 +19,7 @@ bool small(std::span<const int64_t> values, int64_t least) {
   return std::ranges::all_of(values, [&](int64_t v) { return v >= least && v <= INT32_MAX; });
 }
 
-// ---- MaxUnpool
-// -----------------------------------------------------------------------------------------------------------
+// ---- MaxUnpool -----------------------------------------------------------------------------------------------------
 
 Verdict supports_unpool(const Node& node) {
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
@@ -71,8 +70,7 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
   });
 }
 
-// ---- Col2Im
-// --------------------------------------------------------------------------------------------------------------
+// ---- Col2Im --------------------------------------------------------------------------------------------------------
 
 Verdict supports_col2im(const Node& node) {
   const bp_dtype_set_t added = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) | just(BP_DTYPE_COMPLEX128);

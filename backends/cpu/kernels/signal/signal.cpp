@@ -12,8 +12,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// ---- windows: a sum of cosines
-// ------------------------------------------------------------------------------------------------
+// ---- windows: a sum of cosines -------------------------------------------------------------------------------------
 
 Verdict supports_window(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
@@ -49,8 +48,7 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
   });
 }
 
-// ---- DFT
-// -----------------------------------------------------------------------------------------------------------------
+// ---- DFT -----------------------------------------------------------------------------------------------------------
 
 template <class T>
 void write(T* target, double value) {
@@ -148,8 +146,7 @@ std::unique_ptr<Kernel> create_dft_20(const Node& node) {
   });
 }
 
-// ---- STFT: [batch, samples, parts] to [batch, frames, bins, 2]
-// ----------------------------------------------------------------
+// ---- STFT: [batch, samples, parts] to [batch, frames, bins, 2] -----------------------------------------------------
 
 Verdict supports_stft(const Node& node) {
   if (Verdict verdict = accepts(node, 2, {kFloatTypes, kIndexTypes, kFloatTypes, kIndexTypes}); !verdict)
@@ -213,8 +210,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
   });
 }
 
-// ---- MelWeightMatrix: [spectrogram bins, mel bins], a triangle in each column
-// ----------------------------------------------------
+// ---- MelWeightMatrix: [spectrogram bins, mel bins], a triangle in each column --------------------------------------
 
 Verdict supports_mel(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});

@@ -37,8 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// ---- injected failures, and counts of objects
-// -------------------------------------------------------------------------
+// ---- injected failures, and counts of objects ----------------------------------------------------------------------
 
 struct Watch {
   std::mutex mutex;
