@@ -135,7 +135,7 @@ TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
   bp_plugin_query_t query = nullptr;
   const Refusal refusal = load_library(library, opened, "content", query);
   EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);
-  EXPECT_THAT(refusal.text, HasSubstr("exchanged"));
+  EXPECT_THAT(refusal.text, HasSubstr("replaced"));
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ Forest read_forest(const Node& node) {
   // The sets are in one list in the order of their nodes, each followed by a NaN.
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
-    if (!(modes[i] >= 0 && modes[i] <= 6)) mismatch("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
+    if (!(modes[i] >= 0 && modes[i] <= 6))
+      mismatch("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
     Branch branch{static_cast<Test>(modes[i]),   entry(missing, i, int64_t{0}) != 0, features[i], splits[i], 0,
                   child(yes[i], yes_is_leaf[i]), child(no[i], no_is_leaf[i])};
     if (branch.test == Test::kMember) {
