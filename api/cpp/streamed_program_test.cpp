@@ -52,6 +52,11 @@ struct Ended {
   bp_status_t status() { return promise.get_future().get(); }
 };
 
+bp_status_t status_of_wait(Stream& stream) {
+  const auto failure = caught([&] { stream.wait(BP_FOREVER); });
+  return failure ? failure->status : BP_OK;
+}
+
 class Streamed : public ::testing::Test {
  protected:
   Streamed() {
@@ -140,6 +145,28 @@ TEST_F(Streamed, RunsOfAStreamFollowEachOther) {
   second->submit(run(&ended, stream.get()));
   EXPECT_EQ(ended.status(), BP_OK);
   EXPECT_THAT(z, ElementsAre(3, 4, 5));
+}
+
+TEST_F(Streamed, RunsOfAnInstanceFollowEachOtherInAStream) {
+  std::promise<void> gate;
+  on_launch = [opened = gate.get_future().share()] { opened.wait(); };
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
+  const auto other = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
+  bind(*instance, 0, y);  // in place: each run adds one
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  for (int i = 0; i < 3; ++i) instance->submit(run(nullptr, stream.get()));
+  for (Stream* const elsewhere : {other.get(), static_cast<Stream*>(nullptr)}) {
+    const auto failure = caught([&] { instance->submit(run(nullptr, elsewhere)); });
+    EXPECT_EQ(failure ? failure->status : BP_OK, BP_BUSY);
+  }
+  Ended ended;
+  instance->submit(run(&ended, stream.get()));
+  gate.set_value();
+  EXPECT_EQ(ended.status(), BP_OK);
+  EXPECT_THAT(y, ElementsAre(4, 4, 4));
+  instance->submit(run(nullptr, other.get()));  // the runs in the first stream have ended
+  EXPECT_EQ(status_of_wait(*other), BP_OK);
+  EXPECT_THAT(y, ElementsAre(5, 5, 5));
 }
 
 TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {

@@ -464,12 +464,12 @@ typedef struct bp_instance_api_t {
    * BP_BAD_STATE (not bound). */
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
                                 uint32_t stride, bp_error_t* error);
-  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time; a
-   * run without `done` counts as ended once a later `done` or `stream_wait` of its stream has reported.
-   * If the call fails, the plugin has called neither `done` nor any signal, whenever it failed: the caller does both.
-   * After BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous
-   * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
-   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time, or
+   * several that follow each other in one stream; a run without `done` counts as ended once a later `done` or
+   * `stream_wait` of its stream has reported. If the call fails, the plugin has called neither `done` nor any signal,
+   * whenever it failed: the caller does both. After BP_OK the plugin does both, on a synchronous device before it
+   * returns. [one at a time] [blocks on synchronous devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY,
+   * BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
