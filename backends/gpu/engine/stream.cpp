@@ -15,8 +15,44 @@ std::optional<sdk::Error> Flight::outcome() {
   if (conclude_) {
     failure_ = conclude_();
     conclude_ = nullptr;
+    if (wait_) {
+      if (std::optional<sdk::Error> waited = wait_->outcome()) failure_ = std::move(waited);
+      wait_ = nullptr;
+    }
   }
   return failure_;
+}
+
+namespace {
+
+std::optional<sdk::Error> first_failure(const Flights& flights) {
+  std::optional<sdk::Error> first;
+  for (const auto& flight : flights) {
+    std::optional<sdk::Error> failure = flight->first_failure();  // of each, as this also concludes it
+    if (!first) first = std::move(failure);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::optional<sdk::Error> Flight::first_failure() {
+  const std::lock_guard lock(first_mutex_);
+  if (first_known_) return first_failure_;
+  std::optional<sdk::Error> own = outcome();
+  if (own) own->run = id_;
+  first_failure_ = gpu::first_failure(earlier_);
+  if (!first_failure_) first_failure_ = std::move(own);
+  earlier_.clear();
+  first_known_ = true;
+  return first_failure_;
+}
+
+void Flight::fail(const sdk::Error& failure) {
+  if (first_failure()) return;
+  const std::lock_guard lock(first_mutex_);
+  first_failure_ = failure;
+  first_failure_->run = id_;
 }
 
 bool Flight::concluded() {
@@ -25,34 +61,13 @@ bool Flight::concluded() {
 }
 
 bool Flight::ended_well() {
-  return last_ != nullptr && last_->ended_well() && !outcome();
+  return (concluded() || (last_ != nullptr && last_->ended_well())) && !first_failure();
 }
 
 Stream::~Stream() {
   std::unique_lock lock(reports_->mutex);
   reports_->changed.wait(lock, [this] { return reports_->count == 0; });
 }
-
-std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(unreported_, {});
-}
-
-namespace {
-
-// The first failure among the flights, with the id of its run; nullopt if there is none.
-std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
-  std::optional<sdk::Error> first;
-  for (const auto& flight : flights) {
-    std::optional<sdk::Error> failure = flight->outcome();  // for each, as this also concludes it
-    if (!failure || first) continue;
-    first = std::move(failure);
-    first->run = flight->id();
-  }
-  return first;
-}
-
-}  // namespace
 
 void Stream::wait(uint64_t deadline) {
   struct End {
@@ -62,7 +77,7 @@ void Stream::wait(uint64_t deadline) {
     std::optional<sdk::Error> failure;
   };
   const auto end = std::make_shared<End>();  // the driver may call after this wait has timed out
-  std::vector<std::shared_ptr<Flight>> flights;
+  Flights flights;
   {
     const std::lock_guard lock(mutex_);
     flights = unreported_;
@@ -93,7 +108,8 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     constexpr size_t kKept = 64;
     if (unreported_.size() >= kKept)
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
-    unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
+    unreported_.reserve(unreported_.size() + 1);  // for `follow`, which must not fail
+    spare_.reserve(1);
   }
   if (sync->waits().empty()) return nullptr;
   std::vector<Event> events;
@@ -132,26 +148,40 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
 
 void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
                     std::shared_ptr<Flight> flight) noexcept {
-  bool reports = sync->run().done != nullptr;
+  const bool has_done = sync->run().done != nullptr;
+  flight->waits(std::move(wait));
+  bool reports = has_done;
   for (const bp_point_t& point : sync->signals()) {
     Timeline* const timeline = timeline_of(point);
     reports = reports || timeline == nullptr;
-    if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(queue_->mark(), point.value, flight); }))
-      continue;
+    if (timeline == nullptr) continue;
+    const auto signal = [&] {
+      Flights flights;
+      {
+        const std::lock_guard lock(mutex_);
+        flights = unreported_;
+      }
+      flights.push_back(flight);
+      timeline->signal_after(queue_->mark(), point.value, std::move(flights));
+    };
+    if (!sdk::caught(signal)) continue;
     queue_->finish_noexcept();
     const std::optional<sdk::Error> failure = flight->outcome();
     static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
   }
   {
     const std::lock_guard lock(mutex_);
-    if (wait) unreported_.push_back(std::move(wait));
-    unreported_.push_back(std::move(flight));
+    if (reports) flight->follows(std::exchange(unreported_, std::exchange(spare_, {})));
+    if (!has_done) unreported_.push_back(flight);
   }
   if (!reports) return;
   begin_callback();
-  const auto report = [sync, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
-    std::optional<sdk::Error> failure = first_failure(flights);
-    if (!failure && ended != nullptr) failure = *ended;
+  const auto report = [sync, flight, reports = reports_](const sdk::Error* ended) {
+    std::optional<sdk::Error> failure = flight->first_failure();
+    if (!failure && ended != nullptr) {
+      flight->fail(*ended);
+      failure = *ended;
+    }
     if (failure && failure->run == sync->run().id) failure->run = 0;
     sync->end(failure ? &*failure : nullptr);
     end_callback(*reports);
@@ -194,13 +224,13 @@ void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, ui
   });
 }
 
-void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
+void Timeline::signal_after(const Event& event, uint64_t value, Flights flights) {
   {
     const std::lock_guard lock(state_->mutex);
     std::deque<PendingSignal>& pending = state_->pending;
     while (pending.size() >= kKept && pending.front().last <= state_->numbers.value()) pending.pop_front();
     const uint64_t before = pending.empty() ? state_->numbers.value() : pending.back().last;
-    pending.push_back({before + 1, value, event, std::move(flight)});
+    pending.push_back({before + 1, value, event, std::move(flights)});
   }
   reach(state_, event, value);
 }
@@ -213,16 +243,16 @@ Event Timeline::pending(uint64_t value) const {
 }
 
 std::optional<sdk::Error> Timeline::failure(uint64_t value) {
-  std::shared_ptr<Flight> flight;
+  Flights flights;
   {
     const std::lock_guard lock(state_->mutex);
     for (const PendingSignal& pending : state_->pending) {
       if (value < pending.first || value > pending.last) continue;
-      flight = pending.flight;
+      flights = pending.flights;
       break;
     }
   }
-  if (flight) return flight->outcome();
+  if (!flights.empty()) return first_failure(flights);
   return state_->numbers.failure(value);
 }
 

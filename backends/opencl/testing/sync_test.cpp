@@ -373,7 +373,50 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   ok(start(1, &second, {bp_native_point(native, 0, 2)}, {}, 0, two));
   go.fail(2, BP_INTERNAL, "the host's part");
   EXPECT_EQ(first.status(), BP_DEPENDENCY_FAILED);
-  EXPECT_EQ(second.status(), BP_OK);  // the second run's own work succeeded
+  EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
+}
+
+// A host point carries the failure of its run, or one before in the stream, which is still reported afterwards.
+TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const native = semaphore();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  const Semaphore points;
+  const auto reached = [&](uint64_t value) {
+    return api().semaphore_wait(points.get(), value, in(std::chrono::seconds(30)), nullptr, nullptr);
+  };
+  uint64_t value = 0;
+  for (const bool by_done : {true, false}) {
+    cl_layer().fail("clGetEventInfo", CL_OUT_OF_RESOURCES);
+    ok(start(0, nullptr, {}, {points.at(value + 1)}, 0, stream, 77));
+    EXPECT_EQ(reached(value + 1), BP_DEPENDENCY_FAILED);
+    cl_layer().clear_failures();
+    ok(start(1, nullptr, {}, {points.at(value + 2), bp_native_point(native, 0, value + 2)}, 0, stream, 78));
+    EXPECT_EQ(reached(value + 2), BP_DEPENDENCY_FAILED);
+    Ended elsewhere;
+    ok(start(1, &elsewhere, {bp_native_point(native, 0, value + 2)}, {}, 0, this->stream()));
+    EXPECT_EQ(elsewhere.status(), BP_DEPENDENCY_FAILED);
+    if (by_done) {
+      Ended last;
+      ok(start(1, &last, {}, {points.at(value + 3)}, 0, stream, 79));
+      EXPECT_EQ(last.status(), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(last.run, 77u);
+      EXPECT_EQ(reached(value + 3), BP_DEPENDENCY_FAILED);
+    } else {
+      EXPECT_EQ(slots->sync->stream_wait(stream, BP_FOREVER, error()), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(error_.run, 77u);
+    }
+    ok(start(1, nullptr, {}, {points.at(value + 4)}, 0, stream));  // a failure is reported once
+    EXPECT_EQ(reached(value + 4), BP_OK);
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
+    value += 4;
+  }
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {
