@@ -88,9 +88,14 @@ void Stream::wait(uint64_t deadline) {
     if (failure != nullptr) end->failure = *failure;
     end->changed.notify_all();
   });
+  const Abandonment::Waiter waiter(*abandonment_, [end] {
+    const std::lock_guard lock(end->mutex);
+    end->changed.notify_all();
+  });
   std::unique_lock lock(end->mutex);
-  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->ended; }))
+  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->ended || abandonment_->is_set(); }))
     throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+  if (!end->ended) abandonment_->check();
   {
     const std::lock_guard unreported(mutex_);
     std::erase_if(unreported_, [&](const auto& flight) {
@@ -129,9 +134,9 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     begin_callback();
     try {
       // The work runs even if the wait fails: its results are garbage, and the end reports the failure.
-      std::thread([gate, reports = reports_, sync, failure] {
+      std::thread([gate, reports = reports_, abandonment = abandonment_, sync, failure] {
         *failure = sdk::caught([&] { sync->wait(); });
-        gate->open();
+        if (!abandonment->is_set()) gate->open();
         end_callback(*reports);
       }).detach();
     } catch (...) {
@@ -204,14 +209,23 @@ void Stream::end_callback(Reports& reports) {
 }
 
 std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
-  if (how.native == nullptr) return std::make_unique<Stream>(driver().queue());
-  return std::make_unique<Stream>(driver().import_queue(sdk::read(how.native, "native")));
+  if (how.native == nullptr) return std::make_unique<Stream>(driver().queue(), abandonment_);
+  return std::make_unique<Stream>(driver().import_queue(sdk::read(how.native, "native")), abandonment_);
 }
 
 // ---- semaphores -----------------------------------------------------------------------------------------------------
 
-Timeline::Timeline(const Event& event) {
+Timeline::Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event)
+    : abandonment_(std::move(abandonment)) {
   reach(state_, event, 1);
+}
+
+bool Timeline::wait(uint64_t value, uint64_t deadline) {
+  if (deadline == 0 || state_->numbers.value() >= value) return state_->numbers.wait(value, 0);
+  const Abandonment::Waiter waiter(*abandonment_, [state = state_] { state->numbers.wake(); });
+  if (state_->numbers.wait(value, deadline, abandonment_->is_set())) return true;
+  abandonment_->check();
+  return false;
 }
 
 void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
@@ -258,11 +272,11 @@ std::optional<sdk::Error> Timeline::failure(uint64_t value) {
 
 std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_semaphore_create_t& how) {
   if (how.native == nullptr) {
-    auto made = std::make_unique<Timeline>();
+    auto made = std::make_unique<Timeline>(abandonment_);
     made->signal(how.value, nullptr);
     return made;
   }
-  return std::make_unique<Timeline>(driver().import_event(sdk::read(how.native, "native")));
+  return std::make_unique<Timeline>(abandonment_, driver().import_event(sdk::read(how.native, "native")));
 }
 
 }  // namespace backplane::gpu

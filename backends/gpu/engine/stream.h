@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backplane/sdk.hpp"
+#include "engine/abandonment.h"
 #include "engine/driver.h"
 
 namespace backplane::gpu {
@@ -61,7 +62,8 @@ using Flights = std::vector<std::shared_ptr<Flight>>;  // in the order of their 
 
 class Stream final : public sdk::Stream {
  public:
-  explicit Stream(Queue queue) : queue_(std::move(queue)) {}
+  Stream(Queue queue, std::shared_ptr<Abandonment> abandonment)
+      : queue_(std::move(queue)), abandonment_(std::move(abandonment)) {}
   ~Stream() override;  // waits for threads that still report completions of this stream
   const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
@@ -86,6 +88,7 @@ class Stream final : public sdk::Stream {
   static void end_callback(Reports& reports);
 
   Queue queue_;
+  const std::shared_ptr<Abandonment> abandonment_;
   std::mutex mutex_;
   Flights unreported_;
   Flights spare_;  // empty; has room, so that `follow` need not allocate
@@ -102,11 +105,12 @@ inline Stream* stream_of(const bp_run_t& run) {
 // device. Thread-safe.
 class Timeline final : public sdk::NativeSemaphore {
  public:
-  Timeline() = default;
+  explicit Timeline(std::shared_ptr<Abandonment> abandonment) : abandonment_(std::move(abandonment)) {}
   // Reaches 1 when the event has ended.
-  explicit Timeline(const Event& event);
+  Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event);
 
-  bool wait(uint64_t value, uint64_t deadline) override { return state_->numbers.wait(value, deadline); }
+  // Throws if the device is abandoned meanwhile.
+  bool wait(uint64_t value, uint64_t deadline) override;
   void signal(uint64_t value, const sdk::Error* failure) override { state_->numbers.signal(value, failure); }
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
@@ -131,6 +135,7 @@ class Timeline final : public sdk::NativeSemaphore {
   static constexpr size_t kKept = 16;
   static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);
 
+  const std::shared_ptr<Abandonment> abandonment_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

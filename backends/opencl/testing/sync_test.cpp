@@ -42,6 +42,12 @@ bp_host_t test_host() {
   return host;
 }
 
+// It outlives what an abandoned device leaves behind.
+const bp_host_t& shared_host() {
+  static const bp_host_t kHost = test_host();
+  return kHost;
+}
+
 // Receives a run's end from `done`.
 struct Ended {
   std::promise<bp_status_t> promise;
@@ -165,6 +171,29 @@ class SyncTest : public OpenCl {
   bp_status_t wait(bp_native_semaphore_t* semaphore, uint64_t value) {
     return slots->sync->semaphore_wait(semaphore, value, in(std::chrono::seconds(30)), error());
   }
+  // Abandons the device. Its objects, and the memory that is bound, stay until the process ends.
+  void abandon() {
+    slots->device->abandon(device);
+    struct Kept {
+      void* objects[6];
+      std::vector<bp_native_semaphore_t*> semaphores;
+      std::vector<bp_stream_t*> streams;
+      std::optional<Model> model;
+      std::vector<float> x, y, z;
+    };
+    static auto& all = *new std::vector<std::unique_ptr<Kept>>;
+    all.push_back(std::make_unique<Kept>(
+        Kept{{library_, backend_, std::exchange(device, nullptr), std::exchange(program_, nullptr),
+              std::exchange(instances[0], nullptr), std::exchange(instances[1], nullptr)},
+             std::exchange(semaphores_, {}),
+             std::exchange(streams_, {}),
+             std::exchange(model_, std::nullopt),
+             std::move(x),
+             std::move(y),
+             std::move(z)}));
+    library_ = nullptr;
+    backend_ = nullptr;
+  }
 
   const bp_plugin_t* slots = nullptr;
   bp_device_t* device = nullptr;
@@ -175,7 +204,7 @@ class SyncTest : public OpenCl {
  private:
   static constexpr int64_t kExtent = kElements;
   void* library_ = nullptr;
-  const bp_host_t host_ = test_host();
+  const bp_host_t& host_ = shared_host();
   bp_backend_t* backend_ = nullptr;
   std::optional<Model> model_;
   bp_program_t* program_ = nullptr;
@@ -417,6 +446,64 @@ TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
     ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
     value += 4;
   }
+}
+
+// Waits for an abandoned device end, and what has not been started is not.
+TEST_F(SyncTest, AnAbandonedDeviceReleasesWhoeverWaits) {
+  ASSERT_NE(slots->device->abandon, nullptr);
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const never = semaphore();
+  static const Semaphore& of_host = *new Semaphore;  // the plugin's thread may still be on its way out of a wait
+  of_host.reset(0);
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  Ended alone, in_stream;
+  ok(start(0, &alone, {bp_native_point(never, 0, 1)}, {}));
+  ok(start(1, &in_stream, {of_host.at(1)}, {}, 0, stream));
+  const auto code_of = [&](auto call) {
+    return std::async(std::launch::async, [call] {
+      bp_error_t none{};
+      none.size = sizeof none;
+      return call(&none);
+    });
+  };
+  auto stream_wait =
+      code_of([&](bp_error_t* error) { return slots->sync->stream_wait(stream, in(std::chrono::seconds(30)), error); });
+  auto semaphore_wait = code_of(
+      [&](bp_error_t* error) { return slots->sync->semaphore_wait(never, 1, in(std::chrono::seconds(30)), error); });
+  EXPECT_EQ(stream_wait.wait_for(kAWhile), std::future_status::timeout);
+  EXPECT_EQ(semaphore_wait.wait_for(kAWhile), std::future_status::timeout);
+  const uint64_t launches = cl_layer().launches;
+  abandon();
+  EXPECT_EQ(stream_wait.get(), BP_DEVICE_LOST);
+  EXPECT_EQ(semaphore_wait.get(), BP_DEVICE_LOST);
+  EXPECT_EQ(alone.status(), BP_DEVICE_LOST);
+  of_host.signal(1);  // its thread ends, and the queue stays blocked
+  EXPECT_FALSE(in_stream.yet(kAWhile));
+  EXPECT_EQ(cl_layer().launches, launches);
+}
+
+TEST_F(SyncTest, HealthIsTheDriversWord) {
+  ASSERT_NE(slots->device->health, nullptr);
+  const auto health = [&] { return slots->device->health(device, error()); };
+  ok(health());
+  cl_layer().fail("clGetDeviceInfo", CL_INVALID_DEVICE);
+  EXPECT_EQ(health(), BP_DEVICE_LOST);
+  EXPECT_EQ(error_.flags, BP_ERROR_DEVICE_LOST);
+  for (const cl_int status : {CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE}) {
+    cl_layer().fail("clEnqueueMarkerWithWaitList", status);
+    EXPECT_EQ(health(), BP_DEVICE_LOST);
+    EXPECT_EQ(error_.vendor_code, status);
+  }
+  cl_layer().fail("clEnqueueMarkerWithWaitList", CL_OUT_OF_RESOURCES);
+  ok(health());
+  cl_layer().clear_failures();
+  ok(health());
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {
