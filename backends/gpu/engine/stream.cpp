@@ -10,15 +10,23 @@
 namespace backplane::gpu {
 // ---- streams --------------------------------------------------------------------------------------------------------
 
+void Flight::conclude_locked() {
+  if (!conclude_) return;
+  failure_ = conclude_();
+  conclude_ = nullptr;
+}
+
+void Flight::conclude() {
+  const std::lock_guard lock(mutex_);
+  conclude_locked();
+}
+
 std::optional<sdk::Error> Flight::outcome() {
   const std::lock_guard lock(mutex_);
-  if (conclude_) {
-    failure_ = conclude_();
-    conclude_ = nullptr;
-    if (wait_) {
-      if (std::optional<sdk::Error> waited = wait_->outcome()) failure_ = std::move(waited);
-      wait_ = nullptr;
-    }
+  conclude_locked();
+  if (wait_) {
+    if (std::optional<sdk::Error> waited = wait_->outcome()) failure_ = std::move(waited);
+    wait_ = nullptr;
   }
   return failure_;
 }
@@ -65,8 +73,13 @@ bool Flight::ended_well() {
 }
 
 Stream::~Stream() {
-  std::unique_lock lock(reports_->mutex);
-  reports_->changed.wait(lock, [this] { return reports_->count == 0; });
+  {
+    std::unique_lock lock(reports_->mutex);
+    reports_->changed.wait(lock, [this] { return reports_->count == 0; });
+  }
+  queue_->finish_noexcept();
+  // Runs elsewhere may still ask for these outcomes, when the points for which the flights waited are gone.
+  static_cast<void>(sdk::caught([this] { static_cast<void>(first_failure(unreported_)); }));
 }
 
 void Stream::wait(uint64_t deadline) {

@@ -36,6 +36,9 @@ class Flight {
   void follows(std::vector<std::shared_ptr<Flight>> earlier) { earlier_ = std::move(earlier); }
 
   std::optional<sdk::Error> outcome();
+  // Determines the run's own part of the outcome. Unlike the others it can be called when the points are gone for which
+  // the run waited.
+  void conclude();
   // The first failure of the earlier flights and this one, with the id of its run. As `outcome`, to be called after the
   // commands have ended.
   std::optional<sdk::Error> first_failure();
@@ -46,6 +49,8 @@ class Flight {
   bool ended_well();
 
  private:
+  void conclude_locked();
+
   std::mutex mutex_;
   std::function<std::optional<sdk::Error>()> conclude_;
   std::optional<sdk::Error> failure_;
@@ -64,7 +69,7 @@ class Stream final : public sdk::Stream {
  public:
   Stream(Queue queue, std::shared_ptr<Abandonment> abandonment)
       : queue_(std::move(queue)), abandonment_(std::move(abandonment)) {}
-  ~Stream() override;  // waits for threads that still report completions of this stream
+  ~Stream() override;  // waits for all work, and for threads that still report completions of this stream
   const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }

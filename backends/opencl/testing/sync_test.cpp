@@ -373,6 +373,17 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   }
 }
 
+// The fixture destroys the stream, then the semaphores, then the instances.
+TEST_F(SyncTest, AStreamEndsBeforeThePointsOfItsRuns) {
+  bp_stream_t *const one = this->stream(), *const two = this->stream();
+  bp_native_semaphore_t *const first = semaphore(), *const second = semaphore();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  ok(start(0, nullptr, {bp_native_point(first, 0, 1)}, {bp_native_point(second, 0, 1)}, 0, one));
+  ok(start(1, nullptr, {bp_native_point(second, 0, 1)}, {}, 0, two));
+  ok(slots->sync->semaphore_signal(first, 1, error()));
+}
+
 // A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
