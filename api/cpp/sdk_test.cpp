@@ -157,8 +157,25 @@ TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
   EXPECT_EQ(answer->create, nullptr);
 }
 
+// `noexcept` is part of a member's type.
+class AbandonedDevice : public AllDevice {
+ public:
+  using AllDevice::AllDevice;
+  void abandon() noexcept override {}
+};
+static_assert(overrides<Device>(&AbandonedDevice::abandon));
+static_assert(overrides<Device>(&AllDevice::health) && !overrides<Device>(&AllDevice::abandon));
+class WithNoexcept {
+ public:
+  virtual ~WithNoexcept() = default;
+  virtual int asked() const noexcept { return 0; }
+};
+class Inherits : public WithNoexcept {};
+static_assert(!overrides<WithNoexcept>(&Inherits::asked));
+
 TEST_F(Sdk, OffersOnlyOverriddenSlots) {
   EXPECT_NE(plugin->device->health, nullptr);
+  EXPECT_EQ(plugin->device->abandon, nullptr);
   EXPECT_NE(plugin->coverage->review, nullptr);
   EXPECT_NE(plugin->program->output_extents, nullptr);
   EXPECT_NE(plugin->weights, nullptr);

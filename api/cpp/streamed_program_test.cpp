@@ -46,17 +46,41 @@ class TestBackend : public Backend {
 
 struct Ended {
   std::promise<bp_status_t> promise;
-  static void done(void* self, bp_status_t status, const bp_error_t*) {
+  uint64_t run = 0;  // bp_error_t.run
+  static void done(void* self, bp_status_t status, const bp_error_t* error) {
+    if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);
   }
   bp_status_t status() { return promise.get_future().get(); }
 };
+
+// What a host semaphore received with its one signal.
+struct Signalled {
+  struct What {
+    bp_status_t status;
+    uint64_t run;
+  };
+  std::promise<What> promise;
+  bp_point_t point() { return bp_host_point(reinterpret_cast<bp_semaphore_t*>(this), 1); }
+  What get() { return promise.get_future().get(); }
+  static void BP_CALL signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t, const bp_error_t* failure) {
+    auto& promise = reinterpret_cast<Signalled*>(semaphore)->promise;
+    promise.set_value(failure == nullptr ? What{BP_OK, 0} : What{failure->status, failure->run});
+  }
+};
+
+bp_status_t status_of_wait(Stream& stream, uint64_t* out_run = nullptr) {
+  const auto failure = caught([&] { stream.wait(BP_FOREVER); });
+  if (failure && out_run != nullptr) *out_run = failure->run;
+  return failure ? failure->status : BP_OK;
+}
 
 class Streamed : public ::testing::Test {
  protected:
   Streamed() {
     on_launch = nullptr;
     host_.size = sizeof host_;
+    host_.semaphore_signal = Signalled::signal;
     how_.size = sizeof how_;
     how_.host = &host_;
     backend_ = std::make_unique<TestBackend>(how_);
@@ -140,6 +164,89 @@ TEST_F(Streamed, RunsOfAStreamFollowEachOther) {
   second->submit(run(&ended, stream.get()));
   EXPECT_EQ(ended.status(), BP_OK);
   EXPECT_THAT(z, ElementsAre(3, 4, 5));
+}
+
+TEST_F(Streamed, RunsOfAnInstanceFollowEachOtherInAStream) {
+  std::promise<void> gate;
+  on_launch = [opened = gate.get_future().share()] { opened.wait(); };
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
+  const auto other = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
+  bind(*instance, 0, y);  // in place: each run adds one
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  for (int i = 0; i < 3; ++i) instance->submit(run(nullptr, stream.get()));
+  for (Stream* const elsewhere : {other.get(), static_cast<Stream*>(nullptr)}) {
+    const auto failure = caught([&] { instance->submit(run(nullptr, elsewhere)); });
+    EXPECT_EQ(failure ? failure->status : BP_OK, BP_BUSY);
+  }
+  Ended ended;
+  instance->submit(run(&ended, stream.get()));
+  gate.set_value();
+  EXPECT_EQ(ended.status(), BP_OK);
+  EXPECT_THAT(y, ElementsAre(4, 4, 4));
+  instance->submit(run(nullptr, other.get()));  // the runs in the first stream have ended
+  EXPECT_EQ(status_of_wait(*other), BP_OK);
+  EXPECT_THAT(y, ElementsAre(5, 5, 5));
+}
+
+// A host point carries the failure of its run, or one before in the stream, which is still reported afterwards.
+TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
+  int launches = 0;
+  on_launch = [&] {
+    if (++launches == 1) throw Error(BP_TIMED_OUT, "late");
+  };
+  const auto stream = device->stream(bp_stream_create_t{sizeof(bp_stream_create_t), 0, nullptr, nullptr});
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  const auto start = [&](uint64_t id, Signalled* signalled, Ended* ended = nullptr, Stream* in = nullptr) {
+    bp_run_t run = Streamed::run(ended, in);
+    run.id = id;
+    const bp_point_t point = signalled != nullptr ? signalled->point() : bp_point_t{};
+    run.signals = &point;
+    run.signal_count = signalled != nullptr ? 1 : 0;
+    instance->submit(run);
+  };
+  for (const bool by_done : {false, true}) {
+    launches = 0;
+    Signalled first, second;
+    start(77, &first, nullptr, stream.get());
+    start(78, &second, nullptr, stream.get());
+    const auto of_first = first.get(), of_second = second.get();
+    EXPECT_EQ(of_first.status, BP_TIMED_OUT);
+    EXPECT_EQ(of_first.run, 0u);  // the run that signals the point
+    EXPECT_EQ(of_second.status, BP_TIMED_OUT);
+    EXPECT_EQ(of_second.run, 77u);
+    if (by_done) {
+      Ended ended;
+      Signalled third;
+      start(79, &third, &ended, stream.get());
+      EXPECT_EQ(ended.status(), BP_TIMED_OUT);
+      EXPECT_EQ(ended.run, 77u);
+      EXPECT_EQ(third.get().status, BP_TIMED_OUT);
+    } else {
+      uint64_t failed = 0;
+      EXPECT_EQ(status_of_wait(*stream, &failed), BP_TIMED_OUT);
+      EXPECT_EQ(failed, 77u);
+    }
+    Signalled last;
+    start(80, &last, nullptr, stream.get());  // a failure is reported once
+    EXPECT_EQ(last.get().status, BP_OK);
+    EXPECT_EQ(status_of_wait(*stream), BP_OK);
+  }
+  // Pieces of one run have its id.
+  launches = 0;
+  Ended whole;
+  start(77, nullptr, nullptr, stream.get());
+  start(77, nullptr, &whole, stream.get());
+  EXPECT_EQ(whole.status(), BP_TIMED_OUT);
+  EXPECT_EQ(whole.run, 0u);
+  // Without a stream no later run reports what a point has carried.
+  launches = 0;
+  Signalled alone;
+  start(81, &alone);
+  EXPECT_EQ(alone.get().status, BP_TIMED_OUT);
+  Ended next;
+  start(82, nullptr, &next);
+  EXPECT_EQ(next.status(), BP_OK);
 }
 
 TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {

@@ -174,6 +174,44 @@ CheckResult silent_failure(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
+// A run without `done` fails: its host point and that of the next run in the stream carry it, and stream_wait
+// nevertheless reports it, once.
+CheckResult failed_points(Fixture& fixture) {
+  const CheckResult warm = stream_wait(fixture);  // the first runs with new bindings may wait for others
+  if (!warm.fault.empty()) return warm;
+  bp_semaphore_t start, finish;
+  const bp_point_t waits = bp_host_point(&start, 1);
+  const auto begin = [&](size_t instance, const bp_point_t& signals, bool fails) {
+    bp_run_t run = in(fixture.stream.get());
+    run.waits = &waits;
+    run.wait_count = fails ? 1 : 0;
+    run.signals = &signals;
+    run.signal_count = 1;
+    run.id = 4711 + instance;
+    return fixture.instances[instance]->start(run);
+  };
+  if (const Answer answer = begin(0, bp_host_point(&finish, 1), true); !answer.ok())
+    return wrong("a run that waits", answer);
+  start.signal(1, true);
+  if (const Answer answer = begin(1, bp_host_point(&finish, 2), false); !answer.ok()) {
+    static_cast<void>(fixture.stream->wait());
+    return wrong("the run after a failed one", answer);
+  }
+  const auto point = [&](uint64_t value) { return finish.wait(value, now_ns() + 10'000 * kMillisecond, nullptr); };
+  if (point(1) != BP_DEPENDENCY_FAILED) return wrong("the point of a failed run without `done` reports no failure");
+  if (point(2) != BP_DEPENDENCY_FAILED)
+    return wrong("the point of the run after it in the stream reports no failure, though none was reported before");
+  const Answer answer = fixture.stream->wait();
+  if (answer.status != BP_DEPENDENCY_FAILED)
+    return wrong(fmt::format("stream_wait after a failure that points have carried returns {:#x}", answer.status));
+  if (answer.run != 4711)
+    return wrong(fmt::format("stream_wait reports run {} and the failed one is 4711", answer.run));
+  if (const Answer after = begin(1, bp_host_point(&finish, 3), false); !after.ok())
+    return wrong("a run after the failure was reported", after);
+  if (point(3) != BP_OK) return wrong("a point reports a failure that stream_wait has reported before");
+  return stream_wait(fixture);
+}
+
 // While a stream's work waits, stream_wait returns at its deadline, and the work is not lost.
 CheckResult late_stream(Fixture& fixture) {
   bp_semaphore_t start;
@@ -464,10 +502,10 @@ struct Row {
   CheckResult (*check)(Fixture& fixture);
 };
 constexpr Row kStreams[] = {
-    {"stream_wait", stream_wait},    {"stream_order", stream_order}, {"points_in_stream", points_in_stream},
-    {"points_alone", points_alone},  {"failed_wait", failed_wait},   {"silent_failure", silent_failure},
-    {"late_stream", late_stream},    {"cancelled", cancelled},       {"deadline", deadline},
-    {"stream_export", stream_export}};
+    {"stream_wait", stream_wait},     {"stream_order", stream_order},  {"points_in_stream", points_in_stream},
+    {"points_alone", points_alone},   {"failed_wait", failed_wait},    {"silent_failure", silent_failure},
+    {"failed_points", failed_points}, {"late_stream", late_stream},    {"cancelled", cancelled},
+    {"deadline", deadline},           {"stream_export", stream_export}};
 constexpr Row kSemaphores[] = {{"native_points", native_points},
                                {"native_cancel", native_cancel},
                                {"native_slots", native_slots},

@@ -409,10 +409,10 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * BP_OK has touched neither the signals nor `done`: the caller does both. After BP_OK both were done, `done` first.
  * With `stream` (of bp_stream_create) the run is put into the stream and the call returns without waiting: for what the
  * run waits for, for what the stream holds, or for the run. Results hold in the order of the stream, `done` (may be
- * NULL) and signals come as for `run` in plugin.h. All of the session's work has to be work for that stream: islands of
- * its device and copies that it makes. Anything else is refused (BP_UNSUPPORTED, with what it is) before anything is
- * put into the stream. The first run, and one after a bind, an unbind, new extents or a run elsewhere, may wait. Until
- * the stream has been waited for, bind, unbind and extents of the exec wait for it. [one at a time] [blocks]. Errors:
+ * NULL) and signals come as for `run` in plugin.h. All of the session's work has to be for that stream: islands of its
+ * device and its copies; anything else is refused (BP_UNSUPPORTED, with what it is) before anything is put into it. The
+ * first run, and one after a bind, an unbind, new extents or a run elsewhere, may wait; where a plugin answers BP_BUSY
+ * (bp_run_t), each waits for the last. Bind, unbind and extents wait for the stream. [one at a time] [blocks]. Errors:
  * BP_BAD_STATE (an input is not bound; it is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
  * BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output), BP_RESOURCE_EXHAUSTED. An asynchronous device that has not
  * ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost

@@ -396,9 +396,8 @@ typedef struct bp_instance_create_t {
   const bp_chain_t* chain;
 } bp_instance_create_t;
 
-/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done`
- * was called and the signals have advanced, and without `done` until a later `done` or `stream_wait` of the stream has
- * reported.
+/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done` was
+ * called and the signals have advanced, without `done` until a later `done` or `stream_wait` of its stream reports.
  *
  * The end of a run: the device has stopped touching what was bound (after a failure, a deadline and a cancel too), then
  * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
@@ -407,12 +406,13 @@ typedef struct bp_instance_create_t {
  * either; the first run with new bindings or extents, and one whose plan follows from the bytes of an input, may wait
  * for what was put there before. Without `done` the plugin makes no callback for the run: if it fails, the failure is
  * reported by the next `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the
- * stream start nevertheless. What was put into a stream may run to its end in spite of `deadline` and `cancel`: a host
- * that wants to end a run early runs it without a stream. Runs of an instance may follow each other in one stream; a
- * plugin that does not allow it returns BP_BUSY, and the host waits for the stream. Several threads may put work into
- * one stream: its order is that of the calls.
- *
- * Without a stream, a run needs `done` or a host point among its signals: nothing else would report its failure. */
+ * stream start nevertheless. A host point that a run in a stream signals carries the first failure in the stream, up to
+ * that run, that no `done` or `stream_wait` has reported; without `done` it is not reported thereby, and the next
+ * `done` or `stream_wait` reports it too. What was put into a stream may run to its end in spite of `deadline` and
+ * `cancel`: a host that wants to end a run early runs it without a stream. Runs of an instance may follow each other in
+ * one stream; a plugin that does not allow it returns BP_BUSY, and the host waits for the stream. Several threads may
+ * put work into one stream: its order is that of the calls. Without a stream, a run needs `done` or a host point among
+ * its signals: nothing else would report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
@@ -464,12 +464,12 @@ typedef struct bp_instance_api_t {
    * BP_BAD_STATE (not bound). */
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
                                 uint32_t stride, bp_error_t* error);
-  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time; a
-   * run without `done` counts as ended once a later `done` or `stream_wait` of its stream has reported.
-   * If the call fails, the plugin has called neither `done` nor any signal, whenever it failed: the caller does both.
-   * After BP_OK the plugin does both, on a synchronous device before it returns. [one at a time] [blocks on synchronous
-   * devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
-   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time, or
+   * several that follow each other in one stream; a run without `done` counts as ended once a later `done` or
+   * `stream_wait` of its stream has reported. If the call fails, the plugin has called neither `done` nor any signal,
+   * whenever it failed: the caller does both. After BP_OK the plugin does both, on a synchronous device before it
+   * returns. [one at a time] [blocks on synchronous devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY,
+   * BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 

@@ -5,10 +5,10 @@
  * A timeline semaphore holds a 64-bit number that only grows; a point is a semaphore and a value, and waiting for a
  * point means waiting until the number is at least that value. There are two classes of points:
  *
- * Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point
- * returns BP_DEPENDENCY_FAILED and the detail of that failure. A failure belongs to the values that its signal added:
- * values that were reached before stay reached, and the semaphore can be signalled further. The last 16 failures are
- * kept apart; of older ones, the values between two count as failed too.
+ * Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point, or a
+ * later one of its stream while that is unreported (see bp_run_t), returns BP_DEPENDENCY_FAILED with the detail. A
+ * failure belongs to the values its signal added: those reached before stay reached, and the semaphore can be signalled
+ * further. The last 16 failures are kept apart; of older ones, values between two count as failed too.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on

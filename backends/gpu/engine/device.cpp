@@ -82,6 +82,14 @@ void Device::cover(sdk::Coverage& coverage) {
   table_.answer(coverage, {caps_, coverage.compute_types(), coverage.options()});
 }
 
+// A queue that accepts no marker is one of a lost device, whichever code the driver has for it, unless that is memory.
+void Device::health() {
+  driver_->check_available();
+  const auto failure = sdk::caught([this] { transfers_->mark(); });
+  if (!failure || failure->status == BP_RESOURCE_EXHAUSTED) return;
+  throw sdk::Error::device_lost(caps_.name + ": " + failure->text, failure->vendor_code);
+}
+
 std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
   what.options().allow({});
   tune();

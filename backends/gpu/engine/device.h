@@ -8,6 +8,7 @@
 
 #include "backplane/sdk.hpp"
 #include "backplane/sdk/once.hpp"
+#include "engine/abandonment.h"
 #include "engine/device_caps.h"
 #include "engine/driver.h"
 #include "engine/kernel_cache.h"
@@ -30,8 +31,14 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 
+  const std::shared_ptr<Abandonment>& abandonment() const { return abandonment_; }
+
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
+  // Asks the driver.
+  void health() override;
+  // Ends waits for streams, semaphores and points, and starts nothing more. Threads that are blocked in a driver stay.
+  void abandon() noexcept override { abandonment_->set(); }
 
   // ABI memory. Space `device_space()` is the device's own; space 0 is host memory if the device shares it.
   uint32_t device_space() const { return caps_.unified ? 1 : 0; }
@@ -58,6 +65,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
 
+  const std::shared_ptr<Abandonment> abandonment_ = std::make_shared<Abandonment>();
   DeviceCaps caps_;
   std::unique_ptr<Driver> driver_;
   const Table& table_;

@@ -125,6 +125,9 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
+  // Throws if the driver reports that the device is gone. Does not wait.
+  virtual void check_available() const {}
+
   virtual Buffer buffer(uint64_t bytes) const = 0;                                      // allocates at least one byte
   virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole`
   // Uses host memory without a copy, on devices that share it.

@@ -19,8 +19,7 @@ Instance::Instance(const Island& island)
 
 Instance::~Instance() {
   if (!flights_.empty() && !flights_.back()->concluded()) stream_queue_->finish_noexcept();
-  for (const auto& flight : flights_)
-    static_cast<void>(flight->outcome());  // their ends may not have been reported yet
+  for (const auto& flight : flights_) flight->conclude();  // their ends may not have been reported yet
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !running_ && callbacks_ == 0; });

@@ -67,6 +67,7 @@ void Instance::run(const bp_run_t&) {
 }
 
 void Instance::start() {
+  island_.gpu_device().abandonment()->check();
   prepare();
   try {
     begin();
@@ -181,6 +182,7 @@ void Instance::reached(const sdk::Error* ended) {
     if (ended != nullptr) throw sdk::Error(*ended);
     if (work_->launched.size() < kernels_.size()) {
       host().check(sync_->run().cancel, sync_->run().deadline);
+      island_.gpu_device().abandonment()->check();
       goes_on = true;  // from here on another thread may run this function
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
@@ -233,7 +235,7 @@ void Instance::report_end(std::optional<sdk::Error> failure) {
 }
 
 void Instance::forget_run(bool failed) {
-  if (failed) unmap_bound_memory();
+  if (failed && !island_.gpu_device().abandonment()->is_set()) unmap_bound_memory();
   for (auto* events : {&work_->begun, &work_->launched, &work_->ended}) events->clear();
   const std::lock_guard lock(mutex_);
   running_ = false;

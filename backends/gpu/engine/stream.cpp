@@ -10,13 +10,57 @@
 namespace backplane::gpu {
 // ---- streams --------------------------------------------------------------------------------------------------------
 
+void Flight::conclude_locked() {
+  if (!conclude_) return;
+  failure_ = conclude_();
+  conclude_ = nullptr;
+}
+
+void Flight::conclude() {
+  const std::lock_guard lock(mutex_);
+  conclude_locked();
+}
+
 std::optional<sdk::Error> Flight::outcome() {
   const std::lock_guard lock(mutex_);
-  if (conclude_) {
-    failure_ = conclude_();
-    conclude_ = nullptr;
+  conclude_locked();
+  if (wait_) {
+    if (std::optional<sdk::Error> waited = wait_->outcome()) failure_ = std::move(waited);
+    wait_ = nullptr;
   }
   return failure_;
+}
+
+namespace {
+
+std::optional<sdk::Error> first_failure(const Flights& flights) {
+  std::optional<sdk::Error> first;
+  for (const auto& flight : flights) {
+    std::optional<sdk::Error> failure = flight->first_failure();  // of each, as this also concludes it
+    if (!first) first = std::move(failure);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::optional<sdk::Error> Flight::first_failure() {
+  const std::lock_guard lock(first_mutex_);
+  if (first_known_) return first_failure_;
+  std::optional<sdk::Error> own = outcome();
+  if (own) own->run = id_;
+  first_failure_ = gpu::first_failure(earlier_);
+  if (!first_failure_) first_failure_ = std::move(own);
+  earlier_.clear();
+  first_known_ = true;
+  return first_failure_;
+}
+
+void Flight::fail(const sdk::Error& failure) {
+  if (first_failure()) return;
+  const std::lock_guard lock(first_mutex_);
+  first_failure_ = failure;
+  first_failure_->run = id_;
 }
 
 bool Flight::concluded() {
@@ -25,34 +69,18 @@ bool Flight::concluded() {
 }
 
 bool Flight::ended_well() {
-  return last_ != nullptr && last_->ended_well() && !outcome();
+  return (concluded() || (last_ != nullptr && last_->ended_well())) && !first_failure();
 }
 
 Stream::~Stream() {
-  std::unique_lock lock(reports_->mutex);
-  reports_->changed.wait(lock, [this] { return reports_->count == 0; });
-}
-
-std::vector<std::shared_ptr<Flight>> Stream::take_unreported() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(unreported_, {});
-}
-
-namespace {
-
-// The first failure among the flights, with the id of its run; nullopt if there is none.
-std::optional<sdk::Error> first_failure(const std::vector<std::shared_ptr<Flight>>& flights) {
-  std::optional<sdk::Error> first;
-  for (const auto& flight : flights) {
-    std::optional<sdk::Error> failure = flight->outcome();  // for each, as this also concludes it
-    if (!failure || first) continue;
-    first = std::move(failure);
-    first->run = flight->id();
+  {
+    std::unique_lock lock(reports_->mutex);
+    reports_->changed.wait(lock, [this] { return reports_->count == 0; });
   }
-  return first;
+  queue_->finish_noexcept();
+  // Runs elsewhere may still ask for these outcomes, when the points for which the flights waited are gone.
+  static_cast<void>(sdk::caught([this] { static_cast<void>(first_failure(unreported_)); }));
 }
-
-}  // namespace
 
 void Stream::wait(uint64_t deadline) {
   struct End {
@@ -62,7 +90,7 @@ void Stream::wait(uint64_t deadline) {
     std::optional<sdk::Error> failure;
   };
   const auto end = std::make_shared<End>();  // the driver may call after this wait has timed out
-  std::vector<std::shared_ptr<Flight>> flights;
+  Flights flights;
   {
     const std::lock_guard lock(mutex_);
     flights = unreported_;
@@ -73,9 +101,14 @@ void Stream::wait(uint64_t deadline) {
     if (failure != nullptr) end->failure = *failure;
     end->changed.notify_all();
   });
+  const Abandonment::Waiter waiter(*abandonment_, [end] {
+    const std::lock_guard lock(end->mutex);
+    end->changed.notify_all();
+  });
   std::unique_lock lock(end->mutex);
-  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->ended; }))
+  if (!sdk::wait_until(end->changed, lock, deadline, [&] { return end->ended || abandonment_->is_set(); }))
     throw sdk::Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
+  if (!end->ended) abandonment_->check();
   {
     const std::lock_guard unreported(mutex_);
     std::erase_if(unreported_, [&](const auto& flight) {
@@ -93,7 +126,8 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     constexpr size_t kKept = 64;
     if (unreported_.size() >= kKept)
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
-    unreported_.reserve(unreported_.size() + 2);  // for `follow`, which must not fail
+    unreported_.reserve(unreported_.size() + 1);  // for `follow`, which must not fail
+    spare_.reserve(1);
   }
   if (sync->waits().empty()) return nullptr;
   std::vector<Event> events;
@@ -113,9 +147,9 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     begin_callback();
     try {
       // The work runs even if the wait fails: its results are garbage, and the end reports the failure.
-      std::thread([gate, reports = reports_, sync, failure] {
+      std::thread([gate, reports = reports_, abandonment = abandonment_, sync, failure] {
         *failure = sdk::caught([&] { sync->wait(); });
-        gate->open();
+        if (!abandonment->is_set()) gate->open();
         end_callback(*reports);
       }).detach();
     } catch (...) {
@@ -132,26 +166,40 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
 
 void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
                     std::shared_ptr<Flight> flight) noexcept {
-  bool reports = sync->run().done != nullptr;
+  const bool has_done = sync->run().done != nullptr;
+  flight->waits(std::move(wait));
+  bool reports = has_done;
   for (const bp_point_t& point : sync->signals()) {
     Timeline* const timeline = timeline_of(point);
     reports = reports || timeline == nullptr;
-    if (timeline == nullptr || !sdk::caught([&] { timeline->signal_after(queue_->mark(), point.value, flight); }))
-      continue;
+    if (timeline == nullptr) continue;
+    const auto signal = [&] {
+      Flights flights;
+      {
+        const std::lock_guard lock(mutex_);
+        flights = unreported_;
+      }
+      flights.push_back(flight);
+      timeline->signal_after(queue_->mark(), point.value, std::move(flights));
+    };
+    if (!sdk::caught(signal)) continue;
     queue_->finish_noexcept();
     const std::optional<sdk::Error> failure = flight->outcome();
     static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
   }
   {
     const std::lock_guard lock(mutex_);
-    if (wait) unreported_.push_back(std::move(wait));
-    unreported_.push_back(std::move(flight));
+    if (reports) flight->follows(std::exchange(unreported_, std::exchange(spare_, {})));
+    if (!has_done) unreported_.push_back(flight);
   }
   if (!reports) return;
   begin_callback();
-  const auto report = [sync, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
-    std::optional<sdk::Error> failure = first_failure(flights);
-    if (!failure && ended != nullptr) failure = *ended;
+  const auto report = [sync, flight, reports = reports_](const sdk::Error* ended) {
+    std::optional<sdk::Error> failure = flight->first_failure();
+    if (!failure && ended != nullptr) {
+      flight->fail(*ended);
+      failure = *ended;
+    }
     if (failure && failure->run == sync->run().id) failure->run = 0;
     sync->end(failure ? &*failure : nullptr);
     end_callback(*reports);
@@ -174,14 +222,23 @@ void Stream::end_callback(Reports& reports) {
 }
 
 std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
-  if (how.native == nullptr) return std::make_unique<Stream>(driver().queue());
-  return std::make_unique<Stream>(driver().import_queue(sdk::read(how.native, "native")));
+  if (how.native == nullptr) return std::make_unique<Stream>(driver().queue(), abandonment_);
+  return std::make_unique<Stream>(driver().import_queue(sdk::read(how.native, "native")), abandonment_);
 }
 
 // ---- semaphores -----------------------------------------------------------------------------------------------------
 
-Timeline::Timeline(const Event& event) {
+Timeline::Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event)
+    : abandonment_(std::move(abandonment)) {
   reach(state_, event, 1);
+}
+
+bool Timeline::wait(uint64_t value, uint64_t deadline) {
+  if (deadline == 0 || state_->numbers.value() >= value) return state_->numbers.wait(value, 0);
+  const Abandonment::Waiter waiter(*abandonment_, [state = state_] { state->numbers.wake(); });
+  if (state_->numbers.wait(value, deadline, abandonment_->is_set())) return true;
+  abandonment_->check();
+  return false;
 }
 
 void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
@@ -194,13 +251,13 @@ void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, ui
   });
 }
 
-void Timeline::signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight) {
+void Timeline::signal_after(const Event& event, uint64_t value, Flights flights) {
   {
     const std::lock_guard lock(state_->mutex);
     std::deque<PendingSignal>& pending = state_->pending;
     while (pending.size() >= kKept && pending.front().last <= state_->numbers.value()) pending.pop_front();
     const uint64_t before = pending.empty() ? state_->numbers.value() : pending.back().last;
-    pending.push_back({before + 1, value, event, std::move(flight)});
+    pending.push_back({before + 1, value, event, std::move(flights)});
   }
   reach(state_, event, value);
 }
@@ -213,26 +270,26 @@ Event Timeline::pending(uint64_t value) const {
 }
 
 std::optional<sdk::Error> Timeline::failure(uint64_t value) {
-  std::shared_ptr<Flight> flight;
+  Flights flights;
   {
     const std::lock_guard lock(state_->mutex);
     for (const PendingSignal& pending : state_->pending) {
       if (value < pending.first || value > pending.last) continue;
-      flight = pending.flight;
+      flights = pending.flights;
       break;
     }
   }
-  if (flight) return flight->outcome();
+  if (!flights.empty()) return first_failure(flights);
   return state_->numbers.failure(value);
 }
 
 std::unique_ptr<sdk::NativeSemaphore> Device::semaphore(const bp_semaphore_create_t& how) {
   if (how.native == nullptr) {
-    auto made = std::make_unique<Timeline>();
+    auto made = std::make_unique<Timeline>(abandonment_);
     made->signal(how.value, nullptr);
     return made;
   }
-  return std::make_unique<Timeline>(driver().import_event(sdk::read(how.native, "native")));
+  return std::make_unique<Timeline>(abandonment_, driver().import_event(sdk::read(how.native, "native")));
 }
 
 }  // namespace backplane::gpu

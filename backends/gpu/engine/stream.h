@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backplane/sdk.hpp"
+#include "engine/abandonment.h"
 #include "engine/driver.h"
 
 namespace backplane::gpu {
@@ -29,24 +30,46 @@ class Flight {
   // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
+  // Adds the wait for the run's points: where it fails, the run has failed.
+  void waits(std::shared_ptr<Flight> wait) { wait_ = std::move(wait); }
+  // Makes this flight stand for earlier ones of its stream too.
+  void follows(std::vector<std::shared_ptr<Flight>> earlier) { earlier_ = std::move(earlier); }
+
   std::optional<sdk::Error> outcome();
+  // Determines the run's own part of the outcome. Unlike the others it can be called when the points are gone for which
+  // the run waited.
+  void conclude();
+  // The first failure of the earlier flights and this one, with the id of its run. As `outcome`, to be called after the
+  // commands have ended.
+  std::optional<sdk::Error> first_failure();
+  // The stream failed without a failure of the flight.
+  void fail(const sdk::Error& failure);
   bool concluded();
-  // Whether it is known to have succeeded, without waiting.
+  // Whether it and the earlier ones are known to have succeeded, without waiting.
   bool ended_well();
-  uint64_t id() const { return id_; }
 
  private:
+  void conclude_locked();
+
   std::mutex mutex_;
   std::function<std::optional<sdk::Error>()> conclude_;
   std::optional<sdk::Error> failure_;
+  std::shared_ptr<Flight> wait_;  // until the outcome is known
   const uint64_t id_;
   const Event last_;
+
+  std::mutex first_mutex_;
+  std::vector<std::shared_ptr<Flight>> earlier_;  // until their failure is known
+  std::optional<sdk::Error> first_failure_;
+  bool first_known_ = false;
 };
+using Flights = std::vector<std::shared_ptr<Flight>>;  // in the order of their stream
 
 class Stream final : public sdk::Stream {
  public:
-  explicit Stream(Queue queue) : queue_(std::move(queue)) {}
-  ~Stream() override;  // waits for threads that still report completions of this stream
+  Stream(Queue queue, std::shared_ptr<Abandonment> abandonment)
+      : queue_(std::move(queue)), abandonment_(std::move(abandonment)) {}
+  ~Stream() override;  // waits for all work, and for threads that still report completions of this stream
   const Queue& queue() const { return queue_; }
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
@@ -55,7 +78,7 @@ class Stream final : public sdk::Stream {
   // otherwise by a thread of the host. Returns the wait as a flight, or null if `sync` has no points to wait for.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // To be called when the commands of `flight` are in the queue, after the wait that `wait_for` returned. Enqueues its
-  // signals, and reports its end, or keeps it until a later flight's end is reported.
+  // signals, and reports its end. Without `done` it is kept until a `done` or `wait` reports it.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
@@ -68,12 +91,12 @@ class Stream final : public sdk::Stream {
   };
   void begin_callback();
   static void end_callback(Reports& reports);
-  // Returns the flights whose end was not reported yet, and clears the list.
-  std::vector<std::shared_ptr<Flight>> take_unreported();
 
   Queue queue_;
+  const std::shared_ptr<Abandonment> abandonment_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Flight>> unreported_;
+  Flights unreported_;
+  Flights spare_;  // empty; has room, so that `follow` need not allocate
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
 };
 
@@ -87,17 +110,18 @@ inline Stream* stream_of(const bp_run_t& run) {
 // device. Thread-safe.
 class Timeline final : public sdk::NativeSemaphore {
  public:
-  Timeline() = default;
+  explicit Timeline(std::shared_ptr<Abandonment> abandonment) : abandonment_(std::move(abandonment)) {}
   // Reaches 1 when the event has ended.
-  explicit Timeline(const Event& event);
+  Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event);
 
-  bool wait(uint64_t value, uint64_t deadline) override { return state_->numbers.wait(value, deadline); }
+  // Throws if the device is abandoned meanwhile.
+  bool wait(uint64_t value, uint64_t deadline) override;
   void signal(uint64_t value, const sdk::Error* failure) override { state_->numbers.signal(value, failure); }
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
 
-  // The semaphore reaches `value` when the event has ended; its failure is the failure of `flight`.
-  void signal_after(const Event& event, uint64_t value, std::shared_ptr<Flight> flight);
+  // The semaphore reaches `value` when the event has ended; its failure is the first one of `flights`.
+  void signal_after(const Event& event, uint64_t value, Flights flights);
   // The event after which the semaphore has `value`, or an empty one if no pending signal is known for it.
   Event pending(uint64_t value) const;
 
@@ -105,7 +129,7 @@ class Timeline final : public sdk::NativeSemaphore {
   struct PendingSignal {
     uint64_t first, last;  // values that it sets
     Event event;
-    std::shared_ptr<Flight> flight;
+    Flights flights;
   };
   // Outlives the semaphore while an event is pending.
   struct State {
@@ -116,6 +140,7 @@ class Timeline final : public sdk::NativeSemaphore {
   static constexpr size_t kKept = 16;
   static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);
 
+  const std::shared_ptr<Abandonment> abandonment_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

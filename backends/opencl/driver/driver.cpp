@@ -83,6 +83,11 @@ gpu::Buffer held(cl_mem memory) {
 Driver::Driver(const FoundDevice& device, const bp_native_t* context)
     : device_(device), context_(make_context(device, context)) {}
 
+void Driver::check_available() const {
+  if (device_number<cl_bool>(device_.id, CL_DEVICE_AVAILABLE) == CL_TRUE) return;
+  throw sdk::Error(error_of(CL_DEVICE_NOT_AVAILABLE, device_.caps.name));
+}
+
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 gpu::Buffer Driver::buffer(uint64_t bytes) const {

@@ -13,6 +13,7 @@ class Driver final : public gpu::Driver {
   // Uses the framework's context, or, without one, creates its own.
   Driver(const FoundDevice& device, const bp_native_t* context);
 
+  void check_available() const override;
   gpu::Buffer buffer(uint64_t bytes) const override;
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
   gpu::Buffer import_host(void* address, uint64_t bytes) const override;

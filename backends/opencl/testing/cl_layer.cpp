@@ -147,6 +147,7 @@ COUNTED(cl_event, events, clRetainEvent, clReleaseEvent)
 
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void* value, size_t* out_size) {
   REAL(clGetDeviceInfo);
+  if (const cl_int refusal = cl_layer().failure("clGetDeviceInfo"); refusal != CL_SUCCESS) return refusal;
   const std::string driver = what == CL_DRIVER_VERSION ? cl_layer().driver() : "";
   if (driver.empty()) return real(device, what, size, value, out_size);
   if (out_size != nullptr) *out_size = driver.size() + 1;

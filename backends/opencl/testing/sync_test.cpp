@@ -42,6 +42,12 @@ bp_host_t test_host() {
   return host;
 }
 
+// It outlives what an abandoned device leaves behind.
+const bp_host_t& shared_host() {
+  static const bp_host_t kHost = test_host();
+  return kHost;
+}
+
 // Receives a run's end from `done`.
 struct Ended {
   std::promise<bp_status_t> promise;
@@ -165,6 +171,29 @@ class SyncTest : public OpenCl {
   bp_status_t wait(bp_native_semaphore_t* semaphore, uint64_t value) {
     return slots->sync->semaphore_wait(semaphore, value, in(std::chrono::seconds(30)), error());
   }
+  // Abandons the device. Its objects, and the memory that is bound, stay until the process ends.
+  void abandon() {
+    slots->device->abandon(device);
+    struct Kept {
+      void* objects[6];
+      std::vector<bp_native_semaphore_t*> semaphores;
+      std::vector<bp_stream_t*> streams;
+      std::optional<Model> model;
+      std::vector<float> x, y, z;
+    };
+    static auto& all = *new std::vector<std::unique_ptr<Kept>>;
+    all.push_back(std::make_unique<Kept>(
+        Kept{{library_, backend_, std::exchange(device, nullptr), std::exchange(program_, nullptr),
+              std::exchange(instances[0], nullptr), std::exchange(instances[1], nullptr)},
+             std::exchange(semaphores_, {}),
+             std::exchange(streams_, {}),
+             std::exchange(model_, std::nullopt),
+             std::move(x),
+             std::move(y),
+             std::move(z)}));
+    library_ = nullptr;
+    backend_ = nullptr;
+  }
 
   const bp_plugin_t* slots = nullptr;
   bp_device_t* device = nullptr;
@@ -175,7 +204,7 @@ class SyncTest : public OpenCl {
  private:
   static constexpr int64_t kExtent = kElements;
   void* library_ = nullptr;
-  const bp_host_t host_ = test_host();
+  const bp_host_t& host_ = shared_host();
   bp_backend_t* backend_ = nullptr;
   std::optional<Model> model_;
   bp_program_t* program_ = nullptr;
@@ -344,6 +373,17 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   }
 }
 
+// The fixture destroys the stream, then the semaphores, then the instances.
+TEST_F(SyncTest, AStreamEndsBeforeThePointsOfItsRuns) {
+  bp_stream_t *const one = this->stream(), *const two = this->stream();
+  bp_native_semaphore_t *const first = semaphore(), *const second = semaphore();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  ok(start(0, nullptr, {bp_native_point(first, 0, 1)}, {bp_native_point(second, 0, 1)}, 0, one));
+  ok(start(1, nullptr, {bp_native_point(second, 0, 1)}, {}, 0, two));
+  ok(slots->sync->semaphore_signal(first, 1, error()));
+}
+
 // A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
@@ -373,7 +413,108 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   ok(start(1, &second, {bp_native_point(native, 0, 2)}, {}, 0, two));
   go.fail(2, BP_INTERNAL, "the host's part");
   EXPECT_EQ(first.status(), BP_DEPENDENCY_FAILED);
-  EXPECT_EQ(second.status(), BP_OK);  // the second run's own work succeeded
+  EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
+}
+
+// A host point carries the failure of its run, or one before in the stream, which is still reported afterwards.
+TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const native = semaphore();
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  const Semaphore points;
+  const auto reached = [&](uint64_t value) {
+    return api().semaphore_wait(points.get(), value, in(std::chrono::seconds(30)), nullptr, nullptr);
+  };
+  uint64_t value = 0;
+  for (const bool by_done : {true, false}) {
+    cl_layer().fail("clGetEventInfo", CL_OUT_OF_RESOURCES);
+    ok(start(0, nullptr, {}, {points.at(value + 1)}, 0, stream, 77));
+    EXPECT_EQ(reached(value + 1), BP_DEPENDENCY_FAILED);
+    cl_layer().clear_failures();
+    ok(start(1, nullptr, {}, {points.at(value + 2), bp_native_point(native, 0, value + 2)}, 0, stream, 78));
+    EXPECT_EQ(reached(value + 2), BP_DEPENDENCY_FAILED);
+    Ended elsewhere;
+    ok(start(1, &elsewhere, {bp_native_point(native, 0, value + 2)}, {}, 0, this->stream()));
+    EXPECT_EQ(elsewhere.status(), BP_DEPENDENCY_FAILED);
+    if (by_done) {
+      Ended last;
+      ok(start(1, &last, {}, {points.at(value + 3)}, 0, stream, 79));
+      EXPECT_EQ(last.status(), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(last.run, 77u);
+      EXPECT_EQ(reached(value + 3), BP_DEPENDENCY_FAILED);
+    } else {
+      EXPECT_EQ(slots->sync->stream_wait(stream, BP_FOREVER, error()), BP_RESOURCE_EXHAUSTED);
+      EXPECT_EQ(error_.run, 77u);
+    }
+    ok(start(1, nullptr, {}, {points.at(value + 4)}, 0, stream));  // a failure is reported once
+    EXPECT_EQ(reached(value + 4), BP_OK);
+    ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
+    value += 4;
+  }
+}
+
+// Waits for an abandoned device end, and what has not been started is not.
+TEST_F(SyncTest, AnAbandonedDeviceReleasesWhoeverWaits) {
+  ASSERT_NE(slots->device->abandon, nullptr);
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const never = semaphore();
+  static const Semaphore& of_host = *new Semaphore;  // the plugin's thread may still be on its way out of a wait
+  of_host.reset(0);
+  bind(0, of(x), of(y));
+  bind(1, of(y), of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  Ended alone, in_stream;
+  ok(start(0, &alone, {bp_native_point(never, 0, 1)}, {}));
+  ok(start(1, &in_stream, {of_host.at(1)}, {}, 0, stream));
+  const auto code_of = [&](auto call) {
+    return std::async(std::launch::async, [call] {
+      bp_error_t none{};
+      none.size = sizeof none;
+      return call(&none);
+    });
+  };
+  auto stream_wait =
+      code_of([&](bp_error_t* error) { return slots->sync->stream_wait(stream, in(std::chrono::seconds(30)), error); });
+  auto semaphore_wait = code_of(
+      [&](bp_error_t* error) { return slots->sync->semaphore_wait(never, 1, in(std::chrono::seconds(30)), error); });
+  EXPECT_EQ(stream_wait.wait_for(kAWhile), std::future_status::timeout);
+  EXPECT_EQ(semaphore_wait.wait_for(kAWhile), std::future_status::timeout);
+  const uint64_t launches = cl_layer().launches;
+  abandon();
+  EXPECT_EQ(stream_wait.get(), BP_DEVICE_LOST);
+  EXPECT_EQ(semaphore_wait.get(), BP_DEVICE_LOST);
+  EXPECT_EQ(alone.status(), BP_DEVICE_LOST);
+  of_host.signal(1);  // its thread ends, and the queue stays blocked
+  EXPECT_FALSE(in_stream.yet(kAWhile));
+  EXPECT_EQ(cl_layer().launches, launches);
+}
+
+TEST_F(SyncTest, HealthIsTheDriversWord) {
+  ASSERT_NE(slots->device->health, nullptr);
+  const auto health = [&] { return slots->device->health(device, error()); };
+  ok(health());
+  cl_layer().fail("clGetDeviceInfo", CL_INVALID_DEVICE);
+  EXPECT_EQ(health(), BP_DEVICE_LOST);
+  EXPECT_EQ(error_.flags, BP_ERROR_DEVICE_LOST);
+  for (const cl_int status : {CL_DEVICE_NOT_AVAILABLE, CL_INVALID_COMMAND_QUEUE}) {
+    cl_layer().fail("clEnqueueMarkerWithWaitList", status);
+    EXPECT_EQ(health(), BP_DEVICE_LOST);
+    EXPECT_EQ(error_.vendor_code, status);
+  }
+  cl_layer().fail("clEnqueueMarkerWithWaitList", CL_OUT_OF_RESOURCES);
+  ok(health());
+  cl_layer().clear_failures();
+  ok(health());
 }
 
 TEST_F(SyncTest, StreamsAreCommandQueues) {

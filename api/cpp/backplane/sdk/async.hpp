@@ -151,21 +151,27 @@ class Unreported {
     const std::lock_guard lock(mutex_);
     return std::exchange(failure_, std::nullopt);
   }
+  // The failure, which stays unreported.
+  std::optional<Error> get() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<Error> failure_;
 };
 
-// Reports the end of a run in a stream. With `done`, an earlier run's unreported failure replaces the run's own.
+// Reports the end of a run that a stream executed. An earlier run's unreported failure replaces the run's own: `done`
+// reports it; without `done`, the run's signals carry it, and it stays unreported.
 inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::optional<Error> failure) noexcept {
+  const bp_run_t& run = sync.run();
   if (!failure) failure = sync.dependency();
-  if (sync.run().done == nullptr) {
-    sync.end(failure ? &*failure : nullptr);
-    if (failure) unreported.add(std::move(*failure), sync.run().id);
-    return;
-  }
-  if (std::optional<Error> before = unreported.take()) failure = std::move(before);
+  if (run.stream == nullptr) return sync.end(failure ? &*failure : nullptr);  // an instance's own: nothing follows it
+  if (run.done == nullptr && failure) unreported.add(std::move(*failure), run.id);
+  if (std::optional<Error> before = run.done != nullptr ? unreported.take() : unreported.get())
+    failure = std::move(before);
+  if (failure && failure->run == run.id) failure->run = 0;  // the run that is reported
   sync.end(failure ? &*failure : nullptr);
 }
 

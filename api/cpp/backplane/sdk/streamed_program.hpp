@@ -33,17 +33,16 @@ class StreamedProgram : public Program {
   class Run;  // the backend's `Instance`
 };
 
+// Runs may follow each other in one stream: each has its own copy of the addresses.
 class StreamedProgram::Run final : public Instance {
  public:
   explicit Run(const StreamedProgram& program)
       : Instance(program),
         program_(program),
-        inputs_(program.graph().input_count()),
-        outputs_(program.graph().output_count()),
-        is_bound_(inputs_.size() + outputs_.size()) {}
+        is_bound_(program.graph().input_count() + size_t{program.graph().output_count()}) {}
   ~Run() override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !is_running_; });
+    changed_.wait(lock, [this] { return flights_.empty(); });
   }
 
   void bind(const bp_binding_t& binding) override {
@@ -54,42 +53,66 @@ class StreamedProgram::Run final : public Instance {
   void submit(const bp_run_t& run) override {
     check_bound();
     host().check(run.cancel, run.deadline);
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_running_)
-        throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
-      is_running_ = true;
-    }
+    Flight& flight = take_off(run.stream);
     try {
-      for (uint32_t i = 0; i < inputs_.size(); ++i) inputs_[i] = address(input(i));
-      for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = address(output(i));
-      stream_for(run).submit(host(), run, [this](const RunSync& sync) {
+      for (uint32_t i = 0; i < flight.inputs.size(); ++i) flight.inputs[i] = address(input(i));
+      for (uint32_t i = 0; i < flight.outputs.size(); ++i) flight.outputs[i] = address(output(i));
+      stream_for(run).submit(host(), run, [this, &flight](const RunSync& sync) {
         const Ended ended{*this};  // before the end is reported: the callback may start the next run
         sync.wait();
-        program_.launch(inputs_, outputs_, sync);
+        program_.launch(flight.inputs, flight.outputs, sync);
       });
     } catch (...) {
-      Ended{*this};
+      const std::lock_guard lock(mutex_);
+      land(std::prev(flights_.end()));
       throw;
     }
   }
 
  private:
+  // A run that was submitted and has not ended.
+  struct Flight {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+  };
+  using Flights = std::list<Flight>;
+  // Ends the oldest run.
   struct Ended {
     Run& instance;
     ~Ended() {
       const std::lock_guard lock(instance.mutex_);
-      instance.is_running_ = false;
-      instance.changed_.notify_all();
+      instance.land(instance.flights_.begin());
     }
   };
 
-  size_t place_of(uint32_t slot) const { return slot < BP_SLOT_OUTPUT ? slot : inputs_.size() + slot - BP_SLOT_OUTPUT; }
+  // Throws BP_BUSY unless the run follows all those in flight in their stream.
+  Flight& take_off(bp_stream_t* stream) {
+    const std::lock_guard lock(mutex_);
+    if (!flights_.empty() && (stream == nullptr || stream != stream_))
+      throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+    if (spare_.empty()) {
+      spare_.push_back({std::vector<const void*>(program_.graph().input_count()),
+                        std::vector<void*>(program_.graph().output_count())});
+    }
+    flights_.splice(flights_.end(), spare_, spare_.begin());
+    stream_ = stream;
+    return flights_.back();
+  }
+  // The mutex is held.
+  void land(Flights::iterator flight) {
+    spare_.splice(spare_.end(), flights_, flight);
+    changed_.notify_all();
+  }
+
+  size_t place_of(uint32_t slot) const {
+    return slot < BP_SLOT_OUTPUT ? slot : program_.graph().input_count() + size_t{slot - BP_SLOT_OUTPUT};
+  }
   void check_bound() const {
+    const size_t inputs = program_.graph().input_count();
     for (size_t i = 0; i < is_bound_.size(); ++i) {
       if (is_bound_[i]) continue;
-      const bool is_input = i < inputs_.size();
-      const auto slot = static_cast<uint32_t>(is_input ? i : i - inputs_.size());
+      const bool is_input = i < inputs;
+      const auto slot = static_cast<uint32_t>(is_input ? i : i - inputs);
       const Value value = is_input ? program_.graph().input(slot) : program_.graph().output(slot);
       throw Error(BP_BAD_STATE, (is_input ? "input '" : "output '") + std::string(value.name()) +
                                     "' is not bound; call bind before run");
@@ -102,12 +125,11 @@ class StreamedProgram::Run final : public Instance {
   }
 
   const StreamedProgram& program_;
-  std::vector<const void*> inputs_;  // of the run in flight
-  std::vector<void*> outputs_;
   std::vector<bool> is_bound_;  // inputs, then outputs
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool is_running_ = false;
+  Flights flights_, spare_;          // the oldest first; one stream executes them in order
+  bp_stream_t* stream_ = nullptr;    // of the last flight
   std::unique_ptr<HostStream> own_;  // for runs without a stream
 };
 

@@ -462,6 +462,10 @@ template <class Base, class R, class... A>
 struct DeclaredIn<Base, R (Base::*)(A...)> : std::true_type {};
 template <class Base, class R, class... A>
 struct DeclaredIn<Base, R (Base::*)(A...) const> : std::true_type {};
+template <class Base, class R, class... A>
+struct DeclaredIn<Base, R (Base::*)(A...) noexcept> : std::true_type {};
+template <class Base, class R, class... A>
+struct DeclaredIn<Base, R (Base::*)(A...) const noexcept> : std::true_type {};
 template <class Base, class Method>
 constexpr bool overrides(Method) {
   return !DeclaredIn<Base, Method>::value;

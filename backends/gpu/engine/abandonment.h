@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wakes those who wait for a device when it is abandoned. Outlives the device. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "backplane/sdk/fence.hpp"
+
+namespace backplane::gpu {
+
+class Abandonment {
+ public:
+  // While it lives, `set` calls `wake`, which must neither wait nor throw. `wake` is called on the thread that abandons
+  // the device, and takes whatever mutex makes sure that its waiter either sees `is_set` or is blocked.
+  class Waiter {
+   public:
+    Waiter(Abandonment& abandonment, std::function<void()> wake) : abandonment_(abandonment) {
+      const std::lock_guard lock(abandonment_.mutex_);
+      place_ = abandonment_.wakes_.insert(abandonment_.wakes_.end(), std::move(wake));
+    }
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    ~Waiter() {
+      const std::lock_guard lock(abandonment_.mutex_);
+      abandonment_.wakes_.erase(place_);
+    }
+
+   private:
+    Abandonment& abandonment_;
+    std::list<std::function<void()>>::iterator place_;
+  };
+
+  void set() noexcept {
+    is_set_ = true;
+    const std::lock_guard lock(mutex_);
+    for (const auto& wake : wakes_) wake();
+  }
+  const std::atomic<bool>& is_set() const { return is_set_; }
+  // Throws if the device was abandoned.
+  void check() const {
+    if (is_set_) throw sdk::Error::device_lost("the device was abandoned: it did not answer");
+  }
+
+ private:
+  std::atomic<bool> is_set_{false};
+  std::mutex mutex_;
+  std::list<std::function<void()>> wakes_;
+};
+
+}  // namespace backplane::gpu

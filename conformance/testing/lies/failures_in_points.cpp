@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes a failure for reported once a host point has carried it.
+#include "testing/wrapper.h"
+
+namespace backplane::liar {
+
+static void falsify(bp_run_t& run) {
+  if (run.stream != nullptr && run.done == nullptr && run.signal_count != 0)
+    run.done = [](void*, bp_status_t, const bp_error_t*) {};
+}
+
+const Lie kLie = {.settings = falsify};
+
+}  // namespace backplane::liar
