@@ -61,6 +61,46 @@ TEST(Session, WrongBindingsAreNamed) {
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
 }
 
+// Numbers of outputs that, added to BP_SLOT_OUTPUT, wrap around to the slot of an input.
+TEST(Session, OutputsThatDoNotExistAreRefused) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Neg", "y", {x}), graph.node("SequenceConstruct", "s", {x})});
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(model).exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  exec.run();
+  for (const uint32_t output : {2u, BP_SLOT_OUTPUT, BP_SLOT_SCRATCH, UINT32_MAX - BP_SLOT_OUTPUT + 1, UINT32_MAX}) {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    EXPECT_EQ(api().exec_output(exec.get(), output, &tensor, nullptr), BP_NOT_FOUND) << output;
+    bp_container_t* container = nullptr;
+    EXPECT_EQ(api().exec_output_container(exec.get(), output, &container, nullptr), BP_NOT_FOUND) << output;
+    EXPECT_EQ(failure([&] { exec.bind_output(output, Tensor(BP_DTYPE_FLOAT, {2})); }).status(), BP_NOT_FOUND) << output;
+  }
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, -2));
+  bp_container_t* container = nullptr;
+  EXPECT_EQ(api().exec_output_container(exec.get(), 1, &container, nullptr), BP_OK);
+}
+
+TEST(Session, BoundOutputsGetNewExtents) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  Tensor y(BP_DTYPE_FLOAT, {2, 2});
+  const std::vector<int64_t> one{1, 2}, three{3, 2};
+  const auto set = [&](const std::vector<int64_t>& extents) {
+    const bp_slot_extents_t slots[] = {{0, 2, extents.data()}, {BP_SLOT_OUTPUT, 2, extents.data()}};
+    return api().exec_extents(exec.get(), slots, 2, sizeof *slots, nullptr);
+  };
+  EXPECT_EQ(set(one), BP_BAD_STATE);  // the output is not bound
+  exec.bind_output("y", y);
+  EXPECT_EQ(set(three), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(set(one), BP_OK);
+  exec.run();
+  EXPECT_EQ(exec.output("y").extents(), one);
+}
+
 TEST(Session, ASymbolHasOneExtentInAllInputs) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
