@@ -101,6 +101,23 @@ TEST(Session, BoundOutputsGetNewExtents) {
   EXPECT_EQ(exec.output("y").extents(), one);
 }
 
+TEST(Session, ANodeHasABoundOnItsOutputs) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  bp_node_desc_t node{};
+  node.size = sizeof node;
+  node.op_type = view::text("Split");
+  node.inputs = &x;
+  node.input_count = 1;
+  uint32_t first = 0;
+  for (const uint32_t outputs : {1'000'001u, UINT32_MAX}) {
+    node.output_count = outputs;
+    EXPECT_EQ(api().builder_node(graph.get(), &node, &first, nullptr), BP_INVALID_ARGUMENT) << outputs;
+  }
+  node.output_count = 2;
+  EXPECT_EQ(api().builder_node(graph.get(), &node, &first, nullptr), BP_OK);
+}
+
 TEST(Session, ASymbolHasOneExtentInAllInputs) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
