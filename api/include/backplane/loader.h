@@ -348,10 +348,10 @@ typedef struct bp_session_refit_t {
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;
 } bp_session_refit_t;
-
-/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. Runs in
- * flight end before. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED
- * (the backend cannot; it is named). */
+/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. A run in
+ * flight goes on: islands that have begun end with the old weights, those that have not may begin with either. Later
+ * runs use the new ones. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
+ * BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (devices change meanwhile: call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
