@@ -582,6 +582,33 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   EXPECT_THAT(y(), ElementsAre(7, 14));
 }
 
+// The null backend, which replaces weights itself, takes over a program whose weight was replaced before.
+TEST(Session, RefitsReachADeviceThatTookOver) {
+  const Environment env = environment(
+      {BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"},
+      {{"partial.fault", "lost@y#2"}});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {1, 1}))})});
+  SessionOptions how;
+  how.devices = {"partial", "null"};
+  how.fallback = BP_FALLBACK_PREFER;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  const auto y = [&] {
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(2, 3));
+  for (float w = 10; w < 14; ++w) {
+    session.refit("w", Tensor::of<float>({2}, {w, w}));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));  // the first time, the device is lost in this run
+  }
+}
+
 TEST(Session, VerdictsAreThoseOfEachDevice) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Relu"}});
   SessionOptions how;
