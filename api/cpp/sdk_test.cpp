@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "abi/testing/plugin_under_test.h"
 
@@ -239,6 +241,27 @@ TEST_F(Sdk, RespectsTheSizesOfStructs) {
   EXPECT_EQ(larger.info.size, sizeof larger);
   EXPECT_EQ(larger.newer, 99u);
   EXPECT_EQ(plugin->device->info(backend, 1, &info, &detail.error), BP_NOT_FOUND);
+}
+
+// The elements of an older host lack the last field, and the array ends where its memory does.
+TEST_F(Sdk, ReadsElementsInTheirStride) {
+  struct Grown {
+    uint64_t known, added;
+  };
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const end = static_cast<std::byte*>(memory) + page;
+  ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
+  const uint64_t older[] = {7, 9};
+  std::memcpy(end - sizeof older, older, sizeof older);
+  const auto* const array = reinterpret_cast<const Grown*>(end - sizeof older);
+  for (uint32_t i = 0; i < 2; ++i) {
+    const Grown copy = element(array, i, sizeof *older);
+    EXPECT_EQ(copy.known, older[i]);
+    EXPECT_EQ(copy.added, 0u);
+  }
+  munmap(memory, 2 * page);
 }
 
 TEST_F(Sdk, ReportsWhyThereIsNoDevice) {

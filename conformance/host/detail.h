@@ -5,11 +5,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "backplane/status.h"
 
 namespace backplane::conform {
+
+// Writes a plugin's struct, up to the size that the plugin knows.
+template <class T>
+void write_back(const T& value, T* out) {
+  const uint32_t size = out->size;
+  std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(size, sizeof value));
+  out->size = size;
+}
 
 // An error buffer, for one call at a time.
 class Detail {

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace backplane::conform {
 namespace {
@@ -65,7 +68,11 @@ bp_text_t text(const T& string) {
 }  // namespace
 
 Graph::Graph(GraphSpec spec, const Graph* parent, std::string prefix)
-    : spec_(std::move(spec)), parent_(parent), prefix_(std::move(prefix)) {
+    : spec_(std::move(spec)),
+      parent_(parent),
+      prefix_(std::move(prefix)),
+      table_memory_({sizeof(bp_graph_t)}),
+      table_(*new (table_memory_[0]) bp_graph_t{}) {
   for (NodeSpec& node : spec_.nodes) {
     std::sort(node.attributes.begin(), node.attributes.end(),
               [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
@@ -80,62 +87,72 @@ Graph::Graph(GraphSpec spec, const Graph* parent, std::string prefix)
   add_uses();
 
   opset_ = {{nullptr, 0}, spec_.opset, 0};
+  publish();
+}
+
+void Graph::publish() {
+  std::vector<size_t> sizes;
+  std::vector<const void*> sources;
+  const auto add = [&](const auto& array) {
+    sizes.push_back(array.size() * sizeof(*array.data()));
+    sources.push_back(array.data());
+  };
+  add(nodes_), add(values_), add(types_), add(attributes_), add(weights_), add(symbols_), add(std::span(&opset_, 1));
+  add(uses_), add(dims_), add(operands_), add(spec_.inputs), add(spec_.outputs), add(body_tables_);
+  arrays_ = EndOfPage(sizes);
+  size_t next = 0;
+  const auto take = [&](auto*& pointer, uint32_t& count) {
+    const size_t i = next++;
+    count = static_cast<uint32_t>(sizes[i] / sizeof *pointer);
+    if (count == 0) return;
+    std::memcpy(arrays_[i], sources[i], sizes[i]);
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(arrays_[i]);
+  };
+  const uint64_t id = table_.id != 0 ? table_.id : next_id++;
   table_ = {
       .size = sizeof table_,
       .api = &kApi,
-      .id = next_id++,
+      .id = id,
       .name = text(std::string_view("case")),
-      .nodes = nodes_.data(),
-      .node_count = static_cast<uint32_t>(nodes_.size()),
       .node_stride = sizeof(bp_node_t),
-      .values = values_.data(),
-      .value_count = static_cast<uint32_t>(values_.size()),
       .value_stride = sizeof(bp_value_t),
-      .types = types_.data(),
-      .type_count = static_cast<uint32_t>(types_.size()),
       .type_stride = sizeof(bp_type_t),
-      .attributes = attributes_.data(),
-      .attribute_count = static_cast<uint32_t>(attributes_.size()),
       .attribute_stride = sizeof(bp_attribute_t),
-      .weights = weights_.data(),
-      .weight_count = static_cast<uint32_t>(weights_.size()),
       .weight_stride = sizeof(bp_weight_t),
-      .symbols = symbols_.data(),
-      .symbol_count = static_cast<uint32_t>(symbols_.size()),
       .symbol_stride = sizeof(bp_symbol_t),
-      .opsets = &opset_,
-      .opset_count = 1,
       .opset_stride = sizeof(bp_opset_t),
-      .uses = uses_.data(),
-      .dims = dims_.data(),
-      .operands = operands_.data(),
-      .inputs = spec_.inputs.data(),
-      .outputs = spec_.outputs.data(),
-      .use_count = static_cast<uint32_t>(uses_.size()),
-      .dim_count = static_cast<uint32_t>(dims_.size()),
-      .operand_count = static_cast<uint32_t>(operands_.size()),
-      .input_count = static_cast<uint32_t>(spec_.inputs.size()),
-      .output_count = static_cast<uint32_t>(spec_.outputs.size()),
-      .subgraph_count = static_cast<uint32_t>(body_tables_.size()),
-      .subgraphs = body_tables_.data(),
       .parent = parent_ == nullptr ? nullptr : parent_->table(),
       .host = this,
   };
+  take(table_.nodes, table_.node_count);
+  take(table_.values, table_.value_count);
+  take(table_.types, table_.type_count);
+  take(table_.attributes, table_.attribute_count);
+  take(table_.weights, table_.weight_count);
+  take(table_.symbols, table_.symbol_count);
+  take(table_.opsets, table_.opset_count);
+  take(table_.uses, table_.use_count);
+  take(table_.dims, table_.dim_count);
+  take(table_.operands, table_.operand_count);
+  take(table_.inputs, table_.input_count);
+  take(table_.outputs, table_.output_count);
+  take(table_.subgraphs, table_.subgraph_count);
 }
 
 void Graph::hide_weights() {
   for (bp_weight_t& weight : weights_) weight.data = nullptr;
+  publish();
 }
 
 void Graph::allow_refit() {
   for (bp_weight_t& weight : weights_) weight.flags |= BP_WEIGHT_REFIT;
+  publish();
 }
 
 void Graph::contain(uint32_t value, uint32_t kind, bp_dtype_t key) {
   types_.push_back({kind, key, -1, 0, values_[value].type, 0});
   values_[value].type = static_cast<uint32_t>(types_.size() - 1);
-  table_.types = types_.data();
-  table_.type_count = static_cast<uint32_t>(types_.size());
+  publish();
 }
 
 void Graph::add_value(uint32_t index) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backplane/graph.h"
+#include "host/end_of_page.h"
 #include "onnx/graph.h"
 
 namespace backplane::conform {
@@ -19,7 +20,8 @@ using onnx::GraphSpec;
 using onnx::NodeSpec;
 using onnx::ValueSpec;
 
-// The ABI's tables for a description. Weights have odd addresses, as the ABI permits. Immutable once a plugin sees it.
+// The ABI's tables for a description. Weights have odd addresses, as the ABI permits, and nothing can be read beyond
+// the table and its arrays. Immutable once a plugin sees it.
 class Graph {
  public:
   explicit Graph(GraphSpec spec) : Graph(std::move(spec), nullptr, "") {}
@@ -44,11 +46,13 @@ class Graph {
   void add_node(uint32_t index);
   void add_uses();
   uint32_t symbol(const std::string& name);
+  void publish();  // the arrays as they are now
 
   GraphSpec spec_;
   const Graph* const parent_;
   const std::string prefix_;
-  bp_graph_t table_ = {};
+  EndOfPage table_memory_, arrays_;
+  bp_graph_t& table_;
   bp_opset_t opset_ = {};
   std::vector<bp_node_t> nodes_;
   std::vector<bp_value_t> values_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/container.h"
+#include "host/detail.h"
 
 namespace backplane::conform {
 
@@ -103,7 +104,7 @@ struct Host::Slots {
         .numa_count = 1,
         .memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
         .cache_line_bytes = 64};
-    *out_topology = topology;
+    write_back(topology, out_topology);
     return BP_OK;
   }
 
@@ -129,8 +130,8 @@ struct Host::Slots {
       const std::lock_guard lock(h.mutex_);
       ++h.tasks_;
     }
-    std::thread([&h, one = *task] {
-      one.run(one.self);
+    std::thread([&h, run = task->run, of = task->self] {
+      run(of);
       const std::lock_guard lock(h.mutex_);
       --h.tasks_;
       h.changed_.notify_all();
@@ -215,9 +216,9 @@ std::string Host::misuse() {
 }  // namespace backplane::conform
 
 bp_cancel_link_t::bp_cancel_link_t(const bp_cancel_t& token, const bp_on_cancel_t& what)
-    : watcher([&token, what](const std::stop_token& unlinked) {
+    : watcher([&token, cancelled = what.cancelled, self = what.self](const std::stop_token& unlinked) {
         while (!unlinked.stop_requested()) {
-          if (token.set) return what.cancelled(what.self);
+          if (token.set) return cancelled(self);
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       }) {}

@@ -95,7 +95,7 @@ bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, c
   if (index >= instance.outputs_.size() || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
   const bp_tensor_t tensor = instance.outputs_[index]->tensor();
   if (!std::equal(extents, extents + rank, tensor.extents, tensor.extents + tensor.rank)) return BP_BUFFER_TOO_SMALL;
-  *out_tensor = tensor;
+  write_back(tensor, out_tensor);
   return BP_OK;
 }
 

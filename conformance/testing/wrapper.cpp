@@ -48,8 +48,9 @@ struct Sink {
 void verdicts(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
   const Sink& sink = *static_cast<Sink*>(self);
   for (uint32_t i = 0; i < count; ++i) {
-    bp_verdict_t verdict =
-        *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
+    bp_verdict_t verdict{};
+    std::memcpy(&verdict, reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride,
+                std::min<size_t>(stride, sizeof verdict));
     kLie.verdict(op_of(sink.graph, verdict.node), verdict);
     sink.honest->verdicts(sink.honest->self, &verdict, 1, sizeof verdict);
   }
@@ -118,8 +119,8 @@ void destroy_instance(bp_instance_t* instance) {
 
 bp_status_t bind(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error) {
   if (binding == nullptr || binding->tensor == nullptr) return honest->instance->bind(instance, binding, error);
-  bp_binding_t passed = *binding;
-  bp_tensor_t tensor = *binding->tensor;
+  bp_binding_t passed = taken(*binding);
+  bp_tensor_t tensor = taken(*binding->tensor);
   passed.tensor = &tensor;
   if (kLie.bind != nullptr) kLie.bind(tensor);
   bp_status_t status = honest->instance->bind(instance, &passed, error);
@@ -142,8 +143,7 @@ bp_status_t run(bp_instance_t* instance, const bp_run_t* settings, bp_error_t* e
     state = &instances[instance];
     state->together = ++running;
   }
-  bp_run_t passed{};
-  std::memcpy(&passed, settings, std::min<size_t>(settings->size, sizeof passed));  // an older host has fewer fields
+  bp_run_t passed = taken(*settings);
   if (kLie.settings != nullptr) kLie.settings(passed);
   if (kLie.before != nullptr) kLie.before(*state);
   bp_status_t status = BP_OK;
@@ -202,11 +202,11 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   if (answer == nullptr) return nullptr;
   if (answer->version == 0) return kLie.refusal != nullptr ? kLie.refusal(answer) : answer;
   honest = answer;
-  plugin = *honest;
-  device_api = *honest->device;
-  coverage_api = *honest->coverage;
-  program_api = *honest->program;
-  instance_api = *honest->instance;
+  plugin = taken(*honest);
+  device_api = taken(*honest->device);
+  coverage_api = taken(*honest->coverage);
+  program_api = taken(*honest->program);
+  instance_api = taken(*honest->instance);
   device_api.info = info;
   coverage_api.query = query;
   program_api.compile = compile;

@@ -2,6 +2,7 @@
 // A backend with one lie: it passes every call on to an honest backend and falsifies one thing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -10,6 +11,16 @@
 #include "backplane/plugin.h"
 
 namespace backplane::liar {
+
+// A copy of a struct that may be shorter or longer than this build's.
+template <class T>
+T taken(const T& given) {
+  T own{};
+  const uint32_t size = std::min<uint32_t>(given.size, sizeof own);
+  std::memcpy(static_cast<void*>(&own), &given, size);
+  own.size = size;
+  return own;
+}
 
 struct Bound {
   bp_tensor_t tensor = {};

@@ -16,6 +16,8 @@ struct bp_builder_t {
 
 namespace {
 
+constexpr uint32_t kMaxOutputs = 1'000'000;  // of a node; each gets a value and a name, whatever the caller meant
+
 const void* bytes_of(const bp_tensor_t& tensor) {
   return tensor.buffer.address ? static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset : nullptr;
 }
@@ -175,6 +177,9 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
     BP_TRY(abi::check_chain(known.chain));
     if (known.input_count && !known.inputs) return {BP_INVALID_ARGUMENT, "node.inputs is NULL"};
+    if (known.output_count > kMaxOutputs)
+      return {BP_INVALID_ARGUMENT, "node.output_count is " + std::to_string(known.output_count) + ", at most " +
+                                       std::to_string(kMaxOutputs) + " are accepted"};
     BP_TRY(abi::check_array(known.attributes, known.attribute_count, known.attribute_stride, "node.attributes"));
     model::Node made;
     made.op_type = abi::string(known.op_type);

@@ -26,10 +26,11 @@ isolate::Library* library;  // never destroyed: its functions are in the tables
 std::string refusal;
 
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
-  if (const Status status = abi::check_chain(how->chain); !status.ok()) return status.write(error);
-  bp_backend_create_t with = *how;
-  with.chain = library->chain();
-  return library->plugin()->create(&with, out_backend, error);
+  Result<bp_backend_create_t> with = abi::read(how, "how");
+  if (!with.ok()) return with.status().write(error);
+  if (const Status status = abi::check_chain(with->chain); !status.ok()) return status.write(error);
+  with->chain = library->chain();
+  return library->plugin()->create(&*with, out_backend, error);
 }
 
 void start() {

@@ -497,9 +497,15 @@ Status Exec::submit(const bp_run_t* run) {
   return {};
 }
 
-Status Exec::output(uint32_t index, bp_tensor_t& out) {
-  const uint32_t slot = BP_SLOT_OUTPUT + index;
+Result<uint32_t> Exec::output_slot(uint32_t index) {
+  // The sum must not wrap: it would be the slot of an input.
+  const uint32_t slot = BP_SLOT_OUTPUT + std::min(index, UINT32_MAX - BP_SLOT_OUTPUT);
   BP_TRY(binding(slot).take_status());
+  return slot;
+}
+
+Status Exec::output(uint32_t index, bp_tensor_t& out) {
+  BP_ASSIGN(const uint32_t slot, output_slot(index));
   if (!is_tensor(model_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is not a tensor: use bp_exec_output_container"};
   if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};
@@ -510,8 +516,7 @@ Status Exec::output(uint32_t index, bp_tensor_t& out) {
 }
 
 Status Exec::output_container(uint32_t index, bp_container_t*& out) {
-  const uint32_t slot = BP_SLOT_OUTPUT + index;
-  BP_TRY(binding(slot).take_status());
+  BP_ASSIGN(const uint32_t slot, output_slot(index));
   if (is_tensor(model_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_output"};
   if (!ran_ || !run_) return {BP_BAD_STATE, "there is no result: call bp_exec_run first"};

@@ -71,6 +71,7 @@ class Exec {
   void keep_run_forever();           // a device that did not return may still write the run's memory
   Device* abandoned_device() const;  // a device whose run was abandoned; null: none
   Result<Binding*> binding(uint32_t slot);
+  Result<uint32_t> output_slot(uint32_t index);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;

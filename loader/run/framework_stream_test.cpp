@@ -132,6 +132,41 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
 }
 
+// A refit of a device that cannot replace weights itself compiles anew. It does not wait for a run in flight, which
+// keeps the old program; later runs use the new one.
+TEST(FrameworkStream, ARunInFlightEndsWithTheOldWeights) {
+  const Environment env = streaming({});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const uint32_t w = graph.weight("w", Tensor::of<float>({1}, {2}));
+  const Model model = graph.finish({graph.node("Mul", "y", {graph.node("Neg", "n", {x}), w})});
+  SessionOptions options = pinned({{"*", "partial"}});
+  options.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, options);
+  const Stream stream = env.stream(partial_id(env));
+  Exec exec = session.exec();
+  const Tensor given = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", given);
+  exec.bind_output(0u, y);
+  const Semaphore go, done;
+  RunOptions how = in(stream);
+  how.waits = {go.at(1)};
+  how.signals = {done.at(1)};
+  exec.run(how);
+  session.refit("w", Tensor::of<float>({1}, {5}));
+  EXPECT_EQ(done.value(), 0u);
+  Exec later = session.exec();
+  later.bind("x", given);
+  later.run();
+  EXPECT_THAT(later.output(0u).values<float>(), ElementsAre(-5, 10, -15));
+  session.refit("w", Tensor::of<float>({1}, {7}));
+  go.signal(1);
+  stream.wait();
+  EXPECT_THAT(y.values<float>(), ElementsAre(-2, 4, -6));
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(-7, 14, -21));
+}
+
 // If memory is shared, nothing is copied before the first island or after the last.
 TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/lane.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "run/device_status.h"
@@ -33,6 +35,15 @@ bp_status_t Lane::wait(PluginError& error) const {
   return device_->backend().plugin->sync->stream_wait(stream_, BP_FOREVER, error.get());
 }
 
+namespace {
+
+void close_descriptor(const bp_native_t& native) {
+  if (native.kind == BP_NATIVE_SYNC_FD || native.kind == BP_NATIVE_TIMELINE_FD)
+    ::close(static_cast<int>(native.handle));
+}
+
+}  // namespace
+
 Mark::~Mark() {
   for (const Copy& copy : copies_) copy.api->semaphore_destroy(copy.semaphore);
   if (own_) api_->semaphore_destroy(own_);
@@ -55,9 +66,12 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   how.native = &native;
   bp_semaphore_export_t every_value{};
   every_value.size = sizeof every_value;
-  if (api->semaphore_export(made->own_, &every_value, &native, error.get()) == BP_OK &&
-      other->semaphore_create(*taker, &how, &copy, error.get()) == BP_OK && copy)
-    made->copies_.push_back({number, other, copy});
+  if (api->semaphore_export(made->own_, &every_value, &native, error.get()) == BP_OK) {
+    if (other->semaphore_create(*taker, &how, &copy, error.get()) != BP_OK)
+      close_descriptor(native);  // an import that fails does not take it
+    else if (copy)
+      made->copies_.push_back({number, other, copy});
+  }
   if (!made->copies_.empty()) mark = std::move(made);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <regex>
 #include <thread>
 #include <utility>
@@ -98,6 +100,27 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
       EXPECT_EQ(first.stream_waits + second.stream_waits, 0u);
     }
   }
+}
+
+// A device exports its semaphores as descriptors that the other one does not import: they are closed, and the host
+// orders the devices.
+TEST(Streams, DescriptorsThatNoDeviceImportsAreClosed) {
+  const Environment env = streaming(
+      {{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", "1"}, {"partial.mark_files", "1"}});
+  const Session session = env.compile(
+      chain(4), pinned({{"n0", "partial:0"}, {"n1", "partial:1"}, {"n2", "partial:0"}, {"n3", "partial:1"}}));
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto run_once = [&] {
+    Exec exec = session.exec();
+    EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
+  };
+  run_once();
+  const auto before = descriptors();
+  for (int i = 0; i < 10; ++i) run_once();
+  EXPECT_EQ(descriptors(), before);
 }
 
 // Returns the device's intervals of this name in a timeline, in microseconds.

@@ -9,6 +9,21 @@
 
 namespace backplane {
 
+namespace {
+
+// The id of a replacement: above the ids of any model, unlike that of the 2^31 replacements before, and with the number
+// of the weight, by which programs are found that were compiled with an earlier replacement.
+uint64_t new_id(model::WeightId weight) {
+  static std::atomic<uint32_t> last{0};
+  return uint64_t{1} << 63 | uint64_t{++last & 0x7fff'ffffu} << 32 | weight;
+}
+
+bool is_replacement_of(uint64_t id, model::WeightId weight) {
+  return id >> 63 && static_cast<uint32_t>(id) == weight;
+}
+
+}  // namespace
+
 std::shared_ptr<const model::Weight> Session::weight_of(model::ValueId value) const {
   const model::WeightId weight = model_->graph.values[value].weight;
   if (weight == BP_NONE) return nullptr;
@@ -95,16 +110,13 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
     const bp_graph_t& island = *program->view->abi();
     for (uint32_t w = 0; w < island.weight_count; ++w) {
       const uint64_t known = bp_graph_weight(&island, w)->id;
-      const auto replaced = refit_.replaced.find(weight);
-      if (known == id || (replaced != refit_.replaced.end() && known == replaced->second->id))
-        found.emplace_back(program.get(), w);
+      if (known == id || is_replacement_of(known, weight)) found.emplace_back(program.get(), w);
     }
   }
   return found;
 }
 
 Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
-  static std::atomic<uint64_t> last_id{uint64_t{1} << 63};  // above the ids of any model
   std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
   for (const auto& [name, tensor] : weights) {
     BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
@@ -117,7 +129,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     weight->bytes = size;
     weight->file.clear();
     weight->file_offset = 0;
-    weight->id = ++last_id;
+    weight->id = new_id(index);
     fresh.emplace_back(index, std::move(weight));
   }
 

@@ -61,6 +61,63 @@ TEST(Session, WrongBindingsAreNamed) {
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
 }
 
+// Numbers of outputs that, added to BP_SLOT_OUTPUT, wrap around to the slot of an input.
+TEST(Session, OutputsThatDoNotExistAreRefused) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Neg", "y", {x}), graph.node("SequenceConstruct", "s", {x})});
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(model).exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  exec.run();
+  for (const uint32_t output : {2u, BP_SLOT_OUTPUT, BP_SLOT_SCRATCH, UINT32_MAX - BP_SLOT_OUTPUT + 1, UINT32_MAX}) {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    EXPECT_EQ(api().exec_output(exec.get(), output, &tensor, nullptr), BP_NOT_FOUND) << output;
+    bp_container_t* container = nullptr;
+    EXPECT_EQ(api().exec_output_container(exec.get(), output, &container, nullptr), BP_NOT_FOUND) << output;
+    EXPECT_EQ(failure([&] { exec.bind_output(output, Tensor(BP_DTYPE_FLOAT, {2})); }).status(), BP_NOT_FOUND) << output;
+  }
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, -2));
+  bp_container_t* container = nullptr;
+  EXPECT_EQ(api().exec_output_container(exec.get(), 1, &container, nullptr), BP_OK);
+}
+
+TEST(Session, BoundOutputsGetNewExtents) {
+  const Environment env = environment({kCpu});
+  Exec exec = env.compile(relu_of_sum()).exec();
+  exec.bind("x", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  Tensor y(BP_DTYPE_FLOAT, {2, 2});
+  const std::vector<int64_t> one{1, 2}, three{3, 2};
+  const auto set = [&](const std::vector<int64_t>& extents) {
+    const bp_slot_extents_t slots[] = {{0, 2, extents.data()}, {BP_SLOT_OUTPUT, 2, extents.data()}};
+    return api().exec_extents(exec.get(), slots, 2, sizeof *slots, nullptr);
+  };
+  EXPECT_EQ(set(one), BP_BAD_STATE);  // the output is not bound
+  exec.bind_output("y", y);
+  EXPECT_EQ(set(three), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(set(one), BP_OK);
+  exec.run();
+  EXPECT_EQ(exec.output("y").extents(), one);
+}
+
+TEST(Session, ANodeHasABoundOnItsOutputs) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  bp_node_desc_t node{};
+  node.size = sizeof node;
+  node.op_type = view::text("Split");
+  node.inputs = &x;
+  node.input_count = 1;
+  uint32_t first = 0;
+  for (const uint32_t outputs : {1'000'001u, UINT32_MAX}) {
+    node.output_count = outputs;
+    EXPECT_EQ(api().builder_node(graph.get(), &node, &first, nullptr), BP_INVALID_ARGUMENT) << outputs;
+  }
+  node.output_count = 2;
+  EXPECT_EQ(api().builder_node(graph.get(), &node, &first, nullptr), BP_OK);
+}
+
 TEST(Session, ASymbolHasOneExtentInAllInputs) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"});
@@ -523,6 +580,33 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   what.stride = sizeof weight;
   detail::call(api().session_refit, session.get(), static_cast<const bp_session_refit_t*>(&what));
   EXPECT_THAT(y(), ElementsAre(7, 14));
+}
+
+// The null backend, which replaces weights itself, takes over a program whose weight was replaced before.
+TEST(Session, RefitsReachADeviceThatTookOver) {
+  const Environment env = environment(
+      {BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"},
+      {{"partial.fault", "lost@y#2"}});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {1, 1}))})});
+  SessionOptions how;
+  how.devices = {"partial", "null"};
+  how.fallback = BP_FALLBACK_PREFER;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  const auto y = [&] {
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(2, 3));
+  for (float w = 10; w < 14; ++w) {
+    session.refit("w", Tensor::of<float>({2}, {w, w}));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));  // the first time, the device is lost in this run
+  }
 }
 
 TEST(Session, VerdictsAreThoseOfEachDevice) {

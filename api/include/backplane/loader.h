@@ -187,7 +187,7 @@ BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_s
                                               bp_error_t* error);
 
 /* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique;
- * an empty name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_INVALID_MODEL. */
+ * an empty name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -197,7 +197,7 @@ typedef struct bp_node_desc_t {
   bp_text_t name;
   const uint32_t* inputs; /* values, BP_NONE for omitted ones */
   uint32_t input_count;
-  uint32_t output_count;
+  uint32_t output_count;         /* 1000000 at most */
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output without a consumer still gets a value */
   /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights);
    * GRAPH(S): an array of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S)
@@ -348,10 +348,10 @@ typedef struct bp_session_refit_t {
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;
 } bp_session_refit_t;
-
-/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. Runs in
- * flight end before. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BAD_STATE, BP_UNSUPPORTED
- * (the backend cannot; it is named). */
+/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. A run in
+ * flight goes on: islands that have begun end with the old weights, those that have not may begin with either. Later
+ * runs use the new ones. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
+ * BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (devices change meanwhile: call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
@@ -378,18 +378,18 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, const bp_exe
                                              bp_error_t* error);
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
-/* Binds memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The memory is the caller's and is used until it
- * is bound anew. Outputs that are not bound are allocated by the loader. [one at a time] [blocks while a stream has a
- * run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BUSY. */
+/* Binds dense memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`; the caller's, used until it is bound anew.
+ * The loader allocates outputs that are not bound. [one at a time] [blocks while a stream has a run of the exec].
+ * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* The same for a sequence, optional or map, which is the caller's and is used until another is bound. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding; the loader no longer uses its memory. It then allocates an output itself. [one at a time]
- * [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY. */
+ * [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
-/* New extents for bound inputs within their capacity (buffer.bytes): for all of them or, where the call fails, for
+/* New extents for bound inputs and outputs within their capacity (buffer.bytes): for all or, where the call fails, for
  * none. [one at a time] [blocks as bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
@@ -413,10 +413,10 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * device and its copies; anything else is refused (BP_UNSUPPORTED, with what it is) before anything is put into it. The
  * first run, and one after a bind, an unbind, new extents or a run elsewhere, may wait; where a plugin answers BP_BUSY
  * (bp_run_t), each waits for the last. Bind, unbind and extents wait for the stream. [one at a time] [blocks]. Errors:
- * BP_BAD_STATE (an input is not bound; it is named), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
- * BP_DEVICE_LOST, BP_BUFFER_TOO_SMALL (a bound output), BP_RESOURCE_EXHAUSTED. An asynchronous device that has not
- * ended a run 100 ms after the deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost
- * (BP_DEVICE_LOST), others go on without the device, and what is bound to them must stay allocated. */
+ * BP_BAD_STATE (an input is not bound; it is named), BP_TYPE_MISMATCH (extents), BP_BUFFER_TOO_SMALL (an output),
+ * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous
+ * device that has not ended a run 100 ms after its deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec
+ * is lost (BP_DEVICE_LOST), others go on without the device; what is bound to them must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* The same without `stream`, returning at once; it needs `done` or a host point among its signals. BP_OK means
  * accepted: the run's end and its failure are reported by `done` and the signals, `done` first. `run` and its arrays
@@ -425,11 +425,11 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
  * at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
- * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container). */
+ * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
 /* The same for a sequence, optional or map: a container of the loader's. Errors: BP_BAD_STATE, BP_NOT_FOUND,
- * BP_TYPE_MISMATCH (a tensor). */
+ * BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 

@@ -65,7 +65,7 @@ typedef struct bp_bytes_t {
   uint64_t size;
 } bp_bytes_t;
 
-/* Receives text in one or more pieces; each is borrowed for the call. */
+/* Receives text in one or more pieces, each borrowed for its call; on the caller's thread, before its call returns. */
 typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
 
 /* A named setting. Names are lower case with dots ("cpu.threads"); unknown ones are refused with BP_NOT_FOUND.

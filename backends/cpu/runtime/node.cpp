@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/node.h"
 
+#include "runtime/graph_copy.h"
 #include "runtime/program.h"
 
 namespace backplane::cpu {
@@ -12,7 +13,7 @@ constexpr bp_type_t kNoType{0, BP_DTYPE_UNDEFINED, -1, 0, BP_NONE, 0};
 bp_type_t type_of(const bp_graph_t& graph, uint32_t value) {
   if (value == BP_NONE) return kNoType;
   uint32_t type = bp_graph_value(&graph, value)->type;
-  return type < graph.type_count ? *bp_graph_type(&graph, type) : kNoType;
+  return type < graph.type_count ? copy_type(graph, type) : kNoType;
 }
 
 std::string_view view(bp_text_t text) {

@@ -10,20 +10,28 @@ extern "C" int streams_main(int argc, char** argv);
 
 namespace {
 
-uint64_t waits(std::string frames) {
+struct Trips {
+  uint64_t waits, callbacks;
+};
+
+Trips trips(std::string frames) {
   std::string name = "streams", model = SAMPLE_MODEL;
   char* arguments[] = {name.data(), model.data(), frames.data(), nullptr};
-  const uint64_t before = backplane::opencl::testing::cl_layer().waits;
+  const backplane::opencl::testing::ClLayer& layer = backplane::opencl::testing::cl_layer();
+  const Trips before{layer.waits, layer.callbacks};
   EXPECT_EQ(streams_main(3, arguments), 0);
-  return backplane::opencl::testing::cl_layer().waits - before;
+  return {layer.waits - before.waits, layer.callbacks - before.callbacks};
 }
 
 TEST(StreamsSample, AFrameWaitsOnce) {
-  waits("0");  // warm-up: per-device measurements and builds
-  const uint64_t none = waits("0"), one = waits("1");
-  EXPECT_EQ(one, none + 2);  // one wait for the frame; one when the instance that it creates is destroyed
-  EXPECT_EQ(waits("2"), one + 1);
-  EXPECT_EQ(waits("6"), one + 5);
+  trips("0");  // warm-up: per-device measurements and builds
+  const Trips none = trips("0"), one = trips("1"), two = trips("2"), six = trips("6");
+  EXPECT_EQ(one.waits, none.waits + 2);  // one wait for the frame; one when the instance that it creates is destroyed
+  EXPECT_EQ(two.waits, one.waits + 1);
+  EXPECT_EQ(six.waits, one.waits + 5);
+  // No frame after the first has a callback, which could wake a thread that waits for the device.
+  EXPECT_EQ(two.callbacks, one.callbacks);
+  EXPECT_EQ(six.callbacks, one.callbacks);
 }
 
 }  // namespace

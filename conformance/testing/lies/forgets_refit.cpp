@@ -11,7 +11,7 @@ static bp_status_t refit(bp_program_t*, const bp_refit_t*, bp_error_t*) {
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  weights_api = *plugin.weights;
+  weights_api = taken(*plugin.weights);
   weights_api.refit = refit;
   plugin.weights = &weights_api;
 }

@@ -20,7 +20,7 @@ static bp_status_t query(bp_device_t* device, const bp_coverage_query_t* what, c
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  coverage_api = *plugin.coverage;
+  coverage_api = taken(*plugin.coverage);
   honest_query = coverage_api.query;
   coverage_api.query = query;
   plugin.coverage = &coverage_api;

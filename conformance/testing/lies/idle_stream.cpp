@@ -11,7 +11,7 @@ static bp_status_t stream_wait(bp_stream_t*, uint64_t, bp_error_t*) {
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  sync_api = *plugin.sync;
+  sync_api = taken(*plugin.sync);
   sync_api.stream_wait = stream_wait;
   plugin.sync = &sync_api;
 }

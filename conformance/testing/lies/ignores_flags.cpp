@@ -9,13 +9,13 @@ static bp_status_t (*honest_compile)(bp_device_t*, const bp_compile_t*, bp_progr
 
 static bp_status_t compile(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
                            bp_error_t* error) {
-  bp_compile_t without = *what;
+  bp_compile_t without = taken(*what);
   without.flags = 0;
   return honest_compile(device, &without, out_program, error);
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  program_api = *plugin.program;
+  program_api = taken(*plugin.program);
   honest_compile = program_api.compile;
   program_api.compile = compile;
   plugin.program = &program_api;

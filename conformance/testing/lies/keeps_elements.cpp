@@ -11,11 +11,11 @@ static bp_container_api_t containers;
 static bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   if (how == nullptr || how->host == nullptr || how->host->containers == nullptr)
     return honest_create(how, out_backend, error);
-  host = *how->host;
-  containers = *host.containers;
+  host = taken(*how->host);
+  containers = taken(*host.containers);
   containers.clear = [](bp_container_t*) {};
   host.containers = &containers;
-  bp_backend_create_t passed = *how;
+  bp_backend_create_t passed = taken(*how);
   passed.host = &host;
   return honest_create(&passed, out_backend, error);
 }

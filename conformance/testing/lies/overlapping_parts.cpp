@@ -15,7 +15,7 @@ static bp_status_t review(bp_device_t* device, const bp_compile_t* what, bp_revi
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  coverage_api = *plugin.coverage;
+  coverage_api = taken(*plugin.coverage);
   honest_review = coverage_api.review;
   coverage_api.review = review;
   plugin.coverage = &coverage_api;

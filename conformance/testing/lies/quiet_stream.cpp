@@ -13,7 +13,7 @@ static bp_status_t stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  sync_api = *plugin.sync;
+  sync_api = taken(*plugin.sync);
   honest_wait = sync_api.stream_wait;
   sync_api.stream_wait = stream_wait;
   plugin.sync = &sync_api;

@@ -6,7 +6,7 @@ namespace backplane::liar {
 
 static const bp_plugin_t* refuse(const bp_plugin_t* honest) {
   static bp_plugin_t mute;
-  mute = *honest;
+  mute = taken(*honest);
   mute.refusal = BP_OK;
   mute.refusal_text = {nullptr, 0};
   return &mute;

@@ -19,7 +19,7 @@ static bp_status_t deserialize(bp_device_t* device, const bp_compile_t* what, bp
 
 static void falsify(bp_plugin_t& plugin) {
   honest_compile = plugin.program->compile;
-  cache_api = *plugin.cache;
+  cache_api = taken(*plugin.cache);
   cache_api.validate = validate;
   cache_api.deserialize = deserialize;
   plugin.cache = &cache_api;

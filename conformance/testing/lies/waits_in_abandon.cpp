@@ -14,7 +14,7 @@ static void abandon(bp_device_t*) {
 }
 
 static void falsify(bp_plugin_t& plugin) {
-  device_api = *plugin.device;
+  device_api = taken(*plugin.device);
   device_api.abandon = abandon;
   plugin.device = &device_api;
 }

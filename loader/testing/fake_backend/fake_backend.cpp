@@ -193,7 +193,10 @@ const bp_coverage_api_t kCoverageApi = {
     .opsets = [](bp_device_t* device, bp_opsets_t* out, bp_error_t*) -> bp_status_t {
       device->opset = kOpsets[0];
       if (device->backend->opset != 0) device->opset.version = device->backend->opset;
-      *out = {sizeof *out, 9, &device->opset, 1, sizeof device->opset};
+      out->ir_version = 9;
+      out->opsets = &device->opset;
+      out->opset_count = 1;
+      out->opset_stride = sizeof device->opset;
       return BP_OK;
     },
 };

@@ -21,8 +21,7 @@ struct Sink {
   static void BP_CALL verdicts(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
     Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {
-      bp_verdict_t verdict =
-          *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + uint64_t{i} * stride);
+      bp_verdict_t verdict = sdk::element(verdicts, i, stride);
       if (verdict.answer != BP_ANSWER_NO) {
         if (auto seconds = sink.script->cost(bp_graph_node(sink.graph, verdict.node)->id)) verdict.seconds = *seconds;
         if (!sink.claims(verdict.node)) {
@@ -43,7 +42,7 @@ struct Sink {
       const auto* group =
           reinterpret_cast<const bp_group_t*>(reinterpret_cast<const char*>(groups) + uint64_t{i} * stride);
       if (std::all_of(group->nodes, group->nodes + group->node_count, [&](uint32_t n) { return sink.claims(n); }))
-        sink.host->groups(sink.host->self, group, 1, sizeof *group);
+        sink.host->groups(sink.host->self, group, 1, stride);
     }
   }
 };
@@ -59,7 +58,7 @@ bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query,
     passed.self = &own;
     passed.verdicts = Sink::verdicts;
     passed.groups = Sink::groups;
-    bp_coverage_query_t asked = *query;
+    bp_coverage_query_t asked = sdk::read(query, "query");
     asked.options = nullptr;
     asked.option_count = 0;
     const Translated translated(*query->graph);
@@ -141,7 +140,7 @@ Translated::Translated(const bp_graph_t& original) : original_(original) {
   for (uint32_t i = 0; i < original.node_count && !any; ++i) any = is_same(*bp_graph_node(&original, i));
   if (!any) return;
   for (uint32_t i = 0; i < original.node_count; ++i) {
-    bp_node_t node = *bp_graph_node(&original, i);
+    bp_node_t node = sdk::element(original.nodes, i, original.node_stride);
     if (is_same(node)) {
       node.domain = {"", 0};
       node.op_type = {"Identity", 8};

@@ -60,7 +60,7 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
   bp_binding_t passed = binding;
   bp_tensor_t tensor{};
   if (binding.tensor != nullptr) {
-    tensor = reached(*program_.device, *binding.tensor);
+    tensor = reached(*program_.device, sdk::read(binding.tensor, "binding.tensor"));
     passed.tensor = &tensor;
   }
   if (binding.slot == BP_SLOT_SCRATCH) {
@@ -190,7 +190,7 @@ void BP_CALL destroy(bp_instance_t* handle) {
 }
 
 bp_status_t BP_CALL bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t* error) {
-  return fence(error, [&] { of(handle).bind(*binding, error); });
+  return fence(error, [&] { of(handle).bind(sdk::read(binding, "binding"), error); });
 }
 
 bp_status_t BP_CALL extents(bp_instance_t* handle, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
@@ -199,7 +199,7 @@ bp_status_t BP_CALL extents(bp_instance_t* handle, const bp_slot_extents_t* slot
 }
 
 bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* error) {
-  return fence(error, [&] { of(handle).run(*run); });
+  return fence(error, [&] { of(handle).run(sdk::read(run, "run")); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "backplane/sdk/async.hpp"
 
@@ -78,7 +79,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     Device& device = of(handle);
     device.check();
     const uint64_t bytes = what->bytes;
-    const bp_run_t* const run = what->run;
+    const std::optional<bp_run_t> run =
+        what->run != nullptr ? std::optional(sdk::read(what->run, "what.run")) : std::nullopt;
     if (bytes > what->from->bytes || bytes > what->to->bytes)
       throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
     char *const target = reach(device, *what->to, true), *const source = reach(device, *what->from, true);
@@ -92,7 +94,7 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
       ++device.counters().copies;
       device.counters().copied_bytes += bytes;
     };
-    if (run == nullptr || run->stream == nullptr) return work();
+    if (!run || run->stream == nullptr) return work();
     ++device.counters().stream_copies;
     ++device.counters().in_streams;
     if (run->done != nullptr) ++device.counters().reports;

@@ -111,7 +111,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     backend->cpu_host = sdk::read(how->host, "how.host");
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
-    bp_backend_create_t cpu_how = *how;
+    bp_backend_create_t cpu_how = sdk::read(how, "how");
     cpu_how.host = &backend->cpu_host;
     pass(cpu->create(&cpu_how, &backend->inner, error));
     *out = reinterpret_cast<bp_backend_t*>(backend.release());
@@ -156,7 +156,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   if (answer == nullptr || answer->version == 0) return answer;
   if (cpu == nullptr) cpu = answer;  // only once: threads of an abandoned device may read it
   static bp_plugin_t plugin;
-  plugin = *answer;
+  plugin = backplane::sdk::read(answer, "bp_plugin_query");
   plugin.id = {"partial", 7};
   plugin.name = {"partial devices for tests", 25};
   plugin.create = create;

@@ -12,7 +12,7 @@ using sdk::Error;
 
 Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
   device.check();
-  bp_compile_t asked = *what;
+  bp_compile_t asked = sdk::read(what, "what");
   asked.options = nullptr;
   asked.option_count = 0;
   auto program = std::make_unique<Program>();

@@ -145,6 +145,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("scratch", script.scratch);
   reader.read("async", script.async);
   reader.read("marks", script.marks);
+  reader.read("mark_files", script.mark_files);
   reader.read("copy_meets", script.copy_meets);
   reader.read("run_us", script.run_us);
   reader.read("meet", script.meet);

@@ -17,6 +17,7 @@
 //   scratch   bytes that each instance needs bound, and overwrites in each run               0
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: its semaphores can be waited for by the other devices                      0
+//   mark_files 1: it exports its semaphores as descriptors, and imports no descriptor         0
 //   run_us    minimum time of each run                                                      0
 //   meet      how many runs must have been active at once before a run ends; it waits 10 s at most 0
 //   copy_us   minimum time of each copy                                                     0
@@ -65,6 +66,7 @@ struct Script {
   uint64_t scratch = 0;
   bool async = false;
   bool marks = false;
+  bool mark_files = false;
   bool copy_meets = false;
   uint64_t run_us = 0, meet = 0, copy_us = 0, compile_us = 0;
   std::optional<Fault> fault;

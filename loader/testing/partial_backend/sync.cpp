@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and semaphores of asynchronous devices.
+#include <sys/eventfd.h>
+
 #include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
 
@@ -27,6 +29,8 @@ class Timeline final : public sdk::NativeSemaphore {
     ++device_.counters().marks;
     return shared->failure(value);
   }
+
+  const Device& device() const { return device_; }
 
   const std::shared_ptr<sdk::HostTimeline> shared;
 
@@ -94,7 +98,16 @@ bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_sem
     if (what->kind != 0 && what->kind != kNativeKind)
       throw Error(BP_UNSUPPORTED, "a partial device exports semaphores of its own kind alone");
     auto* const timeline = static_cast<Timeline*>(sdk::semaphore_of(handle));
-    *out = {sizeof *out, kNativeKind, reinterpret_cast<uintptr_t>(timeline)};
+    bp_native_t native{};
+    native.kind = kNativeKind;
+    native.handle = reinterpret_cast<uintptr_t>(timeline);
+    if (timeline->device().script().mark_files) {
+      const int file = eventfd(0, EFD_CLOEXEC);
+      if (file < 0) throw Error(BP_RESOURCE_EXHAUSTED, "no descriptor is left");
+      native.kind = BP_NATIVE_TIMELINE_FD;
+      native.handle = static_cast<uint64_t>(file);
+    }
+    write(out, native);
   });
 }
 

@@ -2,6 +2,7 @@
 // A compiled model, and its runs.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -38,7 +39,10 @@ class Exec {
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
   // Outputs that are not bound are allocated by the loader.
-  void bind_output(uint32_t output, const Tensor& tensor) { bind_slot(BP_SLOT_OUTPUT + output, tensor); }
+  void bind_output(uint32_t output, const Tensor& tensor) {
+    // The sum must not wrap: it would be the slot of an input.
+    bind_slot(BP_SLOT_OUTPUT + std::min(output, UINT32_MAX - BP_SLOT_OUTPUT), tensor);
+  }
   void bind_output(std::string_view output, const Tensor& tensor) {
     bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor);
   }

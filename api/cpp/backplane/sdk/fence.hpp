@@ -170,6 +170,16 @@ T read(const T* in, const char* name) {
   return copy;
 }
 
+// Copies element `i` of the host's array, whose stride is the size of its elements, with zeros for fields that an older
+// host lacks. An element must not be copied by assignment: the last one of an older host may end where its memory does.
+template <class T>
+T element(const T* array, uint32_t i, uint32_t stride) {
+  T copy{};
+  std::memcpy(static_cast<void*>(&copy), reinterpret_cast<const char*>(array) + uint64_t{i} * stride,
+              std::min<size_t>(stride, sizeof copy));
+  return copy;
+}
+
 // Returns the host's struct itself, or a copy in `room` if the host is older. For calls that keep no pointer to it.
 template <class T>
 const T& read_in_place(const T* in, const char* name, T& room) {

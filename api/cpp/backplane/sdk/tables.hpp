@@ -433,10 +433,7 @@ struct Tables {
       check_flags(copy.flags, 0, "what.flags");
       std::vector<bp_refit_weight_t> weights;
       for (uint32_t i = 0; i < copy.count; ++i) {
-        const char* at =
-            reinterpret_cast<const char*>(&required(copy.weights, "what.weights")) + uint64_t{i} * copy.stride;
-        weights.emplace_back();
-        std::memcpy(&weights.back(), at, std::min<size_t>(copy.stride, sizeof(bp_refit_weight_t)));
+        weights.push_back(element(&required(copy.weights, "what.weights"), i, copy.stride));
         static_cast<void>(read(weights.back().tensor, "what.weights.tensor"));
         if (weights.back().weight >= program(h)->graph().raw()->weight_count)
           throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));

@@ -8,6 +8,7 @@
 #include "kernels/common/support.h"
 #include "kernels/float16/compute_in_fp32_steps.h"
 #include "runtime/dense_plan.h"
+#include "runtime/graph_copy.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {
@@ -16,9 +17,9 @@ namespace {
 // The graph with FLOAT in place of the 16-bit float types.
 class FloatGraph {
  public:
-  explicit FloatGraph(const bp_graph_t& graph) : graph_(graph) {
+  explicit FloatGraph(const bp_graph_t& graph) : graph_(copy_graph(graph)) {
     for (uint32_t i = 0; i < graph.type_count; ++i) {
-      bp_type_t& type = types_.emplace_back(*bp_graph_type(&graph, i));
+      bp_type_t& type = types_.emplace_back(copy_type(graph, i));
       if (is_half(type.dtype)) type.dtype = BP_DTYPE_FLOAT;
     }
     graph_.types = types_.data();
