@@ -270,6 +270,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   REAL(clEnqueueMapBuffer);
   REFUSE_IF_ASKED(clEnqueueMapBuffer, void*);
   cl_layer().waits += blocking != CL_FALSE;
+  ++cl_layer().maps;
   cl_int result = CL_SUCCESS;
   void* mapped = real(queue, buffer, blocking, flags, offset, bytes, wait_count, waits, event, &result);
   event_made(result, event);
@@ -280,6 +281,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint wait_count,
                                const cl_event* waits, cl_event* event) {
   REAL(clEnqueueUnmapMemObject);
+  ++cl_layer().maps;
   const cl_int status = real(queue, memory, mapped, wait_count, waits, event);
   event_made(status, event);
   return status;

@@ -33,6 +33,7 @@ class ClLayer {
   std::atomic<uint64_t> copies{0};        // reads, writes and copies of buffers
   std::atomic<uint64_t> copied_bytes{0};  // bytes of these copies
   std::atomic<uint64_t> imports{0};       // buffers over host memory
+  std::atomic<uint64_t> maps{0};          // commands that map or unmap memory
   std::atomic<uint64_t> callbacks{0};     // registered event callbacks
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
