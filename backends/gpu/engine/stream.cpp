@@ -147,7 +147,11 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
     if (wait) unreported_.push_back(std::move(wait));
     unreported_.push_back(std::move(flight));
   }
-  if (!reports) return;
+  if (!reports) {
+    // After the signals: other queues and threads may wait for them without a flush of their own.
+    if (sdk::caught([this] { queue_->flush(); })) queue_->finish_noexcept();
+    return;
+  }
   begin_callback();
   const auto report = [sync, flights = take_unreported(), reports = reports_](const sdk::Error* ended) {
     std::optional<sdk::Error> failure = first_failure(flights);

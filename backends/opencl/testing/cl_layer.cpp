@@ -94,8 +94,10 @@ Object made(Object object, std::atomic<int64_t>& count) {
   return object;
 }
 
-void event_made(cl_int status, const cl_event* event) {
-  if (status == CL_SUCCESS && event != nullptr) ++cl_layer().events;
+void enqueued(cl_int status, const cl_event* event) {
+  if (status != CL_SUCCESS) return;
+  ++cl_layer().unflushed;
+  if (event != nullptr) ++cl_layer().events;
 }
 
 template <class Object>
@@ -229,7 +231,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   FAIL_IF_ASKED(clEnqueueNDRangeKernel);
   ++cl_layer().launches;
   const cl_int status = real(queue, kernel, dimensions, offset, global, local, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -240,7 +242,7 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
   cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, from, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -251,7 +253,7 @@ cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocki
   cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, to, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -261,7 +263,7 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_
   FAIL_IF_ASKED(clEnqueueCopyBuffer);
   const cl_int status = real(queue, from, to, from_offset, to_offset, bytes, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -273,7 +275,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   ++cl_layer().maps;
   cl_int result = CL_SUCCESS;
   void* mapped = real(queue, buffer, blocking, flags, offset, bytes, wait_count, waits, event, &result);
-  event_made(result, event);
+  enqueued(result, event);
   if (status != nullptr) *status = result;
   return mapped;
 }
@@ -283,7 +285,7 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapp
   REAL(clEnqueueUnmapMemObject);
   ++cl_layer().maps;
   const cl_int status = real(queue, memory, mapped, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -291,7 +293,7 @@ cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint wait_count, c
   REAL(clEnqueueMarkerWithWaitList);
   FAIL_IF_ASKED(clEnqueueMarkerWithWaitList);
   const cl_int status = real(queue, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -324,12 +326,14 @@ cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* value, size_t* out_size) {
   REAL(clGetEventInfo);
   FAIL_IF_ASKED(clGetEventInfo);
+  ++cl_layer().queries;
   return real(event, what, size, value, out_size);
 }
 
 cl_int clFlush(cl_command_queue queue) {
   REAL(clFlush);
   FAIL_IF_ASKED(clFlush);
+  cl_layer().unflushed = 0;
   return real(queue);
 }
 
@@ -337,6 +341,7 @@ cl_int clFinish(cl_command_queue queue) {
   REAL(clFinish);
   FAIL_IF_ASKED(clFinish);
   ++cl_layer().waits;
+  cl_layer().unflushed = 0;
   return real(queue);
 }
 

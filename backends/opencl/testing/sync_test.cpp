@@ -344,6 +344,30 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   }
 }
 
+// Otherwise an implementation may never start what is in the queue, and whoever waits for the signal waits forever.
+TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const native = semaphore();
+  bind(0, of(x), of(y));
+  Ended warm;
+  ok(start(0, &warm, {}, {}));
+  ASSERT_EQ(warm.status(), BP_OK);
+  ok(start(0, nullptr, {}, {bp_native_point(native, 0, 1)}, 0, stream));
+  EXPECT_EQ(cl_layer().unflushed, 0u);
+  const bp_buffer_t from = of(x), to = buffer();
+  const bp_point_t copied = bp_native_point(native, 0, 2);
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream;
+  run.signals = &copied;
+  run.signal_count = 1;
+  const bp_copy_t what{sizeof what, 0, &from, &to, kElements * sizeof(float), &run};
+  ok(slots->memory->copy(device, &what, error()));
+  EXPECT_EQ(cl_layer().unflushed, 0u);
+  ok(wait(native, 2));
+  ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
+}
+
 // A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
