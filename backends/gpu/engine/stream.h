@@ -74,6 +74,8 @@ class Stream final : public sdk::Stream {
   Queue queue_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Flight>> unreported_;
+  static constexpr size_t kKept = 64;
+  size_t tidied_at_ = kKept;  // the number of `unreported_` at which those that ended well are dropped
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
 };
 

@@ -368,6 +368,33 @@ TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
 }
 
+// However much is in flight, a run that is added asks the driver about few of the others.
+TEST_F(SyncTest, ALongQueueCostsEachRunNoMore) {
+  constexpr uint64_t kRuns = 1000;
+  bp_stream_t* const stream = this->stream();
+  const Semaphore go;
+  const bp_buffer_t a = buffer(), b = buffer();
+  bind(0, a, b);
+  bind(1, b, of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  const bp_buffer_t from = of(x);
+  const bp_copy_t what{sizeof what, 0, &from, &a, kElements * sizeof(float), nullptr};
+  ok(slots->memory->copy(device, &what, error()));
+  const uint64_t queries = cl_layer().queries;
+  ok(start(0, nullptr, {go.at(1)}, {}, 0, stream));
+  for (uint64_t run = 1; run < kRuns; ++run) ok(start(0, nullptr, {}, {}, 0, stream));
+  EXPECT_LT(cl_layer().queries - queries, 2 * kRuns);
+  Ended last;
+  ok(start(1, &last, {}, {}, 0, stream));
+  go.signal(1);
+  EXPECT_EQ(last.status(), BP_OK);
+  EXPECT_EQ(z, std::vector<float>(kElements, 3));
+}
+
 // A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
