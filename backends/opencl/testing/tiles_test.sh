@@ -17,9 +17,9 @@ if [[ $listed != *'"backend": "opencl"'* ]]; then
     exit 77
 fi
 
-# The refusal of a tile that no device has lists the tiles that this one has: NAME has A, B, or leave it out …
+# The refusal of a tile that no device has lists the tiles that this one has: NAME runs A, B; without the option …
 refusal=$("$program" run "$data/$name/model.onnx" --device opencl,cpu --fallback prefer --set opencl.tile=none 2>&1 || true)
-mapfile -t tiles < <(sed -nE 's/.* has (.*), or leave it out.*/\1/p' <<<"$refusal" | tr -d ' ' | tr , '\n')
+mapfile -t tiles < <(sed -nE 's/.* runs (.*); without the option.*/\1/p' <<<"$refusal" | tr -d ' ' | tr , '\n')
 if [[ ${#tiles[@]} -eq 0 ]]; then
     echo "an unknown tile is not refused with the list of those that the device has: $refusal"
     exit 1
