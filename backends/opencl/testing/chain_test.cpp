@@ -82,6 +82,23 @@ TEST_F(ChainTest, WhatTheCpuReadsTooIsNotCopied) {
   }
 }
 
+// A driver that refuses one allocation for all values between the islands may have one for each.
+TEST_F(ChainTest, NeedsNoAllocationLargerThanAValue) {
+  constexpr int64_t kElements = 10'000;
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t a = graph.node("Neg", "a", {graph.input("x", BP_DTYPE_FLOAT, {kElements})});
+  const uint32_t c = graph.node("Add", "c", {a, graph.node("Abs", "b", {a})});
+  const Session session = env.compile(graph.finish({c}), apart({{"*", "opencl"}}));
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, -3)));
+  cl_layer().limit_buffers(kElements * sizeof(float));
+  for (int run = 0; run < 2; ++run) {
+    exec.run();
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kElements, 6));
+  }
+}
+
 // Extents that are known only during the run: the values between the islands are allocated then.
 TEST_F(ChainTest, WorksWithExtentsThatFollowFromValues) {
   const Environment env = opencl();

@@ -42,6 +42,7 @@ void ClLayer::clear_failures() {
   failing_.clear();
   prepended_.clear();
   driver_.clear();
+  buffer_limit = UINT64_MAX;
 }
 
 cl_int ClLayer::failure(const char* function) {
@@ -176,6 +177,7 @@ cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, c
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host, cl_int* status) {
   REAL(clCreateBuffer);
   REFUSE_IF_ASKED(clCreateBuffer, cl_mem);
+  if (bytes > cl_layer().buffer_limit) return refused<cl_mem>(CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
   if ((flags & CL_MEM_USE_HOST_PTR) != 0) ++cl_layer().imports;
   return made(real(context, flags, bytes, host, status), cl_layer().memories);
 }

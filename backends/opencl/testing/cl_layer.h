@@ -50,10 +50,13 @@ class ClLayer {
   void prepend_to_sources(std::string with);
   // The driver version that devices report.
   void set_driver_version(std::string version);
-  // Undoes the three settings above.
+  // Buffers of more bytes are refused.
+  void limit_buffers(uint64_t bytes) { buffer_limit = bytes; }
+  // Undoes the four settings above.
   void clear_failures();
 
   // ---- for the functions of the layer ----
+  std::atomic<uint64_t> buffer_limit{UINT64_MAX};
   cl_int failure(const char* function);  // CL_SUCCESS: call the real function
   std::string prepended() const;
   std::string driver() const;
