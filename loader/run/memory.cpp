@@ -84,6 +84,17 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
   return memory;
 }
 
+Result<uint32_t> Memory::own_space(Device& device) {
+  const bp_memory_api_t* api = device.backend().plugin->memory;
+  if (!api || !api->space || !api->allocate || !api->release || !api->copy) return BP_NONE;
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  for (uint32_t i = 0; i < device.info().space_count; ++i) {
+    BP_ASSIGN(const bp_space_t space, space_of(device, *api, handle, i));
+    if ((space.flags & BP_SPACE_DEVICE) && !(space.flags & BP_SPACE_HOST)) return i;
+  }
+  return BP_NONE;
+}
+
 Status Memory::status(PluginError& error, bp_status_t code) const {
   return device_status(*device_, error, code);
 }

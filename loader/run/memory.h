@@ -19,8 +19,11 @@ class Memory {
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
   // The memory in which a device works: host memory if its first space is that, or it has no spaces. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
-  // A further space of a device that works on host memory, for buffers of the framework in it. Opens the device.
+  // A further space of a device that works on host memory: for buffers of the framework in it, and for values that only
+  // this device's islands use. Opens the device.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
+  // The first space that is the device's own memory and not the host's, or BP_NONE. Opens the device.
+  static Result<uint32_t> own_space(Device& device);
 
   // Null: host memory.
   Device* device() const { return device_; }

@@ -20,6 +20,7 @@ class Maker {
 
   Status make() {
     BP_TRY(make_memories());
+    BP_TRY(make_private_memories());
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const uint32_t index = run_value_for(graph_.inputs[i]);
       run_.inputs.push_back(index);
@@ -55,13 +56,53 @@ class Maker {
     for (const auto* bound : {&locations_.inputs, &locations_.outputs}) {
       for (const MemoryLocation& location : *bound) {
         BP_TRY(add(location.device));
-        if (!location.device || memory_of(location.device) != 0 || memory_of(location) != 0) continue;
-        BP_ASSIGN(Memory memory, Memory::of_space(*location.device, location.space, services_));
-        spaces_.emplace_back(location, static_cast<uint32_t>(run_.memories.size()));
-        run_.memories.push_back(std::make_unique<const Memory>(memory));
+        if (location.device && memory_of(location.device) == 0) BP_TRY(add_space(location));
       }
     }
     run_.memories[0] = std::make_unique<const Memory>(services_, alignment);
+    return {};
+  }
+
+  Status add_space(const MemoryLocation& location) {
+    if (memory_of(location) != 0) return {};
+    BP_ASSIGN(Memory memory, Memory::of_space(*location.device, location.space, services_));
+    spaces_.emplace_back(location, static_cast<uint32_t>(run_.memories.size()));
+    run_.memories.push_back(std::make_unique<const Memory>(memory));
+    return {};
+  }
+
+  // A value that only one device's islands use is in that device's own memory, even if the device works on host memory:
+  // host memory would have to be handed over to it before each of these islands and back afterwards.
+  Status make_private_memories() {
+    private_memory_of_.assign(graph_.values.size(), 0);
+    std::vector<Device*> user_of(graph_.values.size());  // the first one
+    std::vector<uint8_t> is_shared(graph_.values.size());
+    for (const auto* ends : {&graph_.inputs, &graph_.outputs})
+      for (model::ValueId id : *ends) is_shared[id] = 1;
+    for (const auto& program : programs_) {
+      for (const auto* ends : {&program->inputs, &program->outputs}) {
+        for (model::ValueId id : *ends) {
+          if (!user_of[id]) user_of[id] = program->device;
+          if (user_of[id] != program->device) is_shared[id] = 1;
+        }
+      }
+    }
+    std::vector<std::pair<Device*, uint32_t>> known;  // with their own memories; 0: none
+    for (const auto& program : programs_) {
+      for (model::ValueId id : program->outputs) {
+        const model::Type& type = graph_.values[id].type;
+        if (is_shared[id] || type.dtype == BP_DTYPE_STRING || memory_of(program->device) != 0) continue;
+        auto found = std::ranges::find(known, program->device, [](auto& one) { return one.first; });
+        if (found == known.end()) {
+          BP_ASSIGN(const uint32_t space, Memory::own_space(*program->device));
+          const MemoryLocation location{program->device, space};
+          if (space != BP_NONE) BP_TRY(add_space(location));
+          const uint32_t memory = space != BP_NONE ? memory_of(location) : 0;
+          found = known.insert(found, {program->device, memory});
+        }
+        private_memory_of_[id] = found->second;
+      }
+    }
     return {};
   }
 
@@ -162,7 +203,9 @@ class Maker {
       RunValue& value = run_.values[index];
       value.producer = number;
       const uint32_t output_memory = output_memory_of_[id];
-      const uint32_t written = uses_directly(program.device, output_memory) ? output_memory : step.memory;
+      const uint32_t written = uses_directly(program.device, output_memory) ? output_memory
+                               : private_memory_of_[id] != 0                ? private_memory_of_[id]
+                                                                            : step.memory;
       step.outputs.push_back({index, value.kind == BP_KIND_TENSOR ? add_replica(value, written, step.task) : BP_NONE});
     }
     const std::vector<ReplicaRef> outputs = step.outputs;
@@ -223,6 +266,8 @@ class Maker {
   std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of those devices, with their memories
   std::vector<uint32_t> run_value_of_;                       // by model value
   std::vector<uint32_t> output_memory_of_;                   // by model value: the memory to which an output is bound
+  // By model value: the device's own memory, if only its islands use the value; 0: none.
+  std::vector<uint32_t> private_memory_of_;
 };
 
 }  // namespace

@@ -203,11 +203,21 @@ Status RunPlan::place_in(uint32_t memory) {
     lifetimes.push_back({value.bytes, order[i].first, use_of(graph_.values[v], value, memory).last, 0});
   }
   const uint64_t total = plan_memory(lifetimes, graph_.memories[memory]->alignment());
-  if (total) BP_TRY(state_.reserve_arena(memory, total));
+  if (total) {
+    Status status = state_.reserve_arena(memory, total);
+    if (memory != 0 && status.code() == BP_RESOURCE_EXHAUSTED) return place_apart(memory);
+    BP_TRY(std::move(status));
+  }
   for (size_t i = 0; i < order.size(); ++i) {
     const uint32_t v = order[i].second;
     state_.place_in_arena({v, graph_.values[v].in(memory)}, lifetimes[i].offset, lifetimes[i].bytes);
   }
+  return {};
+}
+
+// Most drivers limit the size of one allocation to a part of the device's memory.
+Status RunPlan::place_apart(uint32_t memory) {
+  for (uint32_t v : in_arena_[memory]) BP_TRY(state_.allocate({v, graph_.values[v].in(memory)}));
   return {};
 }
 

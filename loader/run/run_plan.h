@@ -50,6 +50,7 @@ class RunPlan {
   Status infer_outputs(const Step& step) const;
   Status place_buffers();
   Status place_in(uint32_t memory);
+  Status place_apart(uint32_t memory);  // if the device refuses one block for all
   void put_after(uint32_t before, uint32_t task);
   void order_buffers();
   Status check_in_place();

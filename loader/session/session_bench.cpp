@@ -3,6 +3,7 @@
 // prints these next to their goals.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -22,6 +23,7 @@ using namespace testing::onnx;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 const std::string kNull = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
+const std::string kOpenCl = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_opencl.so";
 const std::string kPartial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
 Environment environment(std::vector<std::string> files, std::map<std::string, std::string> options = {}) {
@@ -121,6 +123,45 @@ void async_chain(benchmark::State& state, bool paced) {
 }
 BENCHMARK_CAPTURE(async_chain, streamed, false)->Arg(1)->Arg(20)->UseRealTime();
 BENCHMARK_CAPTURE(async_chain, with_a_deadline, true)->Arg(20)->UseRealTime();
+
+// Softmaxes of four numbers, one after another, which no backend merges.
+std::string softmaxes(int64_t length) {
+  Texts nodes;
+  std::string before = "x";
+  for (int64_t i = 0; i < length; ++i) {
+    const std::string after = i + 1 == length ? "y" : "v" + std::to_string(i);
+    nodes.push_back(node("Softmax", {before}, {after}));
+    before = after;
+  }
+  return model_bytes({{"", 17}}, graph(nodes, {tensor_value("x", BP_DTYPE_FLOAT, {1, 4})},
+                                       {tensor_value("y", BP_DTYPE_FLOAT, {1, 4})}));
+}
+
+// Small kernels on OpenCL, one after another: each in an island of its own, or all in one island. What each further
+// island costs more than each further kernel of an island is the host's work for it. "best_ns" is the shortest run: the
+// threads of most drivers for a CPU compete with this one.
+void opencl_chain(benchmark::State& state, bool islands) {
+  const Environment env = environment({kOpenCl});
+  if (std::ranges::none_of(env.devices(), [](const Device& device) { return device.name.starts_with("opencl"); }))
+    return state.SkipWithError("there is no OpenCL device");
+  SessionOptions how;
+  how.pins = {{"*", "opencl"}};
+  how.options = {{"loader.costs", "reported"}};
+  if (islands) how.options["loader.max_island_nodes"] = "1";
+  Exec exec = env.compile(env.parse(softmaxes(state.range(0))), how).exec();
+  exec.bind("x", Tensor::of<float>({1, 4}, {1, 2, 3, 4}));
+  exec.bind_output("y", Tensor(BP_DTYPE_FLOAT, {1, 4}));
+  exec.run();
+  std::chrono::duration<double, std::nano> best = std::chrono::hours(1);
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    exec.run();
+    best = std::min<decltype(best)>(best, std::chrono::steady_clock::now() - begin);
+  }
+  state.counters["best_ns"] = best.count();
+}
+BENCHMARK_CAPTURE(opencl_chain, islands, true)->Arg(20)->Arg(100)->UseRealTime();
+BENCHMARK_CAPTURE(opencl_chain, one_island, false)->Arg(20)->Arg(100)->UseRealTime();
 
 void import_model(benchmark::State& state) {
   const Environment env = environment({kCpu});

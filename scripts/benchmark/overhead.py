@@ -108,11 +108,16 @@ def gigabyte(ours, theirs, threads, rounds):
 def measure(ours, theirs, bench_program, threads, rounds):
     report = json.loads(sides.call([bench_program, "--benchmark_format=json", "--benchmark_min_time=0.5", "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"]))
     units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    medians = {b["run_name"].removesuffix("/repeats:3"): b for b in report["benchmarks"] if b["aggregate_name"] == "median"}
+    medians = {b["run_name"].removesuffix("/repeats:3"): b for b in report["benchmarks"] if b.get("aggregate_name") == "median"}
     took = {name: b["real_time"] * units[b["time_unit"]] for name, b in medians.items()}
     them = json.loads(sides.call([sys.executable, "-m", "benchmark.overhead"], cwd=pathlib.Path(__file__).resolve().parent.parent))
     hand_over = took["hand_over/real_time"]
     island = 1e-9 * medians["async_chain/streamed/20/real_time"]["beyond_ns"] - hand_over / 20
+    opencl_best = lambda how, length: 1e-9 * medians[f"opencl_chain/{how}/{length}/real_time"]["best_ns"]
+    opencl = []
+    if "opencl_chain/islands/20/real_time" in medians:  # else there is no OpenCL device
+        each, kernel = ((opencl_best(how, 100) - opencl_best(how, 20)) / 80 for how in ("islands", "one_island"))
+        opencl.append(Overhead(f"each further island on OpenCL, less its kernel in a larger island ({1e6 * kernel:.1f} us)", 1e6 * (each - kernel), "us", 2))
     per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
     big, their_big = gigabyte(ours, theirs, threads, rounds)
     return [
@@ -123,6 +128,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
         Overhead("2,000 nodes that alternate between two devices", 1e3 * took["alternating_islands/2000"], "ms", 50),
         Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
         Overhead(f"each island of 20 in the stream of a device, less its work and one hand-over between threads ({1e6 * hand_over:.0f} us)", 1e6 * island, "us", 2),
+        *opencl,
         Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
         Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
     ]

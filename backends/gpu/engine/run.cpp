@@ -93,7 +93,6 @@ void Instance::start_in(Stream& stream) {
     else if (!work_->launched.empty())
       last = work_->launched.back();
     if (last == nullptr) last = run_queue_->mark();
-    run_queue_->flush();
   } catch (...) {
     abort_start();
     throw;

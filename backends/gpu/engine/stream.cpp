@@ -122,11 +122,14 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
-    // Bounds the list, as the framework may wait by other means and never call `wait`.
-    constexpr size_t kKept = 64;
-    if (unreported_.size() >= kKept)
+    // Bounds the list, as the framework may wait by other means and never call `wait`. The next attempt is at twice the
+    // runs that remain: one at every run would ask the driver for each of them again.
+    if (unreported_.size() >= tidied_at_) {
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
-    unreported_.reserve(unreported_.size() + 1);  // for `follow`, which must not fail
+      tidied_at_ = std::max(kKept, 2 * unreported_.size());
+    }
+    // For `follow`, which must not fail.
+    if (unreported_.capacity() == unreported_.size()) unreported_.reserve(2 * unreported_.size() + 2);
     spare_.reserve(1);
   }
   if (sync->waits().empty()) return nullptr;
@@ -192,7 +195,11 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
     if (reports) flight->follows(std::exchange(unreported_, std::exchange(spare_, {})));
     if (!has_done) unreported_.push_back(flight);
   }
-  if (!reports) return;
+  if (!reports) {
+    // After the signals: other queues and threads may wait for them without a flush of their own.
+    if (sdk::caught([this] { queue_->flush(); })) queue_->finish_noexcept();
+    return;
+  }
   begin_callback();
   const auto report = [sync, flight, reports = reports_](const sdk::Error* ended) {
     std::optional<sdk::Error> failure = flight->first_failure();

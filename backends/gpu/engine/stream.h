@@ -97,6 +97,8 @@ class Stream final : public sdk::Stream {
   std::mutex mutex_;
   Flights unreported_;
   Flights spare_;  // empty; has room, so that `follow` need not allocate
+  static constexpr size_t kKept = 64;
+  size_t tidied_at_ = kKept;  // the number of `unreported_` at which those that ended well are dropped
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
 };
 

@@ -42,6 +42,7 @@ void ClLayer::clear_failures() {
   failing_.clear();
   prepended_.clear();
   driver_.clear();
+  buffer_limit = UINT64_MAX;
 }
 
 cl_int ClLayer::failure(const char* function) {
@@ -94,8 +95,10 @@ Object made(Object object, std::atomic<int64_t>& count) {
   return object;
 }
 
-void event_made(cl_int status, const cl_event* event) {
-  if (status == CL_SUCCESS && event != nullptr) ++cl_layer().events;
+void enqueued(cl_int status, const cl_event* event) {
+  if (status != CL_SUCCESS) return;
+  ++cl_layer().unflushed;
+  if (event != nullptr) ++cl_layer().events;
 }
 
 template <class Object>
@@ -175,6 +178,7 @@ cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, c
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host, cl_int* status) {
   REAL(clCreateBuffer);
   REFUSE_IF_ASKED(clCreateBuffer, cl_mem);
+  if (bytes > cl_layer().buffer_limit) return refused<cl_mem>(CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
   if ((flags & CL_MEM_USE_HOST_PTR) != 0) ++cl_layer().imports;
   return made(real(context, flags, bytes, host, status), cl_layer().memories);
 }
@@ -230,7 +234,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   FAIL_IF_ASKED(clEnqueueNDRangeKernel);
   ++cl_layer().launches;
   const cl_int status = real(queue, kernel, dimensions, offset, global, local, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -241,7 +245,7 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
   cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, from, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -252,7 +256,7 @@ cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocki
   cl_layer().waits += blocking != CL_FALSE;
   const cl_int status = real(queue, buffer, blocking, offset, bytes, to, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -262,7 +266,7 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_
   FAIL_IF_ASKED(clEnqueueCopyBuffer);
   const cl_int status = real(queue, from, to, from_offset, to_offset, bytes, wait_count, waits, event);
   copied(status, bytes);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -271,9 +275,10 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   REAL(clEnqueueMapBuffer);
   REFUSE_IF_ASKED(clEnqueueMapBuffer, void*);
   cl_layer().waits += blocking != CL_FALSE;
+  ++cl_layer().maps;
   cl_int result = CL_SUCCESS;
   void* mapped = real(queue, buffer, blocking, flags, offset, bytes, wait_count, waits, event, &result);
-  event_made(result, event);
+  enqueued(result, event);
   if (status != nullptr) *status = result;
   return mapped;
 }
@@ -281,8 +286,9 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint wait_count,
                                const cl_event* waits, cl_event* event) {
   REAL(clEnqueueUnmapMemObject);
+  ++cl_layer().maps;
   const cl_int status = real(queue, memory, mapped, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -290,7 +296,7 @@ cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint wait_count, c
   REAL(clEnqueueMarkerWithWaitList);
   FAIL_IF_ASKED(clEnqueueMarkerWithWaitList);
   const cl_int status = real(queue, wait_count, waits, event);
-  event_made(status, event);
+  enqueued(status, event);
   return status;
 }
 
@@ -323,12 +329,14 @@ cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* value, size_t* out_size) {
   REAL(clGetEventInfo);
   FAIL_IF_ASKED(clGetEventInfo);
+  ++cl_layer().queries;
   return real(event, what, size, value, out_size);
 }
 
 cl_int clFlush(cl_command_queue queue) {
   REAL(clFlush);
   FAIL_IF_ASKED(clFlush);
+  cl_layer().unflushed = 0;
   return real(queue);
 }
 
@@ -336,6 +344,7 @@ cl_int clFinish(cl_command_queue queue) {
   REAL(clFinish);
   FAIL_IF_ASKED(clFinish);
   ++cl_layer().waits;
+  cl_layer().unflushed = 0;
   return real(queue);
 }
 

@@ -33,7 +33,10 @@ class ClLayer {
   std::atomic<uint64_t> copies{0};        // reads, writes and copies of buffers
   std::atomic<uint64_t> copied_bytes{0};  // bytes of these copies
   std::atomic<uint64_t> imports{0};       // buffers over host memory
+  std::atomic<uint64_t> maps{0};          // commands that map or unmap memory
   std::atomic<uint64_t> callbacks{0};     // registered event callbacks
+  std::atomic<uint64_t> unflushed{0};     // commands with events, enqueued since the last clFlush or clFinish
+  std::atomic<uint64_t> queries{0};       // questions about events
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
@@ -47,10 +50,13 @@ class ClLayer {
   void prepend_to_sources(std::string with);
   // The driver version that devices report.
   void set_driver_version(std::string version);
-  // Undoes the three settings above.
+  // Buffers of more bytes are refused.
+  void limit_buffers(uint64_t bytes) { buffer_limit = bytes; }
+  // Undoes the four settings above.
   void clear_failures();
 
   // ---- for the functions of the layer ----
+  std::atomic<uint64_t> buffer_limit{UINT64_MAX};
   cl_int failure(const char* function);  // CL_SUCCESS: call the real function
   std::string prepended() const;
   std::string driver() const;

@@ -384,6 +384,57 @@ TEST_F(SyncTest, AStreamEndsBeforeThePointsOfItsRuns) {
   ok(slots->sync->semaphore_signal(first, 1, error()));
 }
 
+// Otherwise an implementation may never start what is in the queue, and whoever waits for the signal waits forever.
+TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
+  bp_stream_t* const stream = this->stream();
+  bp_native_semaphore_t* const native = semaphore();
+  bind(0, of(x), of(y));
+  Ended warm;
+  ok(start(0, &warm, {}, {}));
+  ASSERT_EQ(warm.status(), BP_OK);
+  ok(start(0, nullptr, {}, {bp_native_point(native, 0, 1)}, 0, stream));
+  EXPECT_EQ(cl_layer().unflushed, 0u);
+  const bp_buffer_t from = of(x), to = buffer();
+  const bp_point_t copied = bp_native_point(native, 0, 2);
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream;
+  run.signals = &copied;
+  run.signal_count = 1;
+  const bp_copy_t what{sizeof what, 0, &from, &to, kElements * sizeof(float), &run};
+  ok(slots->memory->copy(device, &what, error()));
+  EXPECT_EQ(cl_layer().unflushed, 0u);
+  ok(wait(native, 2));
+  ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
+}
+
+// However much is in flight, a run that is added asks the driver about few of the others.
+TEST_F(SyncTest, ALongQueueCostsEachRunNoMore) {
+  constexpr uint64_t kRuns = 1000;
+  bp_stream_t* const stream = this->stream();
+  const Semaphore go;
+  const bp_buffer_t a = buffer(), b = buffer();
+  bind(0, a, b);
+  bind(1, b, of(z));
+  for (const int instance : {0, 1}) {
+    Ended warm;
+    ok(start(instance, &warm, {}, {}));
+    ASSERT_EQ(warm.status(), BP_OK);
+  }
+  const bp_buffer_t from = of(x);
+  const bp_copy_t what{sizeof what, 0, &from, &a, kElements * sizeof(float), nullptr};
+  ok(slots->memory->copy(device, &what, error()));
+  const uint64_t queries = cl_layer().queries;
+  ok(start(0, nullptr, {go.at(1)}, {}, 0, stream));
+  for (uint64_t run = 1; run < kRuns; ++run) ok(start(0, nullptr, {}, {}, 0, stream));
+  EXPECT_LT(cl_layer().queries - queries, 2 * kRuns);
+  Ended last;
+  ok(start(1, &last, {}, {}, 0, stream));
+  go.signal(1);
+  EXPECT_EQ(last.status(), BP_OK);
+  EXPECT_EQ(z, std::vector<float>(kElements, 3));
+}
+
 // A stream waits on the device for another's unfinished run, which waits for a point of the host.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
