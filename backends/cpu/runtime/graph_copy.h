@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a host's graph and its types. An older host's have fewer fields, and may end where its memory does: copy them
-// with these functions, not by assignment.
+// Copies of a host's graph and its types. An older host's have fewer fields, and may end where its memory does: copy
+// them with these functions, not by assignment.
 #pragma once
 
 #include "backplane/graph.h"
