@@ -25,7 +25,7 @@
 
 /* The version that these headers declare, and the oldest one that code built with them still speaks. Versions 0.N are
  * drafts: each matches itself alone, and N grows with every change of a layout or of a documented meaning. */
-#define BP_ABI_VERSION BP_MAKE_VERSION(0, 8)
+#define BP_ABI_VERSION BP_MAKE_VERSION(0, 9)
 #define BP_ABI_VERSION_MIN BP_ABI_VERSION
 
 /* The calling convention of every function that crosses the ABI. */
