@@ -34,6 +34,7 @@ class Maker {
     for (const auto& program : programs_) add_step(*program);
     BP_TRY(add_outputs());
     make_lanes();
+    for (const auto& [device, memory] : devices_) run_.devices.push_back(device);
     return {};
   }
 

@@ -91,8 +91,9 @@ struct RunGraph {
   std::vector<RunValue> values;
   std::vector<Step> steps;
   std::vector<Transfer> transfers;
-  std::vector<Task> tasks;     // in an order in which they can run
-  std::vector<Device*> lanes;  // the device of each stream
+  std::vector<Task> tasks;             // in an order in which they can run
+  std::vector<Device*> lanes;          // the device of each stream
+  std::vector<const Device*> devices;  // that run islands or own memories, each once
   std::vector<PassthroughOutput> passthroughs;
   std::vector<uint32_t> inputs, outputs;  // indices in `values` of the graph's inputs and outputs
 };

@@ -28,7 +28,7 @@ class Runner {
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
-  Device* failed_device() const { return failed_device_; }
+  const Device* failed_device() const { return failed_device_; }
   // Whether a call into a device did not return: graph, state and plan must then be kept forever, and never used again.
   bool abandoned() const { return abandoned_; }
 
@@ -37,10 +37,12 @@ class Runner {
   struct Call {
     Runner* runner = nullptr;
     uint32_t task = 0;
+    Device* device = nullptr;  // null: the host copies
     bp_run_t run{};
     std::vector<bp_point_t> waits, signals;  // marks
     uint64_t begin = 0;                      // for the trace
     bool pending = false;                    // whether it will report its end
+    bool unreported = false;                 // it is in a stream, and a later call reports its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
@@ -57,15 +59,16 @@ class Runner {
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
-  uint64_t abandon_at() const;  // ns on the monotonic clock
-  bool abandon_is_due() const;
+  bool must_abandon() const;
+  bool is_stuck(const Call& call) const;
   Status abandon();
-  Call* call_of(const bp_error_t* error);
-  void drain();
+  Call* call_of(uint64_t run);
+  bool drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status pass_through(const PassthroughOutput& output);
+  Status leave(FrameworkStream& stream, uint64_t deadline, Status status);
   void end_call(Call& call, Status status);
-  void fail(Status status, uint32_t step, Device* device);
+  void fail(Status status, uint32_t step, const Device* device);
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;
   bp_status_t output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                      bp_tensor_t* out);
@@ -95,7 +98,7 @@ class Runner {
   Status failure_;
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
-  Device* failed_device_ = nullptr;
+  const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
 };
 
