@@ -247,5 +247,22 @@ TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   stream.wait();  // reported once
 }
 
+// Large islands run outside of streams if there is a deadline; then the other device must not wait for their marks.
+TEST(Deadline, LargeIslandsOfSeveralDevicesFollowEachOther) {
+  const Environment env =
+      streaming({{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", "1"}, {"partial.max_nodes", "8"}});
+  std::map<std::string, std::string> pins;
+  for (int i = 0; i < 18; ++i) pins["n" + std::to_string(i)] = i / 6 == 1 ? "partial:1" : "partial:0";
+  Exec exec = env.compile(chain(18), pinned(pins)).exec();
+  bind_x(exec);
+  RunOptions how;
+  how.timeout = 20s;
+  exec.run(how);
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+  exec.run();
+  exec.run(how);
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+}
+
 }  // namespace
 }  // namespace backplane

@@ -282,7 +282,8 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   call.waits.clear();
   call.signals.clear();
   for (uint32_t before : issue.marked_before)
-    call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
+    if (uses_stream(before))  // otherwise it signals no mark, and the host has waited for it
+      call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
   if (issue.marks) call.signals.push_back(bp_native_point(state_.mark(call.task)->own(), device, mark_));
   run.waits = call.waits.data();
   run.wait_count = static_cast<uint32_t>(call.waits.size());
