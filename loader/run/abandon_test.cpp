@@ -247,6 +247,66 @@ TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   stream.wait();  // reported once
 }
 
+// Two copies in each run: x to the device, and x to the second output when all islands have ended.
+TEST(Deadline, HoldsForCopiesOfOutputs) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const Model model = graph.finish({graph.node("Neg", "a", {x}), x});
+  for (const bool by_deadline : {true, false}) {
+    const Environment env = streaming({{"partial.hang_copy", "4"}});
+    const Session session = env.compile(model, pinned({{"*", "partial"}}));
+    Exec exec = session.exec();
+    const Buffer first = env.allocate(id_of(env), 12), second = env.allocate(id_of(env), 12);
+    bind_x(exec);
+    exec.bind_memory(BP_SLOT_OUTPUT, first.tensor(BP_DTYPE_FLOAT, {3}));
+    exec.bind_memory(BP_SLOT_OUTPUT + 1, second.tensor(BP_DTYPE_FLOAT, {3}));
+    exec.run();
+    EXPECT_EQ(counters(env).copies, 2u);
+    EXPECT_EQ(counters(env).stream_copies, 2u);
+    RunOptions how;
+    if (by_deadline) how.timeout = 50ms;
+    const auto hangs = [&] { return counters(env).copies_begun == 4; };
+    const Error late =
+        by_deadline ? end_of([&] { exec.run(how); }) : end_when_abandoned(env, hangs, [&] { exec.run(); });
+    EXPECT_EQ(late.status(), BP_TIMED_OUT);
+    EXPECT_TRUE(late.abandoned());
+    EXPECT_EQ(counters(env).abandoned, 1u);
+  }
+}
+
+// Tasks that may run at once.
+TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
+  const Model model = graph.finish({graph.node("Neg", "a", {x}), graph.node("Abs", "b", {z})});
+  for (const std::string number : {"1", "2"}) {
+    const Environment env = streaming({{"partial.hang_copy", number}});
+    Exec exec = env.compile(model, pinned({{"a", "partial"}, {"b", "cpu"}})).exec();
+    bind_x(exec);
+    exec.bind("z", Tensor::of<float>({3}, {1, -2, 3}));
+    RunOptions how;
+    how.timeout = 50ms;
+    const Error late = end_of([&] { exec.run(how); });
+    EXPECT_EQ(late.status(), BP_TIMED_OUT);
+    EXPECT_TRUE(late.abandoned());
+  }
+}
+
+// The device only copies: its islands are on the CPU.
+TEST(Deadline, HoldsForTheOnlyCopyOfADevice) {
+  const Environment env = streaming({{"partial.hang_copy", "1"}});
+  Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
+  const Buffer x = env.allocate(id_of(env), 12);
+  exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {3}));
+  RunOptions how;
+  how.timeout = 50ms;
+  const Error late = end_of([&] { exec.run(how); });
+  EXPECT_EQ(late.status(), BP_TIMED_OUT);
+  EXPECT_TRUE(late.abandoned());
+  EXPECT_EQ(counters(env).abandoned, 1u);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+}
+
 // Large islands run outside of streams if there is a deadline; then the other device must not wait for their marks.
 TEST(Deadline, LargeIslandsOfSeveralDevicesFollowEachOther) {
   const Environment env =

@@ -83,6 +83,11 @@ struct RunGraph {
                                                       Services& services, const BoundLocations& locations);
 
   const std::string& name_of(const RunValue& value) const { return model->values[value.value].name; }
+  // The memories between which a tensor is copied for such an output; `from` is host memory for a weight.
+  struct Memories {
+    const Memory &from, &to;
+  };
+  Memories memories_of(const PassthroughOutput& output) const;
   // The device whose plugin does the copy; null: the host copies.
   Device* copier_of(const Transfer& transfer) const;
 

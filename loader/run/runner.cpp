@@ -74,7 +74,7 @@ Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& stat
       state_(state),
       plan_(plan),
       trace_(model.environment().services().trace()),
-      calls_(graph.tasks.size()) {
+      calls_(graph.tasks.size() + 1) {
   for (Call& call : calls_) {
     call.runner = this;
     call.run.size = sizeof call.run;
@@ -144,7 +144,8 @@ Status Runner::run_in_order() {
 bool Runner::uses_stream(uint32_t task) const {
   if (!plan_.issue(task).in_stream || !bounded_) return plan_.issue(task).in_stream;
   const uint32_t step = graph_.tasks[task].step;
-  return !at_once_ && (step == BP_NONE || graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
+  // A copy outside of a stream blocks and could not be abandoned.
+  return step == BP_NONE || (!at_once_ && graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
 }
 
 // Waits for the call to end. False: it has not ended and the run must be abandoned.
@@ -421,7 +422,7 @@ Started Runner::start_step(Call& call, uint32_t step) {
 }
 
 void Runner::end_call(Call& call, Status status) {
-  const uint32_t index = graph_.tasks[call.task].step;
+  const uint32_t index = call.task != BP_NONE ? graph_.tasks[call.task].step : BP_NONE;
   if (call.begin && index != BP_NONE)
     span(BP_SPAN_COMPUTE, call.begin, graph_.steps[index].program->device, 0, "island " + std::to_string(index));
   if (status.ok()) return;
@@ -454,7 +455,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   }
   runner.end_call(call, std::move(status));
   const bool has_failed = code != BP_OK;
-  if (runner.at_once_) {
+  if (runner.at_once_ && call.task != BP_NONE) {
     call.ended.store(1, std::memory_order_release);
     return runner.plan_.tasks().end(call.task, has_failed);
   }
@@ -525,26 +526,57 @@ Status Runner::pass_through(const PassthroughOutput& output) {
     return copy_container(*from, *state_.value(output.value).container);
   }
   const ReplicaRef user_replica{output.value, value.user_replica};
-  const Memory& to_memory = *graph_.memories[value.replicas[value.user_replica].memory];
+  const auto [from_memory, to_memory] = graph_.memories_of(output);
   if (is_weight) {
-    const std::shared_ptr<const model::Weight> weight = model_.weight_of(value.value);
-    BP_TRY(state_.set_passthrough(output.value, weight->dtype, weight->dims, weight->bytes));
+    passed_ = model_.weight_of(value.value);
+    const model::Weight& weight = *passed_;
+    BP_TRY(state_.set_passthrough(output.value, weight.dtype, weight.dims, weight.bytes));
     bp_buffer_t bytes{};
-    bytes.address = const_cast<void*>(weight->data);
-    bytes.bytes = weight->bytes;
-    return copy(*graph_.memories[0], bytes, to_memory, state_.replica(user_replica).buffer, weight->bytes);
+    bytes.address = const_cast<void*>(weight.data);
+    bytes.bytes = weight.bytes;
+    BP_TRY(copy_at_end(from_memory, bytes, to_memory, state_.replica(user_replica).buffer, weight.bytes));
+    passed_ = nullptr;
+    return {};
   }
   const RunState::Value& from = state_.value(output.source);
   BP_TRY(state_.set_passthrough(output.value, from.dtype, from.extents, from.bytes));
   const RunValue& source = graph_.values[output.source];
   const uint32_t replica = source.user_replica == BP_NONE ? 0 : source.user_replica;
-  const Memory& from_memory = *graph_.memories[source.replicas[replica].memory];
   const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(user_replica).buffer;
-  if (direct(from_memory, to_memory)) return copy(from_memory, read, to_memory, written, from.bytes);
-  Block between;
-  BP_TRY(between.reserve(*graph_.memories[0], from.bytes));
-  BP_TRY(copy(from_memory, read, *graph_.memories[0], between.buffer(), from.bytes));
-  return copy(*graph_.memories[0], between.buffer(), to_memory, written, from.bytes);
+  if (direct(from_memory, to_memory)) return copy_at_end(from_memory, read, to_memory, written, from.bytes);
+  const Memory& host = *graph_.memories[0];
+  BP_TRY(between_.reserve(host, from.bytes));
+  BP_TRY(copy_at_end(from_memory, read, host, between_.buffer(), from.bytes));
+  return copy_at_end(host, between_.buffer(), to_memory, written, from.bytes);
+}
+
+// A copy when all tasks have ended: in the stream of the device that copies, if it has one, as that wait can be given
+// up.
+Status Runner::copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory,
+                           const bp_buffer_t& to, uint64_t bytes) {
+  if (cancelled(cancel_token_)) return {BP_CANCELLED, "the run was cancelled"};
+  if (passed(deadline_)) return {BP_TIMED_OUT, "the deadline passed"};
+  Device* const device = copier(from_memory, to_memory);
+  const auto lane = std::ranges::find(state_.lanes(), device, [](const Lane& one) { return &one.device(); });
+  if (lane == state_.lanes().end() || bytes == 0) return copy(from_memory, from, to_memory, to, bytes);
+  Call& call = calls_.back();
+  call.device = device;
+  call.begin = 0;
+  call.status = {};
+  call.run.stream = lane->stream();
+  call.run.id = first_id_ + calls_.size() - 1;
+  call.run.priority = priority_;
+  call.run.trace_id = trace_id_;
+  call.run.done = on_done;
+  call.ended.store(0, std::memory_order_relaxed);
+  call.pending = true;
+  some_pending_.store(true, std::memory_order_relaxed);
+  if (Status status = copy(from_memory, from, to_memory, to, bytes, &call.run); !status.ok()) {
+    call.pending = false;
+    return status;
+  }
+  if (!wait_for(call)) return abandon();
+  return std::move(failure_);
 }
 
 void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const {

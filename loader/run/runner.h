@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -33,10 +34,10 @@ class Runner {
   bool abandoned() const { return abandoned_; }
 
  private:
-  // A task that was started; also `self` of the callbacks in bp_run_t.
+  // A task that was started, or a copy after all tasks; also `self` of the callbacks in bp_run_t.
   struct Call {
     Runner* runner = nullptr;
-    uint32_t task = 0;
+    uint32_t task = BP_NONE;   // BP_NONE: a copy after all tasks
     Device* device = nullptr;  // null: the host copies
     bp_run_t run{};
     std::vector<bp_point_t> waits, signals;  // marks
@@ -66,6 +67,8 @@ class Runner {
   bool drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status pass_through(const PassthroughOutput& output);
+  Status copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
+                     uint64_t bytes);
   Status leave(FrameworkStream& stream, uint64_t deadline, Status status);
   void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, const Device* device);
@@ -82,7 +85,7 @@ class Runner {
   RunState& state_;
   const RunPlan& plan_;
   Trace& trace_;
-  std::vector<Call> calls_;                    // by task
+  std::vector<Call> calls_;                    // by task, and one for copies at the end
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
@@ -100,6 +103,9 @@ class Runner {
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
+  // What copies at the end use; members, as a device that was given up may use it for good.
+  Block between_;
+  std::shared_ptr<const model::Weight> passed_;
 };
 
 }  // namespace backplane
