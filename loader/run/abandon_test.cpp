@@ -205,6 +205,19 @@ TEST(Abandon, NothingOfTheDeviceIsCalledAgain) {
   EXPECT_EQ(counted->calls_after_abandon, 0u);
 }
 
+TEST(Abandon, LaterSessionsUseTheOtherDevices) {
+  const Environment env = streaming({});
+  const Model model = chain(1);
+  env.abandon_device(id_of(env));
+  Exec exec = env.compile(model).exec();
+  bind_x(exec);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+  SessionOptions how;
+  how.devices = {"partial"};
+  EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_DEVICE_LOST);
+}
+
 // ---- deadlines ------------------------------------------------------------------------------------------------------
 
 // The earlier run in the stream is the one that hangs: the later one was not started, and gives nothing up.
