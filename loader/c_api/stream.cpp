@@ -25,6 +25,11 @@ Status present(const void* handle, const char* name) {
   return handle ? Status() : Status(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
 }
 
+Status has_plugin_handles(const Device& device) {
+  if (device.given_up()) return device.lost();
+  return c_api::has_plugin_handles(device);
+}
+
 }  // namespace
 
 bp_status_t bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how, bp_stream_t** out_stream,
@@ -71,7 +76,7 @@ bp_status_t bp_stream_plugin_stream(bp_stream_t* stream, bp_stream_t** out_strea
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_stream, "out_stream"));
     BP_TRY(present(stream, "stream"));
-    BP_TRY(c_api::has_plugin_handles(stream_of(stream)->device()));
+    BP_TRY(has_plugin_handles(stream_of(stream)->device()));
     *out_stream = stream_of(stream)->plugin_stream();
     return {};
   });
@@ -140,7 +145,7 @@ bp_status_t bp_native_semaphore_plugin_semaphore(bp_native_semaphore_t* semaphor
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
     BP_TRY(present(semaphore, "semaphore"));
-    BP_TRY(c_api::has_plugin_handles(of(semaphore).device()));
+    BP_TRY(has_plugin_handles(of(semaphore).device()));
     *out_semaphore = of(semaphore).plugin_semaphore();
     return {};
   });

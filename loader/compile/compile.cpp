@@ -7,13 +7,25 @@
 #include <set>
 
 #include "base/abi.h"
+#include "base/keep.h"
 #include "compile/cache.h"
 #include "host/cancel.h"
 
 namespace backplane {
 
 Program::~Program() {
-  if (handle) plugin->program->destroy(handle);
+  if (!handle) return;
+  if (!device->given_up()) {
+    plugin->program->destroy(handle);
+    return;
+  }
+  // No function of the plugin may be called with the program, which stays, with all that it may borrow.
+  struct Kept {
+    bp_program_t* handle;
+    std::shared_ptr<const model::View> view;
+    std::vector<char> blob;
+  };
+  keep_for_good(std::make_shared<const Kept>(Kept{handle, std::move(view), std::move(blob)}));
 }
 
 std::string label_of(const model::Graph& graph, uint64_t node_id) {
@@ -100,6 +112,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (cancelled(how.cancel)) return Status(BP_CANCELLED, "cancelled while islands were reviewed");
     const Island& island = placement.islands[k];
     DeviceCoverage& device = coverage[island.device];
+    if (device.device->given_up()) return device.device->lost();
     BP_ASSIGN(const ReviewResult result, query_review(device, program, how));
     if (result.review.seconds > 0) program.seconds = result.review.seconds;
     if (result.review.answer == BP_REVIEW_ACCEPT) continue;
@@ -196,6 +209,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     if (program.handle) return {};
     if (cancelled(options.cancel)) return {BP_CANCELLED, "cancelled while islands were compiled"};
     const DeviceCoverage& device = coverage[placement.islands[k].device];
+    if (device.device->given_up()) return device.device->lost();
     const Request request(program, options);
     const bp_compile_t& what = request.what;
     const std::string where = "device '" + device.device->name() + "'";
@@ -217,6 +231,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
       if (!program.handle) return {BP_INTERNAL, where + ": compile returned BP_OK without a program"};
       if (!key.empty()) store(program, cache, key);
     }
+    if (device.device->given_up()) return device.device->lost();  // while it compiled
     program.info.size = sizeof program.info;
     PluginError info_error;
     BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));

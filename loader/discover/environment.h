@@ -80,12 +80,12 @@ class Device {
   // Abandons the device, on which a run did not end: it is never used again. Does not wait for `open`. Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
+  Status lost() const;  // why calls fail once it was given up
 
  private:
   Result<bp_device_t*> open_locked(bp_device_open_t how);
   Status ask_opsets(bp_device_t* opened);
   void abandon(bp_device_t* opened) const;
-  Status lost() const;
 
   Backend* backend_;
   uint32_t plugin_index_;

@@ -15,7 +15,7 @@ namespace backplane {
 // The failure of a run.
 struct Fault {
   Status status;
-  Device* device = nullptr;  // that failed; null: unknown
+  const Device* device = nullptr;  // that failed; null: unknown
   uint32_t island = BP_NONE;
 };
 

@@ -63,7 +63,10 @@ Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const CompiledM
 
 Exec::~Exec() {
   worker_.reset();  // waits for a submitted run
-  wait_for_stream();
+  try {
+    static_cast<void>(wait_for_stream());
+  } catch (...) {  // no memory for the message of a failure
+  }
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
   drop_run();
 }
@@ -74,11 +77,10 @@ void Exec::drop_run() {
   run_.reset();
 }
 
-Device* Exec::abandoned_device() const {
+const Device* Exec::abandoned_device() const {
   if (!run_) return nullptr;
-  const std::vector<Step>& steps = run_->graph->steps;
-  const auto found = std::ranges::find_if(steps, [](const Step& step) { return step.program->device->given_up(); });
-  return found != steps.end() ? found->program->device : nullptr;
+  const auto found = std::ranges::find_if(run_->graph->devices, &Device::given_up);
+  return found != run_->graph->devices.end() ? *found : nullptr;
 }
 
 void Exec::keep_run_forever() {
@@ -162,7 +164,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   if (tensor.buffer.flags || tensor.buffer.reserved) BP_TRY(abi::check_buffer(tensor.buffer, name + ": buffer"));
   if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
     return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
-  wait_for_stream();
+  BP_TRY(wait_for_stream());
   Device* device = nullptr;
   if (tensor.buffer.memory) {
     BP_ASSIGN(device, model_->environment().device_of(tensor.buffer.device));
@@ -186,7 +188,7 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
   if (is_tensor(model_->model().graph.values[value_of(slot)].type))
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
-  wait_for_stream();
+  BP_TRY(wait_for_stream());
   binding->bound = true;
   binding->container = container;
   planned_ = false;
@@ -196,7 +198,7 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
 Status Exec::unbind(uint32_t slot) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   if (!binding->bound) return {};
-  wait_for_stream();
+  BP_TRY(wait_for_stream());
   drop_run();  // and with it the bindings of instances
   *binding = {};
   return {};
@@ -218,7 +220,7 @@ Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents)
 void Exec::set_extents(uint32_t slot, std::span<const int64_t> extents) {
   Binding& binding = slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
   if (std::ranges::equal(binding.extents, extents)) return;
-  wait_for_stream();
+  static_cast<void>(wait_for_stream());  // without a deadline it does not fail
   binding.extents.assign(extents.begin(), extents.end());
   planned_ = false;
 }
@@ -334,12 +336,10 @@ Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
     adopt_current_model();
     Fault fault;
-    fault.status = prepare();
-    if (Device* const device = fault.status.ok() ? abandoned_device() : nullptr) {  // in another exec's run
-      fault.status =
-          Status(BP_DEVICE_LOST, "device '" + device->name() + "' did not return from a run, which was abandoned");
+    if (const Device* const device = abandoned_device()) {  // in another exec's run, or by the framework
+      fault.status = device->lost();
       fault.device = device;
-    } else if (fault.status.ok()) {
+    } else if (fault.status = prepare(); fault.status.ok()) {
       fault.status = run_->runner->run(options);
       if (run_->runner->abandoned()) {
         keep_run_forever();
@@ -362,8 +362,8 @@ Status Exec::attempt(const bp_run_t& options) {
 Status Exec::execute(const bp_run_t& options) {
   ran_ = false;
   if (lost_) return lost();
-  wait_for_stream();
   const uint64_t deadline = options.deadline ? options.deadline : BP_FOREVER;
+  if (stream_) BP_TRY(wait_for_stream(deadline, options.cancel));
   for (uint32_t i = 0; i < options.wait_count; ++i) {
     const bp_point_t& point = options.waits[i];
     BP_TRY(point.kind == BP_POINT_NATIVE ? semaphore_of(point).wait(point.value, deadline, options.cancel)
@@ -374,20 +374,32 @@ Status Exec::execute(const bp_run_t& options) {
   return {};
 }
 
-void Exec::wait_for_stream() {
-  if (const std::shared_ptr<FrameworkStream> stream = std::move(stream_)) stream->drain();
+Status Exec::wait_for_stream(uint64_t deadline, const bp_cancel_t* cancel) {
+  if (!stream_) return {};
+  Status status = stream_->drain(deadline, cancel);
+  const bool is_left = status.code() == BP_TIMED_OUT || status.code() == BP_CANCELLED;
+  if (is_left) return status;
+  stream_ = nullptr;  // its work has ended, or its device was given up: then nothing waits for it
+  return {};
 }
 
 Status Exec::enqueue_in(const bp_run_t& options) {
   if (lost_) return lost();
   const std::shared_ptr<FrameworkStream> stream = stream_of(options.stream);
-  if (stream->device().given_up())
-    return {BP_DEVICE_LOST, "device '" + stream->device().name() + "' did not return from a run and was given up"};
-  if (stream_ != stream || !planned_ || !model_->is_current()) wait_for_stream();
+  if (stream->device().given_up()) return stream->device().lost();
+  if (stream_ != stream || !planned_ || !model_->is_current())
+    BP_TRY(wait_for_stream(options.deadline ? options.deadline : BP_FOREVER, options.cancel));
   ran_ = false;
   adopt_current_model();
+  if (const Device* const device = abandoned_device()) return device->lost();
   BP_TRY(prepare());
-  BP_TRY(run_->runner->enqueue_in(*stream, options));
+  if (Status status = run_->runner->enqueue_in(*stream, options); !status.ok()) {
+    if (run_->runner->abandoned()) {
+      keep_run_forever();
+      lost_ = true;
+    }
+    return status;
+  }
   stream_ = stream;
   ran_ = true;
   return {};

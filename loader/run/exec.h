@@ -68,8 +68,8 @@ class Exec {
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run_forever();           // a device that did not return may still write the run's memory
-  Device* abandoned_device() const;  // a device whose run was abandoned; null: none
+  void keep_run_forever();                 // a device that did not return may still write the run's memory
+  const Device* abandoned_device() const;  // a device of the run that was given up; null: none
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);
   model::ValueId value_of(uint32_t slot) const;
@@ -85,7 +85,8 @@ class Exec {
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits for the points, then runs
   Status enqueue_in(const bp_run_t& options);
-  void wait_for_stream();  // for runs that were put into it
+  // Waits for runs that were put into the framework's stream. BP_TIMED_OUT or BP_CANCELLED: they may not have ended.
+  Status wait_for_stream(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   static void report(const bp_run_t& options, const Status& status);
   static void signal(std::span<const bp_point_t> points, const Status& status);
   void release();  // allows the next run

@@ -2,12 +2,12 @@
 #include "run/framework_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/abi.h"
-#include "base/keep.h"
 #include "host/cancel.h"
 #include "run/clock.h"
 #include "run/device_status.h"
@@ -38,40 +38,44 @@ FrameworkStream::~FrameworkStream() {
 }
 
 void FrameworkStream::close() noexcept {
-  drain();
-  if (stream_ && device_->given_up())
-    keep_for_good({stream_, [](const void*) {}});
-  else if (stream_)
-    api().stream_destroy(stream_);
+  if (!stream_) return;
+  try {
+    static_cast<void>(drain());
+  } catch (...) {  // no memory for a message: the plugin's stream_destroy waits too
+  }
+  device_->given_up() ? keep_handle(stream_) : api().stream_destroy(stream_);
   stream_ = nullptr;
 }
 
 Status FrameworkStream::wait(uint64_t deadline) {
-  if (device_->given_up())
-    return {BP_DEVICE_LOST, "device '" + device_->name() + "' did not return from a run, which was abandoned"};
-  PluginError error;
-  Status status = device_status(*device_, error, api().stream_wait(stream_, deadline, error.get()));
+  StreamEnd end = wait_for_work(*device_, stream_, deadline);
   // Work is still running: the caller must not mistake an earlier failure for the end of the stream's work.
-  if (status.code() == BP_TIMED_OUT && deadline <= monotonic_now()) return status;
+  if (!end.ended) return std::move(end.status);
   const std::lock_guard lock(mutex_);
   Status kept = std::exchange(kept_, {});
-  if (kept.ok()) return status;
-  if (status.ok()) return kept;
-  return std::move(status).context(std::string(kept.text()) + "; after that");
+  if (kept.ok()) return std::move(end.status);
+  if (end.status.ok()) return kept;
+  return std::move(end.status).context(std::string(kept.text()) + "; after that");
 }
 
-void FrameworkStream::drain() noexcept try {
-  if (!stream_ || device_->given_up()) return;  // waiting would never return
-  PluginError error;
-  Status status = device_status(*device_, error, api().stream_wait(stream_, BP_FOREVER, error.get()));
+Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) try {
+  if (!stream_) return {};  // `close` has waited
+  StreamEnd end = wait_for_work(*device_, stream_, deadline, cancel);
+  if (!end.ended) return std::move(end.status);
+  keep(std::move(end.status));
+  return {};
+} catch (...) {  // no memory for the message of a failure
+  keep(Status(BP_RESOURCE_EXHAUSTED, {}));
+  throw;
+}
+
+void FrameworkStream::keep(Status failure) noexcept {
   const std::lock_guard lock(mutex_);
-  if (kept_.ok()) kept_ = std::move(status);
-} catch (...) {  // no memory for the failure's message
-  const std::lock_guard lock(mutex_);
-  kept_ = Status(BP_RESOURCE_EXHAUSTED, {});
+  if (kept_.ok()) kept_ = std::move(failure);
 }
 
 Status FrameworkStream::export_native(bp_native_t& out) const {
+  if (device_->given_up()) return device_->lost();
   if (!api().stream_export) return lacks(*device_, "native handles of streams");
   PluginError error;
   return device_status(*device_, error, api().stream_export(stream_, &out, error.get()));
@@ -92,18 +96,21 @@ Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shar
 }
 
 FrameworkSemaphore::~FrameworkSemaphore() {
-  if (semaphore_ && device_->given_up())
-    keep_for_good({semaphore_, [](const void*) {}});
-  else if (semaphore_)
-    api().semaphore_destroy(semaphore_);
+  if (!semaphore_) return;
+  device_->given_up() ? keep_handle(semaphore_) : api().semaphore_destroy(semaphore_);
+}
+
+Status FrameworkSemaphore::usable(const void* slot, const char* what) const {
+  if (device_->given_up()) return device_->lost();
+  return slot ? Status() : lacks(*device_, what);
 }
 
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
-  if (!api().semaphore_wait) return lacks(*device_, "waiting for its semaphores on the host");
   constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers' waits cannot be cancelled
   for (;;) {
+    BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_wait), "waiting for its semaphores on the host"));
     if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};
-    const uint64_t until = cancel ? std::min(deadline, monotonic_now() + kCancelSliceNs) : deadline;
+    const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
     PluginError error;
     const bp_status_t code = api().semaphore_wait(semaphore_, value, until, error.get());
     if (code != BP_TIMED_OUT || until == deadline) return device_status(*device_, error, code);
@@ -111,7 +118,7 @@ Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_canc
 }
 
 Status FrameworkSemaphore::can_signal() const {
-  return api().semaphore_signal ? Status() : lacks(*device_, "signalling its semaphores from the host");
+  return usable(reinterpret_cast<const void*>(api().semaphore_signal), "signalling its semaphores from the host");
 }
 
 Status FrameworkSemaphore::signal(uint64_t value) const {
@@ -121,13 +128,13 @@ Status FrameworkSemaphore::signal(uint64_t value) const {
 }
 
 Status FrameworkSemaphore::query(uint64_t& out_value) const {
-  if (!api().semaphore_query) return lacks(*device_, "values of its semaphores");
+  BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_query), "values of its semaphores"));
   PluginError error;
   return device_status(*device_, error, api().semaphore_query(semaphore_, &out_value, error.get()));
 }
 
 Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_native_t& out) const {
-  if (!api().semaphore_export) return lacks(*device_, "native handles of semaphores");
+  BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_export), "native handles of semaphores"));
   PluginError error;
   return device_status(*device_, error, api().semaphore_export(semaphore_, &what, &out, error.get()));
 }
@@ -168,12 +175,21 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
+    // Its failure may be BP_TIMED_OUT and be reported by `stream_wait`: only an id distinguishes it from that call's
+    // own.
+    if (order.deadline && !order.done && !order.id) own.run_.id = new_run_ids(1);
   }
   BP_TRY(own.take(order.waits, order.wait_count, own.waits_));
   BP_TRY(own.take(order.signals, order.signal_count, own.signals_));
   own.run_.waits = own.waits_.data();
   own.run_.signals = own.signals_.data();
   return own;
+}
+
+uint64_t new_run_ids(uint64_t count) {
+  // The upper half, as frameworks number their runs from 1.
+  static std::atomic<uint64_t> next{uint64_t{1} << 63};
+  return next.fetch_add(count, std::memory_order_relaxed);
 }
 
 Status DeviceRun::take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own) {

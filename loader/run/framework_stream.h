@@ -8,10 +8,12 @@
 
 #include "base/status.h"
 #include "discover/environment.h"
+#include "run/lane.h"
 
 namespace backplane {
 
-// All members are thread-safe, except that no other call may run during `close`.
+// All members are thread-safe, except that no other call may run during `close`. Once the device was given up, they
+// return BP_DEVICE_LOST and call no function of its plugin; waits that are under way end.
 class FrameworkStream {
  public:
   // `how` is a copy. Opens the device.
@@ -24,16 +26,19 @@ class FrameworkStream {
   bp_stream_t* plugin_stream() const { return stream_; }
   // Waits until all work in the stream has ended. Reports failures of runs without `done`, also those kept by `drain`.
   Status wait(uint64_t deadline);
-  // Waits likewise, but keeps a failure for the next `wait`.
-  void drain() noexcept;
+  // Waits likewise, but keeps failures of the work for the next `wait`. BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if
+  // work may be left.
+  Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   Status export_native(bp_native_t& out) const;
-  // Waits and destroys the plugin's stream. Execs may keep this object after the framework has destroyed its handle.
+  // Waits, unless the device was given up, and destroys the plugin's stream. Execs may keep this object after the
+  // framework has destroyed its handle.
   void close() noexcept;
 
  private:
   FrameworkStream(std::shared_ptr<Environment> environment, Device& device)
       : environment_(std::move(environment)), device_(&device) {}
   const bp_sync_api_t& api() const { return *device_->backend().plugin->sync; }
+  void keep(Status failure) noexcept;
 
   std::shared_ptr<Environment> environment_;
   Device* device_;
@@ -42,6 +47,7 @@ class FrameworkStream {
   Status kept_;
 };
 
+// Likewise.
 class FrameworkSemaphore {
  public:
   static Result<std::shared_ptr<FrameworkSemaphore>> create(std::shared_ptr<Environment> environment, Device& device,
@@ -62,6 +68,7 @@ class FrameworkSemaphore {
   FrameworkSemaphore(std::shared_ptr<Environment> environment, Device& device)
       : environment_(std::move(environment)), device_(&device) {}
   const bp_sync_api_t& api() const { return *device_->backend().plugin->sync; }
+  Status usable(const void* slot, const char* what) const;
 
   std::shared_ptr<Environment> environment_;
   Device* device_;
@@ -80,6 +87,9 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
 Status check_run(const bp_run_t& run);
 // Returns an error unless `done` or a host semaphore reports the end of a run outside a stream.
 Status check_reported(const bp_run_t& run);
+
+// `count` consecutive values for bp_run_t.id; returns the first.
+uint64_t new_run_ids(uint64_t count);
 
 // A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
 class DeviceRun {

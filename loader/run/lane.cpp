@@ -5,9 +5,37 @@
 
 #include <algorithm>
 
+#include "host/cancel.h"
+#include "run/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {
+namespace {
+
+const bp_sync_api_t& sync_of(const Device& device) {
+  return *device.backend().plugin->sync;
+}
+
+void destroy_semaphore(const Device& device, bp_native_semaphore_t* semaphore) {
+  device.given_up() ? keep_handle(semaphore) : sync_of(device).semaphore_destroy(semaphore);
+}
+
+}  // namespace
+
+StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
+  constexpr uint64_t kCancelSliceNs = 2'000'000;  // setting a token wakes no thread in a plugin
+  for (;;) {
+    if (device.given_up()) return {false, device.lost(), 0};
+    if (cancelled(cancel)) return {false, {BP_CANCELLED, "the run was cancelled while it waited for a stream"}, 0};
+    const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
+    PluginError error;
+    const bp_status_t code = sync_of(device).stream_wait(stream, until, error.get());
+    // Work may have failed with this code too: then the wait ended early, or the error names the run.
+    const bool over = code == BP_TIMED_OUT && !error.get()->run && until <= monotonic_now();
+    if (over && until < deadline) continue;
+    return {!over, device_status(device, error, code), error.get()->run};
+  }
+}
 
 bool Lane::possible(const Device& device) {
   const bp_sync_api_t* api = device.backend().plugin->sync;
@@ -28,11 +56,8 @@ Result<Lane> Lane::make(Device& device) {
 }
 
 Lane::~Lane() {
-  if (stream_) device_->backend().plugin->sync->stream_destroy(stream_);
-}
-
-bp_status_t Lane::wait(PluginError& error) const {
-  return device_->backend().plugin->sync->stream_wait(stream_, BP_FOREVER, error.get());
+  if (!stream_) return;
+  device_->given_up() ? keep_handle(stream_) : sync_of(*device_).stream_destroy(stream_);
 }
 
 namespace {
@@ -45,8 +70,8 @@ void close_descriptor(const bp_native_t& native) {
 }  // namespace
 
 Mark::~Mark() {
-  for (const Copy& copy : copies_) copy.api->semaphore_destroy(copy.semaphore);
-  if (own_) api_->semaphore_destroy(own_);
+  for (const Copy& copy : copies_) destroy_semaphore(*copy.device, copy.semaphore);
+  if (own_) destroy_semaphore(*device_, own_);
 }
 
 void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number) {
@@ -70,7 +95,7 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
     if (other->semaphore_create(*taker, &how, &copy, error.get()) != BP_OK)
       close_descriptor(native);  // an import that fails does not take it
     else if (copy)
-      made->copies_.push_back({number, other, copy});
+      made->copies_.push_back({number, &to.device(), copy});
   }
   if (!made->copies_.empty()) mark = std::move(made);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of asynchronous devices: work in one stream runs in order, without the host.
+// Streams of asynchronous devices: work in one stream runs in order, without the host. Nothing here calls a plugin once
+// its device was given up.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,26 @@
 #include <utility>
 #include <vector>
 
+#include "backplane/host.h"
 #include "base/status.h"
 #include "discover/environment.h"
 
 namespace backplane {
+
+// Waits in plugins last this long at most, so that a device that is given up meanwhile is noticed.
+constexpr uint64_t kWaitSliceNs = 50'000'000;
+
+// The result of waiting for the work of a stream.
+struct StreamEnd {
+  bool ended = false;  // false: work may be left, and `status` is BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST
+  Status status;
+  uint64_t run = 0;  // bp_run_t.id of the work that failed, if known
+};
+
+// Waits until all work in the stream has ended, the deadline has passed, `cancel` (may be null) is cancelled or the
+// device is given up.
+StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline = BP_FOREVER,
+                        const bp_cancel_t* cancel = nullptr);
 
 // A stream of a device, which the lane owns.
 class Lane {
@@ -25,7 +42,7 @@ class Lane {
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
   // Waits until all work in the stream has ended. Reports failures of runs without `done`.
-  bp_status_t wait(PluginError& error) const;
+  StreamEnd wait() const { return wait_for_work(*device_, stream_); }
 
  private:
   explicit Lane(Device& device) : device_(&device) {}
@@ -37,7 +54,7 @@ class Lane {
 // A semaphore of a lane's device that other lanes can wait for. Its value is the number of the run.
 class Mark {
  public:
-  explicit Mark(const Lane& lane) : api_(lane.device().backend().plugin->sync) {}
+  explicit Mark(const Lane& lane) : device_(&lane.device()) {}
   Mark(const Mark&) = delete;
   ~Mark();
 
@@ -51,11 +68,11 @@ class Mark {
  private:
   struct Copy {
     uint32_t lane;
-    const bp_sync_api_t* api;
+    const Device* device;
     bp_native_semaphore_t* semaphore;
   };
 
-  const bp_sync_api_t* api_;
+  const Device* device_;
   bp_native_semaphore_t* own_ = nullptr;
   std::vector<Copy> copies_;
 };

@@ -103,6 +103,7 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   bytes = std::max<uint64_t>(bytes, 1);
   bp_buffer_t buffer{};
   if (device_) {
+    if (device_->given_up()) return device_->lost();
     bp_allocate_t what{};
     what.size = sizeof what;
     what.space = space_;
@@ -151,6 +152,7 @@ Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
 }
 
 Result<bp_buffer_t> Memory::import(void* host, uint64_t bytes) const {
+  if (device_->given_up()) return device_->lost();
   bp_external_t external{};
   external.size = sizeof external;
   external.kind = BP_EXTERNAL_HOST_POINTER;
@@ -170,7 +172,9 @@ Result<bp_buffer_t> Memory::import(void* host, uint64_t bytes) const {
 }
 
 void Memory::release(bp_buffer_t& buffer) const {
-  if (device_) {
+  if (device_ && device_->given_up()) {
+    keep_handle(buffer.memory);
+  } else if (device_) {
     bp_release_t what{};
     what.size = sizeof what;
     what.buffer = &buffer;
@@ -183,6 +187,7 @@ void Memory::release(bp_buffer_t& buffer) const {
 
 Status Memory::flush(const bp_buffer_t& buffer, uint32_t access) const {
   if (coherent()) return {};
+  if (device_->given_up()) return device_->lost();
   bp_map_t what{};
   what.size = sizeof what;
   what.access = access;
@@ -208,6 +213,7 @@ Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to
   if (!direct(from_memory, to_memory))
     return {BP_UNSUPPORTED, "devices '" + from_memory.device()->name() + "' and '" + to_memory.device()->name() +
                                 "' do not reach each other's memory"};
+  if (by.device()->given_up()) return by.device()->lost();
   bp_copy_t what{};
   what.size = sizeof what;
   what.from = &from;

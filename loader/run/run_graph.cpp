@@ -35,6 +35,7 @@ class Maker {
     for (const auto& program : programs_) add_step(*program);
     BP_TRY(add_outputs());
     make_lanes();
+    for (const auto& [device, memory] : devices_) run_.devices.push_back(device);
     return {};
   }
 
@@ -238,22 +239,39 @@ class Maker {
     return {};
   }
 
-  // Gives a stream to each device with several tasks, which then follow each other without the host.
+  // Gives a stream to each device with several tasks, which then follow each other without the host, and to each that
+  // copies: a copy outside of a stream blocks, even if the device hangs.
   void make_lanes() {
-    std::vector<std::pair<Device*, std::vector<uint32_t>>> tasks;  // by device
+    struct Candidate {
+      Device* device;
+      std::vector<uint32_t> tasks;
+      bool copies = false;
+    };
+    std::vector<Candidate> candidates;
+    const auto add = [&](Device* device, uint32_t task, bool copies) {
+      if (!device || !Lane::possible(*device)) return;
+      auto found = std::ranges::find(candidates, device, &Candidate::device);
+      if (found == candidates.end()) found = candidates.insert(found, {device, {}, false});
+      if (task != BP_NONE) found->tasks.push_back(task);
+      found->copies = found->copies || copies;
+    };
     for (uint32_t t = 0; t < run_.tasks.size(); ++t) {
       const Task& task = run_.tasks[t];
-      Device* const device =
-          task.step != BP_NONE ? run_.steps[task.step].program->device : run_.copier_of(run_.transfers[task.transfer]);
-      if (!device || !Lane::possible(*device)) continue;
-      auto found = std::ranges::find(tasks, device, [](auto& known) { return known.first; });
-      if (found == tasks.end()) found = tasks.insert(found, {device, {}});
-      found->second.push_back(t);
+      if (task.step != BP_NONE)
+        add(run_.steps[task.step].program->device, t, false);
+      else
+        add(run_.copier_of(run_.transfers[task.transfer]), t, true);
     }
-    for (const auto& [device, own] : tasks) {
-      if (own.size() < 2) continue;
-      for (uint32_t t : own) run_.tasks[t].lane = static_cast<uint32_t>(run_.lanes.size());
-      run_.lanes.push_back(device);
+    for (const PassthroughOutput& output : run_.passthroughs) {
+      if (run_.values[output.value].kind != BP_KIND_TENSOR) continue;
+      const auto [from, to] = run_.memories_of(output);
+      add(to.device() ? to.device() : from.device(), BP_NONE, true);
+      if (!direct(from, to)) add(from.device(), BP_NONE, true);
+    }
+    for (const Candidate& candidate : candidates) {
+      if (candidate.tasks.size() < 2 && !candidate.copies) continue;
+      for (uint32_t t : candidate.tasks) run_.tasks[t].lane = static_cast<uint32_t>(run_.lanes.size());
+      run_.lanes.push_back(candidate.device);
     }
   }
 
@@ -284,6 +302,14 @@ Result<std::unique_ptr<const RunGraph>> RunGraph::make(const model::Graph& graph
   auto run = std::make_unique<RunGraph>();
   BP_TRY(Maker(graph, programs, services, locations, *run).make());
   return std::unique_ptr<const RunGraph>(std::move(run));
+}
+
+RunGraph::Memories RunGraph::memories_of(const PassthroughOutput& output) const {
+  const RunValue& value = values[output.value];
+  const Memory& to = *memories[value.replicas[value.user_replica].memory];
+  if (output.source == BP_NONE) return {*memories[0], to};
+  const RunValue& source = values[output.source];
+  return {*memories[source.replicas[source.user_replica == BP_NONE ? 0 : source.user_replica].memory], to};
 }
 
 Device* RunGraph::copier_of(const Transfer& transfer) const {

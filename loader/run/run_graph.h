@@ -83,6 +83,11 @@ struct RunGraph {
                                                       Services& services, const BoundLocations& locations);
 
   const std::string& name_of(const RunValue& value) const { return model->values[value.value].name; }
+  // The memories between which a tensor is copied for such an output; `from` is host memory for a weight.
+  struct Memories {
+    const Memory &from, &to;
+  };
+  Memories memories_of(const PassthroughOutput& output) const;
   // The device whose plugin does the copy; null: the host copies.
   Device* copier_of(const Transfer& transfer) const;
 
@@ -91,8 +96,9 @@ struct RunGraph {
   std::vector<RunValue> values;
   std::vector<Step> steps;
   std::vector<Transfer> transfers;
-  std::vector<Task> tasks;     // in an order in which they can run
-  std::vector<Device*> lanes;  // the device of each stream
+  std::vector<Task> tasks;             // in an order in which they can run
+  std::vector<Device*> lanes;          // the device of each stream
+  std::vector<const Device*> devices;  // that run islands or own memories, each once
   std::vector<PassthroughOutput> passthroughs;
   std::vector<uint32_t> inputs, outputs;  // indices in `values` of the graph's inputs and outputs
 };

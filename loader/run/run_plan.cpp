@@ -119,6 +119,7 @@ Status RunPlan::plan_dynamic_step(uint32_t number) const {
 
 Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   const Program& program = *step.program;
+  if (program.device->given_up()) return program.device->lost();
   std::vector<bp_tensor_t> inputs;  // without data: the plan must be valid for any data
   for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
   std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});

@@ -53,6 +53,7 @@ Result<std::unique_ptr<RunState>> RunState::make(const RunGraph& graph) {
 Status RunState::create_instances() {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const Program& program = *graph_.steps[s].program;
+    if (program.device->given_up()) return program.device->lost();
     bp_instance_create_t how{};
     how.size = sizeof how;
     PluginError error;
@@ -80,8 +81,9 @@ Status RunState::create_lanes() {
 
 void RunState::stop() {
   for (size_t s = 0; s < steps_.size(); ++s) {
-    if (steps_[s].instance) graph_.steps[s].program->plugin->instance->destroy(steps_[s].instance);
-    steps_[s].instance = nullptr;
+    const Program& program = *graph_.steps[s].program;
+    if (bp_instance_t* const instance = std::exchange(steps_[s].instance, nullptr))
+      program.device->given_up() ? keep_handle(instance) : program.plugin->instance->destroy(instance);
   }
   marks_.clear();
   lanes_.clear();
@@ -228,8 +230,9 @@ Status RunState::bind_scratch(uint32_t number) {
 }
 
 Status RunState::bind(uint32_t number) {
-  BP_TRY(bind_scratch(number));
   const Step& step = graph_.steps[number];
+  if (step.program->device->given_up()) return step.program->device->lost();
+  BP_TRY(bind_scratch(number));
   std::vector<Slot>& slots = steps_[number].slots;
   const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
   for (uint32_t i = 0; i < inputs; ++i) BP_TRY(bind_slot(number, i, step.inputs[i], slots[i]));

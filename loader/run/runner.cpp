@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/abi.h"
@@ -40,8 +41,19 @@ bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
 
-// A run is abandoned if it has not ended this long after its deadline.
+// A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
 constexpr uint64_t kGraceNs = 100'000'000;
+
+// When a run with this deadline (0: none) is abandoned; BP_FOREVER: never.
+uint64_t abandon_at(uint64_t deadline) {
+  return deadline && deadline < BP_FOREVER - kGraceNs ? deadline + kGraceNs : BP_FOREVER;
+}
+
+Status did_not_return(bool late, const std::string& devices) {
+  return Status(BP_TIMED_OUT, (late ? "the deadline passed, and device " : "device ") + devices +
+                                  " did not return: its run was abandoned, and the bound memory must stay allocated")
+      .with_flags(BP_ERROR_ABANDONED);
+}
 
 // Most drivers cannot stop work in a stream, so a bounded run may end late by the work it has there: at most kAhead
 // tasks beyond those that ended, with islands of at most kMostNodes nodes. Larger islands run outside of streams:
@@ -49,9 +61,9 @@ constexpr uint64_t kGraceNs = 100'000'000;
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 
-uint64_t new_ids(size_t count) {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(count, std::memory_order_relaxed);
+// How often a waiting run looks for a cancelled token and for devices that were given up.
+std::chrono::milliseconds slice(bool bounded) {
+  return std::chrono::milliseconds(bounded ? 2 : 20);
 }
 
 }  // namespace
@@ -62,13 +74,18 @@ Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& stat
       state_(state),
       plan_(plan),
       trace_(model.environment().services().trace()),
-      calls_(graph.tasks.size()) {
-  for (uint32_t i = 0; i < calls_.size(); ++i) {
-    calls_[i].runner = this;
+      calls_(graph.tasks.size() + 1) {
+  for (Call& call : calls_) {
+    call.runner = this;
+    call.run.size = sizeof call.run;
+    call.run.self = &call;
+  }
+  for (uint32_t i = 0; i < graph.tasks.size(); ++i) {
     calls_[i].task = i;
-    calls_[i].run.size = sizeof calls_[i].run;
-    calls_[i].run.self = &calls_[i];
-    if (graph.tasks[i].step != BP_NONE) calls_[i].run.output = on_output;
+    const Task& task = graph.tasks[i];
+    calls_[i].device =
+        task.step != BP_NONE ? graph.steps[task.step].program->device : graph.copier_of(graph.transfers[task.transfer]);
+    if (task.step != BP_NONE) calls_[i].run.output = on_output;
   }
 }
 
@@ -84,12 +101,12 @@ Status Runner::run(const bp_run_t& options) {
   at_once_ = !plan_.tasks().is_chain();
   bounded_ = options.cancel || options.deadline;
   if (!graph_.lanes.empty()) {
-    first_id_ = new_ids(calls_.size());
+    first_id_ = new_run_ids(calls_.size());
     ++mark_;
   }
   if (some_pending_.load(std::memory_order_relaxed)) {
     some_pending_.store(false, std::memory_order_relaxed);
-    for (Call& call : calls_) call.pending = false;
+    for (Call& call : calls_) call.pending = call.unreported = false;
   }
   if (at_once_) cancel_.follow(options.cancel);
   if (bounded_) cancel_pending_.follow(nullptr);
@@ -102,19 +119,14 @@ Status Runner::run(const bp_run_t& options) {
 Status Runner::run_at_once() {
   TaskGraph& tasks = plan_.tasks();
   const auto start_task = [this](uint32_t task) { return start(task); };
-  if (!bounded_) {
-    tasks.run(start_task);
-    drain();
-    return {};
-  }
-  const TaskGraph::Watch watch{[this] { poll_cancel(); }, deadline_ ? abandon_at() : 0};
-  return tasks.run(start_task, &watch) ? Status() : abandon();
+  const TaskGraph::Watch watch{[this] { poll_cancel(); }, [this] { return must_abandon(); }, slice(bounded_), bounded_};
+  return tasks.run(start_task, watch) && drain() ? Status() : abandon();
 }
 
 // Starts the tasks one after another on this thread.
 Status Runner::run_in_order() {
   bool ends = true;
-  for (uint32_t task = 0; task < calls_.size() && ends; ++task) {
+  for (uint32_t task = 0; task < graph_.tasks.size() && ends; ++task) {
     for (uint32_t before : plan_.issue(task).host_before)
       if (!wait_for(calls_[before])) return abandon();
     const bool alone = bounded_ && plan_.issue(task).in_stream && !uses_stream(task);
@@ -126,28 +138,23 @@ Status Runner::run_in_order() {
   if (!some_pending_) return {};
   for (Call& call : calls_)
     if (!wait_for(call)) return abandon();
-  drain();
-  return {};
+  return drain() ? Status() : abandon();
 }
 
 bool Runner::uses_stream(uint32_t task) const {
   if (!plan_.issue(task).in_stream || !bounded_) return plan_.issue(task).in_stream;
   const uint32_t step = graph_.tasks[task].step;
-  return !at_once_ && (step == BP_NONE || graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
+  // A copy outside of a stream blocks and could not be abandoned.
+  return step == BP_NONE || (!at_once_ && graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
 }
 
 // Waits for the call to end. False: it has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
-  if (!bounded_) {
-    while (!call.ended.load(std::memory_order_acquire)) call.ended.wait(0);
-    return true;
-  }
-  constexpr auto kSlice = std::chrono::milliseconds(2);
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kSlice, [&] { return call.ended.load(std::memory_order_acquire) != 0; })) {
+  while (!changed_.wait_for(lock, slice(bounded_), [&] { return call.ended.load(std::memory_order_acquire) != 0; })) {
     poll_cancel();
-    if (abandon_is_due()) return false;
+    if (must_abandon()) return false;
   }
   return true;
 }
@@ -157,51 +164,65 @@ void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
-uint64_t Runner::abandon_at() const {
-  return deadline_ > UINT64_MAX - kGraceNs ? UINT64_MAX : deadline_ + kGraceNs;
+// Whether the end of the call will never be known, because its device was given up.
+bool Runner::is_stuck(const Call& call) const {
+  return (call.unreported || (call.pending && !call.ended.load(std::memory_order_acquire))) && call.device->given_up();
 }
 
-bool Runner::abandon_is_due() const {
-  return deadline_ && monotonic_now() >= abandon_at();
+bool Runner::must_abandon() const {
+  if (deadline_ && monotonic_now() >= abandon_at(deadline_)) return true;
+  return std::ranges::any_of(calls_, [this](const Call& call) { return is_stuck(call); });
 }
 
 // Abandons the calls that have not ended; their devices are not used again.
 Status Runner::abandon() {
+  const auto is_under_way = [](const Call& call) {
+    return call.pending && !call.ended.load(std::memory_order_acquire);
+  };
+  const bool late = deadline_ && monotonic_now() >= abandon_at(deadline_);
+  if (!late) {  // a device was given up: what others do for this run has to end too, and may wait for that device
+    cancel_.set();
+    cancel_pending_.set();
+    const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + kGraceNs);
+    const auto ends = [&](const Call& call) { return is_under_way(call) && !call.device->given_up(); };
+    while (std::ranges::any_of(calls_, ends) && monotonic_now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   std::string names;
   const Device* named = nullptr;
   for (Call& call : calls_) {
-    if (!call.pending || call.ended.load(std::memory_order_acquire)) continue;
+    if (!is_under_way(call) && !is_stuck(call)) continue;
     abandoned_ = true;
-    const Task& task = graph_.tasks[call.task];
-    Device& device = task.step != BP_NONE ? *graph_.steps[task.step].program->device : state_.lane(task.lane).device();
-    device.give_up();
-    if (&device != std::exchange(named, &device)) names += (names.empty() ? "'" : ", '") + device.name() + "'";
+    call.device->give_up();
+    if (call.device != std::exchange(named, call.device))
+      names += (names.empty() ? "'" : ", '") + call.device->name() + "'";
   }
   if (!abandoned_) {  // the last call has just ended
     if (at_once_) plan_.tasks().wait();
+    if (!failure_.ok()) return std::move(failure_);
+    const auto lost = std::ranges::find_if(graph_.devices, &Device::given_up);
+    if (!late && lost != graph_.devices.end()) return (*lost)->lost();
     return {BP_TIMED_OUT, "the deadline passed"};
   }
-  return Status(BP_TIMED_OUT, "the deadline passed, and device " + names +
-                                  " did not return: its run was abandoned, and the bound memory must stay allocated")
-      .with_flags(BP_ERROR_ABANDONED);
+  return did_not_return(late, names);
 }
 
-// Waits for streams that, after a failure, may hold work started without `done`.
-void Runner::drain() {
-  if (!failed_ || bounded_) return;
+// Waits for streams that, after a failure, may hold work started without `done`. False: the run must be abandoned.
+bool Runner::drain() {
+  if (!failed_ || bounded_) return true;
   for (const Lane& lane : state_.lanes()) {
-    PluginError error;
-    const bp_status_t code = lane.wait(error);
-    if (code == BP_OK) continue;
-    Status status = Status::reported(code, error.get()).context("device '" + lane.device().name() + "'");
-    if (Call* failed = call_of(error.get()))
-      end_call(*failed, std::move(status));
+    StreamEnd end = lane.wait();
+    if (!end.ended && must_abandon()) return false;
+    if (end.status.ok()) continue;
+    if (Call* failed = call_of(end.run))
+      end_call(*failed, std::move(end.status));
     else
-      fail(std::move(status), BP_NONE, &lane.device());
+      fail(std::move(end.status), BP_NONE, &lane.device());
   }
+  return true;
 }
 
-void Runner::fail(Status status, uint32_t step, Device* device) {
+void Runner::fail(Status status, uint32_t step, const Device* device) {
   const std::lock_guard lock(mutex_);
   // Keeps the first failure, unless it is a failed dependency and its cause is found later.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
@@ -214,9 +235,8 @@ void Runner::fail(Status status, uint32_t step, Device* device) {
 }
 
 // Returns the task whose failure another task of its stream reports, or null.
-Runner::Call* Runner::call_of(const bp_error_t* error) {
-  if (!error || !error->run || error->run - first_id_ >= calls_.size()) return nullptr;
-  return &calls_[error->run - first_id_];
+Runner::Call* Runner::call_of(uint64_t run) {
+  return run && run - first_id_ < calls_.size() ? &calls_[run - first_id_] : nullptr;
 }
 
 Started Runner::start(uint32_t number) {
@@ -228,6 +248,10 @@ Started Runner::start(uint32_t number) {
   }
   if (passed(deadline_)) {
     fail({BP_TIMED_OUT, "the deadline passed"}, BP_NONE, nullptr);
+    return Started::kFailed;
+  }
+  if (call.device && call.device->given_up()) {
+    fail(call.device->lost(), task.step, call.device);
     return Started::kFailed;
   }
   return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
@@ -248,6 +272,7 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   if (reports || in_stream) {
     call.ended.store(0, std::memory_order_relaxed);
     call.pending = reports;
+    call.unreported = !reports;
     some_pending_.store(true, std::memory_order_relaxed);
   }
   call.begin = trace_.active() ? monotonic_now() : 0;
@@ -258,7 +283,8 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   call.waits.clear();
   call.signals.clear();
   for (uint32_t before : issue.marked_before)
-    call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
+    if (uses_stream(before))  // otherwise it signals no mark, and the host has waited for it
+      call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
   if (issue.marks) call.signals.push_back(bp_native_point(state_.mark(call.task)->own(), device, mark_));
   run.waits = call.waits.data();
   run.wait_count = static_cast<uint32_t>(call.waits.size());
@@ -272,8 +298,8 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
   if (in_stream) order(call, true, bounded_ || issue.reports);
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
   if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
-  call.pending = false;
-  fail(std::move(status), BP_NONE, graph_.copier_of(moving));
+  call.pending = call.unreported = false;
+  fail(std::move(status), BP_NONE, call.device);
   return Started::kFailed;
 }
 
@@ -322,6 +348,7 @@ Status Runner::put(const Task& task, const bp_run_t& run, bp_status_t& out_code)
   out_code = BP_OK;
   if (task.step == BP_NONE) return transfer(graph_.transfers[task.transfer], &run);
   const Program& program = *graph_.steps[task.step].program;
+  if (program.device->given_up()) return program.device->lost();
   PluginError error;
   out_code = program.plugin->instance->run(state_.instance(task.step), &run, error.get());
   return device_status(*program.device, error, out_code);
@@ -344,14 +371,22 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the previous run
-      stream.drain();
-      status = put(task, run, code);
+      status = stream.drain(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
+      if (status.ok()) status = put(task, run, code);
     }
     if (status.ok()) continue;
-    if (&task != &first) stream.drain();  // after an error the call leaves no work in the stream
-    return status;
+    return &task == &first ? std::move(status) : leave(stream, order.deadline, std::move(status));
   }
   return {};
+}
+
+// After an error the call leaves no work in the stream.
+Status Runner::leave(FrameworkStream& stream, uint64_t deadline, Status status) {
+  const Status end = stream.drain(abandon_at(deadline));
+  if (end.ok()) return status;
+  stream.device().give_up();
+  abandoned_ = true;
+  return did_not_return(end.code() == BP_TIMED_OUT, "'" + stream.device().name() + "'");
 }
 
 // ---- islands --------------------------------------------------------------------------------------------------------
@@ -379,7 +414,7 @@ Started Runner::start_step(Call& call, uint32_t step) {
   PluginError error;
   const bp_status_t code = program.plugin->instance->run(state_.instance(step), &call.run, error.get());
   if (Status status = device_status(*program.device, error, code); !status.ok() || synchronous) {
-    call.pending = false;
+    call.pending = call.unreported = false;
     end_call(call, std::move(status));
     return call.status.ok() ? Started::kEnded : Started::kFailed;
   }
@@ -387,15 +422,12 @@ Started Runner::start_step(Call& call, uint32_t step) {
 }
 
 void Runner::end_call(Call& call, Status status) {
-  const uint32_t index = graph_.tasks[call.task].step;
+  const uint32_t index = call.task != BP_NONE ? graph_.tasks[call.task].step : BP_NONE;
   if (call.begin && index != BP_NONE)
     span(BP_SPAN_COMPUTE, call.begin, graph_.steps[index].program->device, 0, "island " + std::to_string(index));
   if (status.ok()) return;
   call.status = status;
-  if (index == BP_NONE) {
-    const Lane& lane = state_.lane(graph_.tasks[call.task].lane);
-    return fail(std::move(status), BP_NONE, &lane.device());
-  }
+  if (index == BP_NONE) return fail(std::move(status), BP_NONE, call.device);
   const Program& program = *graph_.steps[index].program;
   std::string label = label_of(*graph_.model, status.node());
   if (label.empty()) {
@@ -411,12 +443,10 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    Call* const earlier = runner.call_of(error);  // an earlier task of the stream, without its own `done`
+    // An earlier task of the stream, without its own `done`.
+    Call* const earlier = runner.call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
-    const Task& task = runner.graph_.tasks[failed.task];
-    const Device& device =
-        task.step != BP_NONE ? *runner.graph_.steps[task.step].program->device : runner.state_.lane(task.lane).device();
-    status = Status::reported(code, error).context("device '" + device.name() + "'");
+    status = Status::reported(code, error).context("device '" + failed.device->name() + "'");
     if (&failed != &call) {
       call.status = status;
       runner.end_call(failed, std::move(status));
@@ -425,18 +455,15 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   }
   runner.end_call(call, std::move(status));
   const bool has_failed = code != BP_OK;
-  if (runner.at_once_) {
+  if (runner.at_once_ && call.task != BP_NONE) {
     call.ended.store(1, std::memory_order_release);
     return runner.plan_.tasks().end(call.task, has_failed);
   }
-  if (runner.bounded_) {
+  {
     const std::lock_guard lock(runner.mutex_);
     call.ended.store(1, std::memory_order_release);
-    runner.changed_.notify_one();
-    return;
   }
-  call.ended.store(1, std::memory_order_release);
-  call.ended.notify_one();
+  runner.changed_.notify_one();
 }
 
 bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
@@ -499,26 +526,57 @@ Status Runner::pass_through(const PassthroughOutput& output) {
     return copy_container(*from, *state_.value(output.value).container);
   }
   const ReplicaRef user_replica{output.value, value.user_replica};
-  const Memory& to_memory = *graph_.memories[value.replicas[value.user_replica].memory];
+  const auto [from_memory, to_memory] = graph_.memories_of(output);
   if (is_weight) {
-    const std::shared_ptr<const model::Weight> weight = model_.weight_of(value.value);
-    BP_TRY(state_.set_passthrough(output.value, weight->dtype, weight->dims, weight->bytes));
+    passed_ = model_.weight_of(value.value);
+    const model::Weight& weight = *passed_;
+    BP_TRY(state_.set_passthrough(output.value, weight.dtype, weight.dims, weight.bytes));
     bp_buffer_t bytes{};
-    bytes.address = const_cast<void*>(weight->data);
-    bytes.bytes = weight->bytes;
-    return copy(*graph_.memories[0], bytes, to_memory, state_.replica(user_replica).buffer, weight->bytes);
+    bytes.address = const_cast<void*>(weight.data);
+    bytes.bytes = weight.bytes;
+    BP_TRY(copy_at_end(from_memory, bytes, to_memory, state_.replica(user_replica).buffer, weight.bytes));
+    passed_ = nullptr;
+    return {};
   }
   const RunState::Value& from = state_.value(output.source);
   BP_TRY(state_.set_passthrough(output.value, from.dtype, from.extents, from.bytes));
   const RunValue& source = graph_.values[output.source];
   const uint32_t replica = source.user_replica == BP_NONE ? 0 : source.user_replica;
-  const Memory& from_memory = *graph_.memories[source.replicas[replica].memory];
   const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(user_replica).buffer;
-  if (direct(from_memory, to_memory)) return copy(from_memory, read, to_memory, written, from.bytes);
-  Block between;
-  BP_TRY(between.reserve(*graph_.memories[0], from.bytes));
-  BP_TRY(copy(from_memory, read, *graph_.memories[0], between.buffer(), from.bytes));
-  return copy(*graph_.memories[0], between.buffer(), to_memory, written, from.bytes);
+  if (direct(from_memory, to_memory)) return copy_at_end(from_memory, read, to_memory, written, from.bytes);
+  const Memory& host = *graph_.memories[0];
+  BP_TRY(between_.reserve(host, from.bytes));
+  BP_TRY(copy_at_end(from_memory, read, host, between_.buffer(), from.bytes));
+  return copy_at_end(host, between_.buffer(), to_memory, written, from.bytes);
+}
+
+// A copy when all tasks have ended: in the stream of the device that copies, if it has one, as that wait can be given
+// up.
+Status Runner::copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory,
+                           const bp_buffer_t& to, uint64_t bytes) {
+  if (cancelled(cancel_token_)) return {BP_CANCELLED, "the run was cancelled"};
+  if (passed(deadline_)) return {BP_TIMED_OUT, "the deadline passed"};
+  Device* const device = copier(from_memory, to_memory);
+  const auto lane = std::ranges::find(state_.lanes(), device, [](const Lane& one) { return &one.device(); });
+  if (lane == state_.lanes().end() || bytes == 0) return copy(from_memory, from, to_memory, to, bytes);
+  Call& call = calls_.back();
+  call.device = device;
+  call.begin = 0;
+  call.status = {};
+  call.run.stream = lane->stream();
+  call.run.id = first_id_ + calls_.size() - 1;
+  call.run.priority = priority_;
+  call.run.trace_id = trace_id_;
+  call.run.done = on_done;
+  call.ended.store(0, std::memory_order_relaxed);
+  call.pending = true;
+  some_pending_.store(true, std::memory_order_relaxed);
+  if (Status status = copy(from_memory, from, to_memory, to, bytes, &call.run); !status.ok()) {
+    call.pending = false;
+    return status;
+  }
+  if (!wait_for(call)) return abandon();
+  return std::move(failure_);
 }
 
 void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -28,19 +29,21 @@ class Runner {
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
-  Device* failed_device() const { return failed_device_; }
+  const Device* failed_device() const { return failed_device_; }
   // Whether a call into a device did not return: graph, state and plan must then be kept forever, and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:
-  // A task that was started; also `self` of the callbacks in bp_run_t.
+  // A task that was started, or a copy after all tasks; also `self` of the callbacks in bp_run_t.
   struct Call {
     Runner* runner = nullptr;
-    uint32_t task = 0;
+    uint32_t task = BP_NONE;   // BP_NONE: a copy after all tasks
+    Device* device = nullptr;  // null: the host copies
     bp_run_t run{};
     std::vector<bp_point_t> waits, signals;  // marks
     uint64_t begin = 0;                      // for the trace
     bool pending = false;                    // whether it will report its end
+    bool unreported = false;                 // it is in a stream, and a later call reports its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
@@ -57,15 +60,18 @@ class Runner {
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
-  uint64_t abandon_at() const;  // ns on the monotonic clock
-  bool abandon_is_due() const;
+  bool must_abandon() const;
+  bool is_stuck(const Call& call) const;
   Status abandon();
-  Call* call_of(const bp_error_t* error);
-  void drain();
+  Call* call_of(uint64_t run);
+  bool drain();
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status pass_through(const PassthroughOutput& output);
+  Status copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
+                     uint64_t bytes);
+  Status leave(FrameworkStream& stream, uint64_t deadline, Status status);
   void end_call(Call& call, Status status);
-  void fail(Status status, uint32_t step, Device* device);
+  void fail(Status status, uint32_t step, const Device* device);
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;
   bp_status_t output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                      bp_tensor_t* out);
@@ -79,7 +85,7 @@ class Runner {
   RunState& state_;
   const RunPlan& plan_;
   Trace& trace_;
-  std::vector<Call> calls_;                    // by task
+  std::vector<Call> calls_;                    // by task, and one for copies at the end
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
@@ -95,8 +101,11 @@ class Runner {
   Status failure_;
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
-  Device* failed_device_ = nullptr;
+  const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
+  // What copies at the end use; members, as a device that was given up may use it for good.
+  Block between_;
+  std::shared_ptr<const model::Weight> passed_;
 };
 
 }  // namespace backplane

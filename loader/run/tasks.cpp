@@ -2,11 +2,9 @@
 #include "run/tasks.h"
 
 #include <algorithm>
-#include <chrono>
 #include <list>
 
 #include "host/threads.h"
-#include "run/clock.h"
 
 namespace backplane {
 
@@ -30,7 +28,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
 
   // The task was put into its stream: tasks that follow it in this stream may be put there.
   void pass_on(uint32_t task) {
-    if (passed_on[task] || is_watched) return;
+    if (passed_on[task] || by_host) return;
     passed_on[task] = 1;
     for (const Next& next : after[task])
       if (next.in_stream) release(next.task);
@@ -125,7 +123,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   std::vector<uint8_t> passed_on;  // by task
   std::vector<uint32_t> ready;
   uint32_t running = 0, starting = 0, left = 0, helpers = 0;
-  bool stopped = false, is_watched = false;
+  bool stopped = false, by_host = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
   std::list<std::shared_ptr<State>> entry{1};  // in Kept while there are helpers, otherwise here
@@ -153,12 +151,12 @@ bool TaskGraph::is_chain() const {
   return state_->links + 1 >= state_->after.size();
 }
 
-bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* watch) {
+bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch& watch) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.start = &start;
   state.stopped = false;
-  state.is_watched = watch != nullptr;
+  state.by_host = watch.by_host;
   std::ranges::fill(state.passed_on, uint8_t{0});
   state.running = 0;
   state.left = static_cast<uint32_t>(state.after.size());
@@ -170,15 +168,10 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch* 
     state.work(lock);
     if (state.is_over()) break;
     const auto goes_on = [&] { return state.has_ready() || state.is_over(); };
-    if (!watch) {
-      state.changed.wait(lock, goes_on);
-      continue;
-    }
-    constexpr auto kSlice = std::chrono::milliseconds(2);
-    while (!state.changed.wait_for(lock, kSlice, goes_on)) {
-      watch->poll();
+    while (!state.changed.wait_for(lock, watch.slice, goes_on)) {
+      watch.poll();
       // A call that has not returned cannot be abandoned: its thread is inside the plugin.
-      if (state.starting != 0 || !watch->abandon_at || monotonic_now() < watch->abandon_at) continue;
+      if (state.starting != 0 || !watch.must_abandon()) continue;
       state.stopped = true;
       return false;
     }

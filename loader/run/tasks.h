@@ -3,6 +3,7 @@
 // threads.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -28,16 +29,17 @@ class TaskGraph {
 
   // The result of starting a task; a pending one reports its end later.
   enum class Started { kEnded, kFailed, kPending };
-  // `poll` is called every few milliseconds while the run waits for pending tasks.
+  // Looks after a run while it waits for pending tasks.
   struct Watch {
-    std::function<void()> poll;
-    uint64_t abandon_at = 0;  // ns on the monotonic clock, 0: never
+    std::function<void()> poll;          // called once in every slice
+    std::function<bool()> must_abandon;  // likewise, while no call of `start` is under way
+    std::chrono::milliseconds slice{0};
+    bool by_host = false;  // tasks in a stream wait for each other's end too
   };
   // Starts every task when its predecessors have ended, and returns when no task is pending. After a failure no further
   // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
-  // thread. With `watch` (may be null) tasks in a stream also wait for each other's end; the result is false if some
-  // have not ended at `abandon_at`. Allocates nothing.
-  bool run(const std::function<Started(uint32_t task)>& start, const Watch* watch = nullptr);
+  // thread. The result is false if `must_abandon` returned true: then some have not ended. Allocates nothing.
+  bool run(const std::function<Started(uint32_t task)>& start, const Watch& watch);
   void end(uint32_t task, bool failed);
   // Waits for the tasks that were pending when `run` returned false.
   void wait();

@@ -29,7 +29,8 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
     if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
   }
   if (names.empty()) {
-    for (const auto& device : environment.devices()) devices.push_back(device.get());
+    for (const auto& device : environment.devices())
+      if (!device->given_up()) devices.push_back(device.get());
     std::ranges::stable_sort(devices, {}, [](const Device* device) { return rank(device->info().kind); });
   }
   if (devices.empty()) return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");

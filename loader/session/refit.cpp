@@ -40,6 +40,7 @@ bool native(const Program& program) {
 }
 
 Status refit_program(const Program& program, const std::vector<bp_refit_weight_t>& weights) {
+  if (program.device->given_up()) return program.device->lost();
   bp_refit_t what{};
   what.size = sizeof what;
   what.count = static_cast<uint32_t>(weights.size());
@@ -182,7 +183,7 @@ Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [program, slot] : holders(index)) {
     const bp_weights_api_t* api = program->plugin->weights;
-    if (!api || !api->read) continue;
+    if (!api || !api->read || program->device->given_up()) continue;
     PluginError error;
     return error.status(api->read(program->handle, slot, &tensor, error.get()),
                         "device '" + program->device->name() + "'");

@@ -12,6 +12,7 @@ struct Counters {
   std::atomic<uint64_t> allocations{0};  // of the device's own memory
   std::atomic<uint64_t> releases{0};     // of allocations and imports
   std::atomic<uint64_t> imports{0};      // of host memory
+  std::atomic<uint64_t> copies_begun{0};
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> copies_during_runs{0};  // copies while a device ran
@@ -25,10 +26,11 @@ struct Counters {
   std::atomic<uint64_t> stream_runs{0};  // runs that were put into a stream
   std::atomic<uint64_t> stream_copies{0};
   std::atomic<uint64_t> stream_waits{0};
-  std::atomic<uint64_t> in_streams{0};  // runs and copies that are in a stream and whose work has not ended
-  std::atomic<uint64_t> marks{0};       // native points that runs and copies waited for
-  std::atomic<uint64_t> abandoned{0};   // devices that the host abandoned
-  std::atomic<uint64_t> busy_ns{0};     // the total time of runs on the device
+  std::atomic<uint64_t> in_streams{0};           // runs and copies that are in a stream and whose work has not ended
+  std::atomic<uint64_t> marks{0};                // native points that runs and copies waited for
+  std::atomic<uint64_t> abandoned{0};            // devices that the host abandoned
+  std::atomic<uint64_t> calls_after_abandon{0};  // which the host must not make
+  std::atomic<uint64_t> busy_ns{0};              // the total time of runs on the device
   std::atomic<uint64_t> at_once{
       0};  // the most runs active on all devices when a run of this one began, itself included
   std::atomic<uint64_t> programs{0};   // that exist now

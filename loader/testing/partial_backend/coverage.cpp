@@ -50,6 +50,7 @@ struct Sink {
 bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                           bp_error_t* error) {
   return fence(error, [&] {
+    of(handle).called();
     Device& device = of(handle);
     device.check();
     Sink own{sink, query->graph, &device.script()};
@@ -75,6 +76,7 @@ bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query,
 
 bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    of(handle).called();
     const bp_graph_t* island = what->graph;
     const Script& script = of(handle).script();
     out->answer = BP_REVIEW_ACCEPT;
@@ -117,8 +119,9 @@ bp_status_t BP_CALL infer(bp_device_t*, const bp_infer_t* what, const bp_infer_s
 
 const bp_opset_t kOpsets[] = {{{"", 0}, 1000, 0}, {{"ai.onnx.ml", 10}, 1000, 0}};
 
-bp_status_t BP_CALL opsets(bp_device_t*, bp_opsets_t* out, bp_error_t* error) {
+bp_status_t BP_CALL opsets(bp_device_t* handle, bp_opsets_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    of(handle).called();
     bp_opsets_t own{};
     own.opsets = kOpsets;
     own.opset_count = 2;

@@ -36,9 +36,14 @@ struct Device {
   uint32_t index = 0;
   uint64_t id = 0;  // the host's id of the device
   std::atomic<bool> lost{false};
+  std::atomic<bool> abandoned{false};
 
   const Script& script() const { return backend->scripts[index]; }
   Counters& counters() const { return backend->counters[index]; }
+  // Called by every slot that takes the device or an object of it.
+  void called() const {
+    if (abandoned) ++counters().calls_after_abandon;
+  }
   // Throws if a fault has made the device lost.
   void check() const {
     if (lost) throw sdk::Error::device_lost("partial device " + std::to_string(index) + " is lost");

@@ -56,6 +56,7 @@ Instance::~Instance() {
 }
 
 void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
+  program_.device->called();
   ++program_.device->counters().binds;
   bp_binding_t passed = binding;
   bp_tensor_t tensor{};
@@ -128,6 +129,7 @@ void Instance::work(const bp_run_t& run) {
 
 void Instance::run(const bp_run_t& run) {
   const Device& device = *program_.device;
+  device.called();
   device.check();
   if (run.done != nullptr) ++device.counters().reports;
   if (!device.script().async) {
@@ -175,6 +177,7 @@ bp_status_t BP_CALL create(const bp_program_t* handle, const bp_instance_create_
   *out = nullptr;
   return fence(error, [&] {
     const Program& program = partial::of(handle);
+    program.device->called();
     program.device->check();
     auto instance = std::make_unique<Instance>(program);
     pass(cpu->instance->create(program.inner, how, &instance->inner, error));
@@ -185,6 +188,7 @@ bp_status_t BP_CALL create(const bp_program_t* handle, const bp_instance_create_
 
 void BP_CALL destroy(bp_instance_t* handle) {
   if (handle == nullptr) return;
+  of(handle).program().device->called();
   --of(handle).program().device->counters().instances;
   delete &of(handle);
 }
@@ -195,6 +199,7 @@ bp_status_t BP_CALL bind(bp_instance_t* handle, const bp_binding_t* binding, bp_
 
 bp_status_t BP_CALL extents(bp_instance_t* handle, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
                             bp_error_t* error) {
+  of(handle).program().device->called();
   return cpu->instance->extents(of(handle).inner, slots, count, stride, error);
 }
 

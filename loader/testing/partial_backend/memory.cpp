@@ -18,6 +18,7 @@ Allocation& allocation_of(bp_memory_t* handle) {
 
 bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, bp_error_t* error) {
   return fence(error, [&] {
+    of(handle).called();
     const Memory kind = of(handle).script().memory;
     if (index != 0) throw Error(BP_NOT_FOUND, "a partial device has one memory space, number 0");
     bp_space_t space{};
@@ -41,6 +42,7 @@ bp_status_t BP_CALL allocate(bp_device_t* handle, const bp_allocate_t* what, bp_
   return fence(error, [&] {
     const uint64_t bytes = what->bytes;
     Device& device = of(handle);
+    device.called();
     device.check();
     auto* data = static_cast<char*>(std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64));
     if (data == nullptr) throw std::bad_alloc();
@@ -64,6 +66,7 @@ void free_memory(Device& device, bp_memory_t* memory, void* address) {
 
 void BP_CALL release(bp_device_t* handle, const bp_release_t* what) {
   Device& device = of(handle);
+  device.called();
   bp_memory_t* const memory = what->buffer->memory;
   void* const address = what->buffer->address;
   if (what->stream == nullptr) return free_memory(device, memory, address);
@@ -77,6 +80,7 @@ void BP_CALL release(bp_device_t* handle, const bp_release_t* what) {
 bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t* error) {
   return fence(error, [&] {
     Device& device = of(handle);
+    device.called();
     device.check();
     const uint64_t bytes = what->bytes;
     const std::optional<bp_run_t> run =
@@ -86,6 +90,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     char *const target = reach(device, *what->to, true), *const source = reach(device, *what->from, true);
     const auto work = [&device, target, source, bytes] {
       const Span span(device, BP_SPAN_COPY, "bytes moved");
+      const uint64_t number = ++device.counters().copies_begun;
+      while (number == device.script().hang_copy) take_time(5000);  // for good
       take_time(device.script().copy_us);
       constexpr int kPatience = 10'000;  // milliseconds
       for (int i = 0; i < kPatience && device.script().copy_meets && device.backend->running == 0; ++i) take_time(1000);
@@ -111,6 +117,7 @@ bp_status_t BP_CALL flush(bp_device_t* handle, const bp_map_t* what, bp_error_t*
   return fence(error, [&] {
     const bp_buffer_t* const buffer = what->buffer;
     Device& device = of(handle);
+    device.called();
     ++device.counters().flushes;
     char* seen = reach(device, *buffer);
     const Allocation& allocation = allocation_of(buffer->memory);
@@ -125,6 +132,7 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
   return fence(error, [&] {
     const bp_external_t* const external = what->external;
     Device& device = of(handle);
+    device.called();
     const Memory kind = device.script().memory;
     if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost)
       throw Error(BP_UNSUPPORTED, "this partial device does not import such memory");

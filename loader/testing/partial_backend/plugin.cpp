@@ -77,16 +77,21 @@ bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_d
 
 void BP_CALL device_close(bp_device_t* handle) {
   if (handle == nullptr) return;
+  of(handle).called();
   cpu->device->close(of(handle).inner);
   delete &of(handle);
 }
 
 bp_status_t BP_CALL health(bp_device_t* handle, bp_error_t* error) {
-  return fence(error, [&] { of(handle).check(); });
+  return fence(error, [&] {
+    of(handle).called();
+    of(handle).check();
+  });
 }
 
 void BP_CALL device_abandon(bp_device_t* handle) {
   ++of(handle).counters().abandoned;
+  of(handle).abandoned = true;
 }
 
 const bp_device_api_t kDeviceApi = {

@@ -35,6 +35,7 @@ bp_status_t BP_CALL compile(bp_device_t* handle, const bp_compile_t* what, bp_pr
   *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
+    device.called();
     take_time(device.script().compile_us);
     *out = reinterpret_cast<bp_program_t*>(make(device, what, error));
     ++device.counters().compiles;
@@ -44,12 +45,14 @@ bp_status_t BP_CALL compile(bp_device_t* handle, const bp_compile_t* what, bp_pr
 void BP_CALL destroy(bp_program_t* handle) {
   if (handle == nullptr) return;
   const auto* program = reinterpret_cast<Program*>(handle);
+  program->device->called();
   cpu->program->destroy(program->inner);
   --program->device->counters().programs;
   delete program;
 }
 
 bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_error_t* error) {
+  of(handle).device->called();
   const bp_status_t status = cpu->program->info(of(handle).inner, out, error);
   if (status == BP_OK) out->scratch_bytes = of(handle).device->script().scratch;
   return status;
@@ -57,6 +60,7 @@ bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_
 
 bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_query_t* query, bp_shape_t* out_shapes,
                                    bp_error_t* error) {
+  of(handle).device->called();
   ++of(handle).device->counters().shape_queries;
   return cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
 }
@@ -102,6 +106,7 @@ uint32_t judge(const Device& device, bp_bytes_t bytes, std::string& reason) {
 bp_status_t BP_CALL serialize(const bp_program_t* handle, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fence(error, [&] {
     const Program& program = of(handle);
+    program.device->called();
     const Script& script = program.device->script();
     if (script.cache == "0") throw Error(BP_UNSUPPORTED, "programs of this device are not stored");
     Blob blob{};
@@ -118,6 +123,7 @@ bp_status_t BP_CALL serialize(const bp_program_t* handle, bp_text_sink_t sink, v
 
 bp_status_t BP_CALL validate(bp_device_t* handle, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error) {
   std::string reason;
+  of(handle).called();
   *out_answer = judge(of(handle), blob, reason);
   if (!reason.empty()) sdk::report(error, BP_OK, reason);
   return BP_OK;
@@ -128,6 +134,7 @@ bp_status_t BP_CALL deserialize(bp_device_t* handle, const bp_compile_t* what, b
   *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
+    device.called();
     std::string reason;
     const uint32_t answer = judge(device, blob, reason);
     if (answer == BP_CACHE_UNUSABLE) throw Error(BP_CORRUPT, reason);

@@ -13,6 +13,18 @@ using sdk::Error;
 // A semaphore is exported as a pointer to it, for the other devices of this backend.
 constexpr uint32_t kNativeKind = BP_VENDOR + 1;
 
+struct DeviceStream final : sdk::HostStream {
+  explicit DeviceStream(const Device& its_device) : device(its_device) {}
+  const Device& device;
+};
+
+// The stream or semaphore behind a handle that the host passes to a slot.
+DeviceStream& called(bp_stream_t* handle) {
+  auto& stream = *static_cast<DeviceStream*>(sdk::stream_of(handle));
+  stream.device.called();
+  return stream;
+}
+
 // A semaphore. Those of several devices may share one timeline.
 class Timeline final : public sdk::NativeSemaphore {
  public:
@@ -38,22 +50,29 @@ class Timeline final : public sdk::NativeSemaphore {
   Device& device_;
 };
 
+Timeline& called(bp_native_semaphore_t* handle) {
+  auto& semaphore = *static_cast<Timeline*>(sdk::semaphore_of(handle));
+  semaphore.device().called();
+  return semaphore;
+}
+
 bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_stream_create_t* how, bp_stream_t** out,
                                   bp_error_t* error) {
   *out = nullptr;
   return fence(error, [&] {
+    of(handle).called();
     of(handle).check();
     if (how->native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
-    *out = reinterpret_cast<bp_stream_t*>(static_cast<sdk::Stream*>(new sdk::HostStream));
+    *out = reinterpret_cast<bp_stream_t*>(static_cast<sdk::Stream*>(new DeviceStream(of(handle))));
   });
 }
 
 void BP_CALL stream_destroy(bp_stream_t* handle) {
-  delete sdk::stream_of(handle);
+  if (handle != nullptr) delete &called(handle);
 }
 
 bp_status_t BP_CALL stream_wait(bp_stream_t* handle, uint64_t deadline, bp_error_t* error) {
-  return fence(error, [&] { sdk::stream_of(handle)->wait(deadline); });
+  return fence(error, [&] { called(handle).wait(deadline); });
 }
 
 bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_create_t* how, bp_native_semaphore_t** out,
@@ -61,6 +80,7 @@ bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_cre
   *out = nullptr;
   return fence(error, [&] {
     Device& device = of(handle);
+    device.called();
     const bp_native_t* const native = how->native;
     if (!device.script().marks) throw Error(BP_UNSUPPORTED, "this partial device has no semaphores");
     if (native != nullptr && native->kind != kNativeKind)
@@ -73,23 +93,23 @@ bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_cre
 }
 
 void BP_CALL semaphore_destroy(bp_native_semaphore_t* handle) {
-  delete sdk::semaphore_of(handle);
+  if (handle != nullptr) delete &called(handle);
 }
 
 bp_status_t BP_CALL semaphore_wait(bp_native_semaphore_t* handle, uint64_t value, uint64_t deadline,
                                    bp_error_t* error) {
   return fence(error, [&] {
-    if (!sdk::semaphore_of(handle)->wait(value, deadline))
+    if (!called(handle).wait(value, deadline))
       throw Error(BP_TIMED_OUT, "the deadline passed before the semaphore reached " + std::to_string(value));
   });
 }
 
 bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* handle, uint64_t value, bp_error_t* error) {
-  return fence(error, [&] { sdk::semaphore_of(handle)->signal(value, nullptr); });
+  return fence(error, [&] { called(handle).signal(value, nullptr); });
 }
 
 bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* handle, uint64_t* out_value, bp_error_t* error) {
-  return fence(error, [&] { *out_value = sdk::semaphore_of(handle)->value(); });
+  return fence(error, [&] { *out_value = called(handle).value(); });
 }
 
 bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_semaphore_export_t* what, bp_native_t* out,
@@ -97,7 +117,7 @@ bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_sem
   return fence(error, [&] {
     if (what->kind != 0 && what->kind != kNativeKind)
       throw Error(BP_UNSUPPORTED, "a partial device exports semaphores of its own kind alone");
-    auto* const timeline = static_cast<Timeline*>(sdk::semaphore_of(handle));
+    Timeline* const timeline = &called(handle);
     bp_native_t native{};
     native.kind = kNativeKind;
     native.handle = reinterpret_cast<uintptr_t>(timeline);

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that hang: what waits for one ends at the run's deadline, when the run is cancelled, or once the device was
+// given up, and then no function of its plugin is called any more.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+uint64_t id_of(const Environment& env, uint32_t device = 0) {
+  return env.devices()[1 + device].info.id;  // after the CPU's
+}
+
+void wait_until(const std::function<bool()>& is_true) {
+  for (int i = 0; i < 30'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
+}
+
+// Returns the error of a call, which must end: a thread that hangs cannot be ended, so it ends the process.
+template <class Call>
+Error end_of(Call call) {
+  auto end = std::async(std::launch::async, [&] { return failure(call); });
+  if (end.wait_for(60s) == std::future_status::ready) return end.get();
+  std::printf("a call did not return\n");
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+// Abandons the device once `is_true`, while `call` is under way.
+template <class Call>
+Error end_when_abandoned(const Environment& env, const std::function<bool()>& is_true, Call call) {
+  std::thread abandons([&] {
+    wait_until(is_true);
+    env.abandon_device(id_of(env));
+  });
+  const Error error = end_of(call);
+  abandons.join();
+  return error;
+}
+
+void bind_x(Exec& exec) {
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+}
+
+bp_run_t signalling(const bp_point_t& signal) {
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.signals = &signal;
+  run.signal_count = 1;
+  return run;
+}
+
+TEST(Abandon, ARunWithoutADeadlineEnds) {
+  const partial::Counters* counted = nullptr;
+  {
+    const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
+    counted = &counters(env);
+    const Session session = env.compile(chain(3), pinned({{"*", "partial"}}));
+    Exec exec = session.exec(), never_run = session.exec();
+    bind_x(exec);
+    bind_x(never_run);
+    const Error error = end_when_abandoned(
+        env, [&] { return counted->runs == 1; }, [&] { exec.run(); });
+    EXPECT_EQ(error.status(), BP_TIMED_OUT);  // as after a deadline
+    EXPECT_TRUE(error.abandoned());
+    EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+    EXPECT_EQ(failure([&] { never_run.run(); }).status(), BP_DEVICE_LOST);
+  }
+  EXPECT_EQ(counted->abandoned, 1u);
+  EXPECT_EQ(counted->calls_after_abandon, 0u);
+}
+
+Model diamond() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const uint32_t left = graph.node("Neg", "left", {x}), right = graph.node("Abs", "right", {x});
+  return graph.finish({graph.node("Add", "y", {left, right})});
+}
+
+TEST(Abandon, ARunOnSeveralDevicesEndsAndTheOthersGoOn) {
+  for (const std::string marks : {"0", "1"}) {
+    const Environment env = streaming({{"partial.devices", "2"},
+                                       {"partial.peers", "1"},
+                                       {"partial.marks", marks},
+                                       {"partial.0.fault", "hang@left#1"}});
+    const std::map<std::string, std::string> pins = {{"left", "partial:0"}, {"right", "partial:1"}, {"y", "partial:1"}};
+    Exec exec = env.compile(diamond(), pinned(pins)).exec();
+    bind_x(exec);
+    const auto has_begun = [&] { return counters(env, 0).stream_runs + counters(env, 0).reports > 0; };
+    const Error error = end_when_abandoned(env, has_begun, [&] { exec.run(); });
+    EXPECT_EQ(error.status(), BP_TIMED_OUT) << error.text();
+    EXPECT_TRUE(error.abandoned());
+    EXPECT_EQ(counters(env, 0).abandoned, 1u);
+    EXPECT_EQ(counters(env, 1).abandoned, marks == "1" ? 1u : 0u);  // its stream waits for the first device's
+    EXPECT_EQ(counters(env, 0).calls_after_abandon + counters(env, 1).calls_after_abandon, 0u);
+  }
+}
+
+TEST(Abandon, ASubmittedRunEnds) {
+  const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
+  const Semaphore ended;
+  std::optional<Exec> exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  bind_x(*exec);
+  const bp_point_t signal = ended.at(1);
+  exec->submit(signalling(signal));
+  const auto is_running = [&] { return counters(env).runs == 1; };
+  EXPECT_EQ(end_when_abandoned(env, is_running, [&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(end_of([&] { exec.reset(); }).status(), BP_OK);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+TEST(Abandon, AWaitForAStreamEnds) {
+  const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  bind_x(exec);
+  const Stream stream = env.stream(id_of(env));
+  RunOptions how;
+  how.stream = &stream;
+  exec.run(how);
+  std::thread binds([&] { EXPECT_EQ(end_of([&] { bind_x(exec); }).status(), BP_OK); });  // waits for the stream too
+  const auto is_running = [&] { return counters(env).runs == 1; };
+  EXPECT_EQ(end_when_abandoned(env, is_running, [&] { stream.wait(); }).status(), BP_DEVICE_LOST);
+  binds.join();
+  bp_stream_t* handle = nullptr;
+  EXPECT_EQ(api().stream_plugin_stream(stream.get(), &handle, nullptr), BP_DEVICE_LOST);
+  bp_native_t native{};
+  native.size = sizeof native;
+  EXPECT_EQ(api().stream_export(stream.get(), &native, nullptr), BP_DEVICE_LOST);
+}
+
+TEST(Abandon, WaitsForPointsOfADeviceEnd) {
+  const Environment env = streaming({{"partial.marks", "1"}});
+  const NativeSemaphore semaphore(env.get(), id_of(env));
+  Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
+  bind_x(exec);
+  const auto soon = [begin = std::chrono::steady_clock::now()] {  // by then the wait has probably begun
+    return std::chrono::steady_clock::now() - begin > 30ms;
+  };
+  EXPECT_EQ(end_when_abandoned(env, soon, [&] { semaphore.wait(1); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(failure([&] { semaphore.wait(0); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(failure([&] { semaphore.signal(1); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(failure([&] { semaphore.value(); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(failure([&] { semaphore.native(); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(failure([&] { semaphore.plugin_semaphore(); }).status(), BP_DEVICE_LOST);
+  RunOptions how;
+  how.waits = {semaphore.at(1)};
+  EXPECT_EQ(end_of([&] { exec.run(how); }).status(), BP_DEVICE_LOST);
+  how = {};
+  how.signals = {semaphore.at(1)};
+  EXPECT_EQ(failure([&] { exec.run(how); }).status(), BP_DEVICE_LOST);
+  exec.run();
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+TEST(Abandon, NothingOfTheDeviceIsCalledAgain) {
+  const partial::Counters* counted = nullptr;
+  {
+    const Environment env = streaming({{"partial.marks", "1"}, {"partial.scratch", "1000"}});
+    counted = &counters(env);
+    SessionOptions how;
+    how.devices = {"partial", "cpu"};
+    how.fallback = BP_FALLBACK_PREFER;
+    how.flags = BP_SESSION_REFIT;
+    how.options["loader.costs"] = "reported";
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+    const uint32_t w = graph.weight("w", Tensor::of<float>({1}, {2}));
+    const Session session = env.compile(graph.finish({graph.node("Mul", "y", {graph.node("Neg", "n", {x}), w})}), how);
+    const Session unused = env.compile(chain(2), how);
+    const Stream stream = env.stream(id_of(env));
+    const NativeSemaphore semaphore(env.get(), id_of(env));
+    const Buffer buffer = env.allocate(id_of(env), 64);
+    Exec exec = session.exec(), other = session.exec(), never_run = session.exec();
+    for (Exec* one : {&exec, &other}) {
+      bind_x(*one);
+      one->run();
+    }
+    EXPECT_GT(counted->runs, 0u);
+    env.abandon_device(id_of(env));
+    EXPECT_EQ(failure([&] { session.refit("w", Tensor::of<float>({1}, {5})); }).status(), BP_DEVICE_LOST);
+    Tensor weight = Tensor::of<float>({1}, {0});
+    session.read_weight("w", weight);
+    EXPECT_THAT(weight.values<float>(), ElementsAre(2));
+    bind_x(other);
+    for (Exec* one : {&exec, &other}) {
+      one->run();
+      EXPECT_THAT(one->output(0u).values<float>(), ElementsAre(-2, 4, -6));  // on the CPU
+    }
+  }
+  EXPECT_EQ(counted->calls_after_abandon, 0u);
+}
+
+TEST(Abandon, LaterSessionsUseTheOtherDevices) {
+  const Environment env = streaming({});
+  const Model model = chain(1);
+  env.abandon_device(id_of(env));
+  Exec exec = env.compile(model).exec();
+  bind_x(exec);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+  SessionOptions how;
+  how.devices = {"partial"};
+  EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_DEVICE_LOST);
+}
+
+// ---- deadlines ------------------------------------------------------------------------------------------------------
+
+// The earlier run in the stream is the one that hangs: the later one was not started, and gives nothing up.
+TEST(Deadline, HoldsWhileARunWaitsForAStream) {
+  const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  bind_x(exec);
+  const Stream stream = env.stream(id_of(env)), second = env.stream(id_of(env));
+  RunOptions how;
+  how.stream = &stream;
+  exec.run(how);
+  how = {};
+  how.timeout = 50ms;
+  const Error late = end_of([&] { exec.run(how); });
+  EXPECT_EQ(late.status(), BP_TIMED_OUT);
+  EXPECT_FALSE(late.abandoned());
+  how.stream = &second;
+  EXPECT_EQ(end_of([&] { exec.run(how); }).status(), BP_TIMED_OUT);
+  const Cancel cancel;
+  cancel.set();
+  how = {};
+  how.cancel = &cancel;
+  EXPECT_EQ(end_of([&] { exec.run(how); }).status(), BP_CANCELLED);
+  EXPECT_EQ(counters(env).runs, 1u);
+  EXPECT_EQ(counters(env).abandoned, 0u);
+  env.abandon_device(id_of(env));
+}
+
+// A run in a stream may fail with the code that a wait returns at its own deadline.
+TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
+  const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  bind_x(exec);
+  const Stream stream = env.stream(id_of(env));
+  RunOptions how;
+  how.stream = &stream;
+  how.timeout = 120ms;
+  exec.run(how);
+  EXPECT_EQ(end_of([&] { stream.wait(); }).status(), BP_TIMED_OUT);
+  stream.wait();  // reported once
+}
+
+// Two copies in each run: x to the device, and x to the second output when all islands have ended.
+TEST(Deadline, HoldsForCopiesOfOutputs) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const Model model = graph.finish({graph.node("Neg", "a", {x}), x});
+  for (const bool by_deadline : {true, false}) {
+    const Environment env = streaming({{"partial.hang_copy", "4"}});
+    const Session session = env.compile(model, pinned({{"*", "partial"}}));
+    Exec exec = session.exec();
+    const Buffer first = env.allocate(id_of(env), 12), second = env.allocate(id_of(env), 12);
+    bind_x(exec);
+    exec.bind_memory(BP_SLOT_OUTPUT, first.tensor(BP_DTYPE_FLOAT, {3}));
+    exec.bind_memory(BP_SLOT_OUTPUT + 1, second.tensor(BP_DTYPE_FLOAT, {3}));
+    exec.run();
+    EXPECT_EQ(counters(env).copies, 2u);
+    EXPECT_EQ(counters(env).stream_copies, 2u);
+    RunOptions how;
+    if (by_deadline) how.timeout = 50ms;
+    const auto hangs = [&] { return counters(env).copies_begun == 4; };
+    const Error late =
+        by_deadline ? end_of([&] { exec.run(how); }) : end_when_abandoned(env, hangs, [&] { exec.run(); });
+    EXPECT_EQ(late.status(), BP_TIMED_OUT);
+    EXPECT_TRUE(late.abandoned());
+    EXPECT_EQ(counters(env).abandoned, 1u);
+  }
+}
+
+// Tasks that may run at once.
+TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
+  const Model model = graph.finish({graph.node("Neg", "a", {x}), graph.node("Abs", "b", {z})});
+  for (const std::string number : {"1", "2"}) {
+    const Environment env = streaming({{"partial.hang_copy", number}});
+    Exec exec = env.compile(model, pinned({{"a", "partial"}, {"b", "cpu"}})).exec();
+    bind_x(exec);
+    exec.bind("z", Tensor::of<float>({3}, {1, -2, 3}));
+    RunOptions how;
+    how.timeout = 50ms;
+    const Error late = end_of([&] { exec.run(how); });
+    EXPECT_EQ(late.status(), BP_TIMED_OUT);
+    EXPECT_TRUE(late.abandoned());
+  }
+}
+
+// The device only copies: its islands are on the CPU.
+TEST(Deadline, HoldsForTheOnlyCopyOfADevice) {
+  const Environment env = streaming({{"partial.hang_copy", "1"}});
+  Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
+  const Buffer x = env.allocate(id_of(env), 12);
+  exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {3}));
+  RunOptions how;
+  how.timeout = 50ms;
+  const Error late = end_of([&] { exec.run(how); });
+  EXPECT_EQ(late.status(), BP_TIMED_OUT);
+  EXPECT_TRUE(late.abandoned());
+  EXPECT_EQ(counters(env).abandoned, 1u);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+}
+
+// Large islands run outside of streams if there is a deadline; then the other device must not wait for their marks.
+TEST(Deadline, LargeIslandsOfSeveralDevicesFollowEachOther) {
+  const Environment env =
+      streaming({{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", "1"}, {"partial.max_nodes", "8"}});
+  std::map<std::string, std::string> pins;
+  for (int i = 0; i < 18; ++i) pins["n" + std::to_string(i)] = i / 6 == 1 ? "partial:1" : "partial:0";
+  Exec exec = env.compile(chain(18), pinned(pins)).exec();
+  bind_x(exec);
+  RunOptions how;
+  how.timeout = 20s;
+  exec.run(how);
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+  exec.run();
+  exec.run(how);
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+}
+
+}  // namespace
+}  // namespace backplane
