@@ -129,7 +129,7 @@ BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device,
                                                  bp_error_t* error);
 /* Gives up a device that hangs: nothing more is started on it, and waits for it return BP_DEVICE_LOST. Streams, execs
  * and memory of it are destroyed without a wait, and what the device may still touch is kept until the process ends.
- * Runs that are under way end as after their deadline. [thread-safe]. Errors: BP_NOT_FOUND. */
+ * Runs under way on it, also without a deadline, end as 100 ms after one. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
@@ -446,7 +446,7 @@ BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
  * monotonic clock, BP_FOREVER for none. After BP_TIMED_OUT work may be left: wait again. [thread-safe] [blocks].
  * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
-/* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED. */
+/* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
 /* The plugin's own handle of the stream, for the functions of an extension table; it lives as long as the stream.
  * [thread-safe]. Errors: BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
@@ -461,13 +461,13 @@ BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaph
 /* As in plugin.h; BP_UNSUPPORTED where the device does not offer it. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
                                                        uint64_t deadline, bp_error_t* error);
-/* From the host. [thread-safe]. Errors: BP_UNSUPPORTED. */
+/* From the host. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value,
                                                          bp_error_t* error);
-/* Its value now. [thread-safe]. Errors: BP_UNSUPPORTED. */
+/* Its value now. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value,
                                                         bp_error_t* error);
-/* A handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED. */
+/* A handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore,
                                                          const bp_semaphore_export_t* what, bp_native_t* out_native,
                                                          bp_error_t* error);
