@@ -11,7 +11,10 @@
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
 //   fake.open_ms  how long opening a device takes (0)
 // Its extension "compiled" is a text that describes what it compiled, a line for each node.
+// A copy of its file that is named known….so has that id.
 // It computes nothing: each node passes its first input on, which is right for Identity alone.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -321,6 +324,20 @@ const bp_plugin_t kPlugin = {
 
 }  // namespace
 
+// A copy named known…so has the id that its file name says, so that a test can have many backends.
+bp_plugin_t plugin_of_this_file() {
+  bp_plugin_t plugin = kPlugin;
+  Dl_info info{};
+  if (dladdr(&kPlugin, &info) == 0) return plugin;
+  static std::string stem;
+  stem = info.dli_fname;
+  stem = stem.substr(stem.rfind('/') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  if (stem.starts_with("known")) plugin.id = {stem.data(), stem.size()};
+  return plugin;
+}
+
 extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t*) {
-  return &kPlugin;
+  static const bp_plugin_t kOfThisFile = plugin_of_this_file();
+  return &kOfThisFile;
 }
