@@ -46,7 +46,7 @@ struct Statement {
   std::string machine_json;
   std::vector<LoadedFile> files;  // the files that the plugin loaded into its processes
 };
-// Returns the content of statement.json: these fields, and what follows from the other parts.
+// Returns the contents of statement.json: `what` and the fields derived from other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
 // The result of `verify`, which runs nothing and throws Refused at the first wrong part.

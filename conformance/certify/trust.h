@@ -29,7 +29,7 @@ class Trust {
   static Trust read(const std::filesystem::path& path);
   void add(TrustedKey key) { keys_.push_back(std::move(key)); }
 
-  // The status of a key for a role on `day`, which is the verifier's: "2026-11-20".
+  // The status of a key for a role on `day`, the verifier's date ("2026-11-20").
   KeyStatus of(const std::string& public_hex, const std::string& role, const std::string& day) const;
 
  private:

@@ -293,7 +293,7 @@ Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const 
     is_made = true;
     placement = placement_of(session, id_);
     if (placement.elsewhere > 0) {
-      return failed(fmt::format("{} nodes ran on another device although that was forbidden", placement.elsewhere));
+      return failed(fmt::format("{} nodes are on another device, but fallback was forbidden", placement.elsewhere));
     }
     Result result;
     for (const fs::path& set : sets) {

@@ -9,7 +9,7 @@
 
 namespace backplane::conform {
 
-// The measure that every step of the minimiser reduces, most important first, so that it terminates.
+// Every step of the minimiser reduces this, compared member by member in order, so it terminates.
 struct Size {
   uint64_t nodes = 0, values = 0, elements = 0,
            irregularities = 0;  // irregularities: attribute values and floats other than 0 and 1

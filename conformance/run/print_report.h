@@ -10,7 +10,7 @@
 
 namespace backplane::conform {
 
-// Prints failures with the commands that repeat them, groups, the summary and levels, or only the summary as JSON.
+// Prints the failures with commands to rerun them, groups, summary and levels; with `json`, only the summary as JSON.
 // Returns the exit status.
 int print_report(const Header& header, const std::vector<Result>& results, const RunOutcome& outcome, bool json);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: started with --child it runs numbered cases; each 50th crashes, each 200th hangs.
+// This program is its own child: with --child, it runs numbered cases; every 50th crashes, but every 200th hangs.
 #include "sandbox/batch.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call handles the failure of any one allocation: it returns an error, damages nothing, and the next attempt
-// succeeds. The allocations are those of the calling thread in the loader and in its backends.
+// Every call survives any one failed allocation or returns an error; it corrupts nothing, and later calls succeed.
+// Only the calling thread's allocations fail: the client's, the loader's and the backends'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ struct CoverageOptions {
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
   Costs costs = Costs::kKnown;
   const bp_cancel_t* cancel = nullptr;
-  // The options of each backend by its id; their names do not have the id.
+  // Each backend's options, by backend id; option names omit the id.
   std::map<std::string, Host::Options, std::less<>> options;
 };
 

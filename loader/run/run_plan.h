@@ -40,7 +40,7 @@ class RunPlan {
   // Whether the step's extents are known only when the steps before it have run.
   bool is_dynamic_step(uint32_t step) const { return dynamic_steps_[step]; }
   bool is_dynamic_value(uint32_t value) const { return dynamic_values_[value]; }
-  // Whether the framework bound an output to the memory of an input.
+  // Whether the caller bound an output to an input's memory.
   bool updates_inputs() const { return updates_inputs_; }
 
  private:

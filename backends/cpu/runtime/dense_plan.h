@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for callers without a planner that inserts reorders between steps.
+// Dense plans, for callers that insert no reorders between steps.
 #pragma once
 
 #include "runtime/kernel.h"

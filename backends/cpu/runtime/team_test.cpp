@@ -149,7 +149,7 @@ TEST(TeamOfOne, HasNoHelpers) {
 }
 
 TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
-  // Other threads compute on every core. The caller and the helper sometimes lose theirs, the helper also in a piece.
+  // Other threads spin on every core: the caller and the helper are sometimes preempted, the helper even mid-piece.
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i)

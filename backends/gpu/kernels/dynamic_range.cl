@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scale and zero point that quantize n elements and 0 to 8 bits, computed by one group of LANES work items.
+// The 8-bit scale and zero point for n elements, in a range that includes 0, by one group of LANES work items.
 #if LANES > 1
 JOINED(least_of, float, min(a, b))
 JOINED(most_of, float, max(a, b))

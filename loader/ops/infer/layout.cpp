@@ -29,7 +29,7 @@ Status depth_to_space(Context& c) {
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   if (x[1].is_number() && x[1].value % (block * block) != 0) {
-    return c.fail(std::to_string(x[1].value) + " channels are not a multiple of blocksize squared, " +
+    return c.fail("the channel count " + std::to_string(x[1].value) + " is not a multiple of blocksize squared, " +
                   std::to_string(block * block));
   }
   Expressions& m = c.math();

@@ -43,7 +43,8 @@ Status empty(Context& c) {
 Status insert(Context& c) {
   Type element = element_of(c.input(0));
   if (!join_types(element, c.input(1))) {
-    return c.fail("inserts a " + type_text(c.input(1)) + " into a " + type_text(c.input(0)) + ": the types must match");
+    return c.fail("inserts a " + type_text(c.input(1)) + " into a " + type_text(c.input(0)) +
+                  ": the element types must match");
   }
   c.copy_type(0, container(BP_KIND_SEQUENCE, element));
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that every vendor makes before a node is accepted, as a chain. The first that fails sets the verdict: its
-// reason code, and a message that states the value found and what is supported.
+// reason code, and a message that says what is wrong.
 //
 //   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
 //

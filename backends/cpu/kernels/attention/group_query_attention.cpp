@@ -69,7 +69,7 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Takes a head's new elements [first, last) in `floats`: zeroes the rest to `capacity`, fills a 16-bit `present`.
+  // Finishes a head once [first, last) of `floats` is written: zeroes up to `capacity`, fills a 16-bit `present`.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;

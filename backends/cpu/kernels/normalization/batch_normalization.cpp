@@ -129,7 +129,7 @@ Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensor
   const int64_t places = x.elements(2, x.rank());
   Plan plan = make_plan({x},
                         [=, batch = x[0]](Tensors in, Tensors out) {
-                          // In strips, which are still in the first-level cache when activations are applied.
+                          // Strips are small enough to stay in L1 until the activations are applied.
                           constexpr int64_t kStrip = 4096;
                           const int64_t strip = std::max<int64_t>(1, kStrip / lanes);
                           const int64_t strips = (places + strip - 1) / strip;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of 8-bit quantized values by windows of 3×3 positions, on tiles.
+// 3×3 depthwise convolutions of 8-bit quantized values, on tiles (q8_tiles.h).
 #pragma once
 
 #include "kernels/quantized/q8_tiles.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNM: bitmaps, grey maps and pixel maps (P1 to P6), as text or binary.
+// PNM: bitmaps, graymaps and pixmaps (P1 to P6), as text or binary.
 #include "kernels/image/codecs/codec.h"
 
 namespace backplane::cpu::image {
