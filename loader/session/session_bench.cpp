@@ -79,23 +79,23 @@ BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 void hand_over(benchmark::State& state) {
   std::mutex mutex;
   std::condition_variable changed;
-  bool theirs = false, ended = false;
+  bool turn_of_other = false, ended = false;
   std::thread other([&] {
     std::unique_lock lock(mutex);
     while (true) {
-      changed.wait(lock, [&] { return theirs; });
+      changed.wait(lock, [&] { return turn_of_other; });
       if (ended) return;
-      theirs = false;
+      turn_of_other = false;
       changed.notify_one();
     }
   });
   std::unique_lock lock(mutex);
   for (auto _ : state) {
-    theirs = true;
+    turn_of_other = true;
     changed.notify_one();
-    changed.wait(lock, [&] { return !theirs; });
+    changed.wait(lock, [&] { return !turn_of_other; });
   }
-  theirs = ended = true;
+  turn_of_other = ended = true;
   changed.notify_one();
   lock.unlock();
   other.join();

@@ -384,7 +384,7 @@ TEST_F(SyncTest, AStreamEndsBeforeThePointsOfItsRuns) {
   ok(slots->sync->semaphore_signal(first, 1, error()));
 }
 
-// Otherwise an implementation may never start what is in the queue, and whoever waits for the signal waits forever.
+// Otherwise a driver may never start the work in its queue, and a wait for the signal never ends.
 TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -511,7 +511,7 @@ TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
 }
 
 // Waits for an abandoned device end, and what has not been started is not.
-TEST_F(SyncTest, AnAbandonedDeviceReleasesWhoeverWaits) {
+TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   ASSERT_NE(slots->device->abandon, nullptr);
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const never = semaphore();

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of sessions that are replaced and read back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backplane/client.hpp"
+#include "session/testing.h"
+#include "testing/client_fixture.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Session, WeightsAreReplacedAndReadBack) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, -1}));
+  const uint32_t unused = graph.weight("c", Tensor::of<float>({1}, {9}));
+  const Model model = graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {x, b})}), b, unused});
+  const Environment env = environment({kCpu});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto outputs = [&](Exec& e) {
+    e.bind("x", Tensor::of<float>({2}, {1, 2}));
+    e.run();
+    std::vector<float> all = e.output(0u).values<float>();
+    for (float value : e.output(1u).values<float>()) all.push_back(value);
+    return all;
+  };
+  EXPECT_THAT(outputs(exec), ElementsAre(2, 1, 1, -1));
+  for (float v = 10; v < 13; ++v) {
+    session.refit("b", Tensor::of<float>({2}, {v, -v}));
+    EXPECT_THAT(outputs(exec), ElementsAre(v + 1, 0, v, -v));
+    Tensor back(BP_DTYPE_FLOAT, {2});
+    session.read_weight("b", back);
+    EXPECT_THAT(back.values<float>(), ElementsAre(v, -v));
+  }
+  Exec fresh = session.exec();
+  EXPECT_THAT(outputs(fresh), ElementsAre(13, 0, 12, -12));
+}
+
+TEST(Session, RefitsThatCannotBeAreNamed) {
+  const Environment env = environment({kCpu});
+  const Tensor b = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { env.compile(relu_of_sum()).refit("b", b); }).status(), BP_BAD_STATE);
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(relu_of_sum(), how);
+  EXPECT_EQ(failure([&] { session.refit("unknown", b); }).status(), BP_NOT_FOUND);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
+}
+
+// Several weights at once, also from a device's memory; if one cannot be replaced, none is.
+TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t b = graph.weight("b", Tensor::of<float>({2}, {1, 1}));
+  const uint32_t c = graph.weight("c", Tensor::of<float>({2}, {2, 2}));
+  const Model model = graph.finish({graph.node("Mul", "y", {graph.node("Add", "s", {x, b}), c})});
+  const Environment env =
+      environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
+  SessionOptions how;
+  how.devices = {"cpu"};
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto y = [&] {
+    exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(4, 6));
+  session.refit({{"b", Tensor::of<float>({2}, {0, 0})}, {"c", Tensor::of<float>({2}, {5, 5})}});
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor wrong = Tensor::of<float>({1}, {0}), zero = Tensor::of<float>({2}, {0, 0});
+  EXPECT_EQ(failure([&] { session.refit({{"c", zero}, {"b", wrong}}); }).status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(y(), ElementsAre(5, 10));
+  const Tensor seven = Tensor::of<float>({2}, {7, 7});
+  const Buffer there = env.allocate(env.devices()[1].info.id, 8);
+  env.copy(seven.abi().buffer, there.abi(), 8);
+  const std::vector<int64_t> extents = {2};
+  const bp_tensor_t tensor = there.tensor(BP_DTYPE_FLOAT, extents);
+  const bp_named_tensor_t weight{view::text("c"), &tensor};
+  bp_session_refit_t what{};
+  what.size = sizeof what;
+  what.count = 1;
+  what.weights = &weight;
+  what.stride = sizeof weight;
+  detail::call(api().session_refit, session.get(), static_cast<const bp_session_refit_t*>(&what));
+  EXPECT_THAT(y(), ElementsAre(7, 14));
+}
+
+// The null backend, which replaces weights itself, takes over a program whose weight was replaced before.
+TEST(Session, RefitsReachADeviceThatTookOver) {
+  const Environment env = environment(
+      {BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"},
+      {{"partial.fault", "lost@y#2"}});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {1, 1}))})});
+  SessionOptions how;
+  how.devices = {"partial", "null"};
+  how.fallback = BP_FALLBACK_PREFER;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  const auto y = [&] {
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(y(), ElementsAre(2, 3));
+  for (float w = 10; w < 14; ++w) {
+    session.refit("w", Tensor::of<float>({2}, {w, w}));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));  // the first time, the device is lost in this run
+  }
+}
+
+}  // namespace
+}  // namespace backplane
