@@ -9,18 +9,9 @@
 #include <vector>
 
 #include "backplane/plugin.h"
+#include "testing/struct_copy.h"
 
 namespace backplane::liar {
-
-// A copy of a struct that may be shorter or longer than this build's.
-template <class T>
-T taken(const T& given) {
-  T own{};
-  const uint32_t size = std::min<uint32_t>(given.size, sizeof own);
-  std::memcpy(static_cast<void*>(&own), &given, size);
-  own.size = size;
-  return own;
-}
 
 struct Bound {
   bp_tensor_t tensor = {};

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../struct_copy.h"
 #include "backplane/loader.h"
 
 namespace {
@@ -44,15 +45,7 @@ void add(uint32_t id) {
   __atomic_add_fetch(&kCounts[id], 1, __ATOMIC_RELAXED);
 }
 
-// A copy of a struct that may be shorter or longer than this program's.
-template <class T>
-T taken(const T& given) {
-  T own{};
-  const uint32_t size = std::min<uint32_t>(given.size, sizeof own);
-  std::memcpy(static_cast<void*>(&own), &given, size);
-  own.size = size;
-  return own;
-}
+using backplane::liar::taken;
 
 // ---- slots of tables ------------------------------------------------------------------------------------------------
 
