@@ -207,7 +207,9 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
     if (island >= programs.size())
       return {BP_NOT_FOUND,
               "the session has " + std::to_string(programs.size()) + " islands, no number " + std::to_string(island)};
-    BP_TRY(c_api::has_plugin_handles(*programs[island]->device));
+    const Device& device = *programs[island]->device;
+    BP_TRY(c_api::has_plugin_handles(device));
+    if (device.given_up()) return device.lost();
     session->keep(latest);
     *out_program = programs[island]->handle;
     return {};

@@ -58,9 +58,13 @@ Status FrameworkStream::wait(uint64_t deadline) {
   return std::move(end.status).context(std::string(kept.text()) + "; after that");
 }
 
+StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel) const {
+  return wait_for_work(*device_, stream_, deadline, cancel);
+}
+
 Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) try {
   if (!stream_) return {};  // `close` has waited
-  StreamEnd end = wait_for_work(*device_, stream_, deadline, cancel);
+  StreamEnd end = work_end(deadline, cancel);
   if (!end.ended) return std::move(end.status);
   keep(std::move(end.status));
   return {};

@@ -29,6 +29,10 @@ class FrameworkStream {
   // Waits likewise, but keeps failures of the work for the next `wait`. BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if
   // work may be left.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
+  // Waits likewise. What it reports, no other wait reports, unless it is given to `keep`.
+  StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
+  // Lets the next `wait` report a failure.
+  void keep(Status failure) noexcept;
   Status export_native(bp_native_t& out) const;
   // Waits, unless the device was given up, and destroys the plugin's stream. Execs may keep this object after the
   // framework has destroyed its handle.
@@ -38,7 +42,6 @@ class FrameworkStream {
   FrameworkStream(std::shared_ptr<Environment> environment, Device& device)
       : environment_(std::move(environment)), device_(&device) {}
   const bp_sync_api_t& api() const { return *device_->backend().plugin->sync; }
-  void keep(Status failure) noexcept;
 
   std::shared_ptr<Environment> environment_;
   Device* device_;

@@ -312,6 +312,28 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
+// The second island is still busy with the run before, so the loader waits in the middle of the run. The failure of its
+// first island, found there, must not be lost to the end of the run.
+TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {
+  const Environment env = streaming({{"partial.fault", "internal@n0#2"}, {"partial.run_us", "100000"}});
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  exec.run(in(stream));
+  while (counters(env).runs < 1) std::this_thread::yield();  // the first island may run again, the second may not
+  const Semaphore done;
+  RunOptions how = in(stream);
+  how.signals = {done.at(1)};
+  const Error error = failure([&] {
+    exec.run(how);
+    done.wait(1);
+  });
+  EXPECT_THAT(error.what(), HasSubstr("n0"));
+  EXPECT_TRUE(error.status() == BP_INTERNAL || error.status() == BP_DEPENDENCY_FAILED) << error.status();
+  exec.run(in(stream));  // the stream holds no failure
+  stream.wait();
+}
+
 TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
   const Environment env = streaming({{"partial.marks", "1"}});
   const uint64_t device = partial_id(env);

@@ -371,8 +371,11 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the previous run
-      status = stream.drain(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      if (status.ok()) status = put(task, run, code);
+      StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
+      // A failure that this wait reports would not be reported at the end of this run, though it may be that of one of
+      // its islands. Before its first one, it is that of an earlier run.
+      if (end.ended && &task == &first) stream.keep(std::exchange(end.status, {}));
+      status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }
     if (status.ok()) continue;
     return &task == &first ? std::move(status) : leave(stream, order.deadline, std::move(status));

@@ -359,7 +359,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
  * until the session is destroyed, also where that goes over to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
- * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device). */
+ * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* session, uint32_t island,
                                                         const bp_program_t** out_program, bp_error_t* error);
 
