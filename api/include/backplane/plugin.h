@@ -409,10 +409,10 @@ typedef struct bp_instance_create_t {
  * stream start nevertheless. A host point that a run in a stream signals carries the first failure in the stream, up to
  * that run, that no `done` or `stream_wait` has reported. Carrying a failure does not report it: after a run without
  * `done`, the next `done` or `stream_wait` reports it too. What was put into a stream may run to its end in spite of
- * `deadline` and `cancel`: a host that wants to end a run early runs it without a stream. Runs of an instance may follow
- * each other in one stream; a plugin that does not allow it returns BP_BUSY, and the host waits for the stream. Several
- * threads may put work into one stream: its order is that of the calls. Without a stream, a run needs `done` or a host
- * point among its signals: nothing else would report its failure. */
+ * `deadline` and `cancel`: a host that wants to end a run early runs it without a stream. Runs of an instance may
+ * follow each other in one stream; a plugin that does not allow it returns BP_BUSY, and the host waits for the stream.
+ * Several threads may put work into one stream: its order is that of the calls. Without a stream, a run needs `done` or
+ * a host point among its signals: nothing else would report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
