@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// The maximum of quantized values is the quantized value of the maximum: source and result have one quantization.
+// Source and result share one quantization, so the largest quantized value is the quantized maximum.
 std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantization);
 std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization source, Quantization result);
 
