@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of blocked tensors with known weights, computed in tiles (kernels/conv/tiled.h).
+// Convolutions of blocked tensors, computed in tiles (kernels/conv/tiled.h). Weights must be known at plan time.
 #pragma once
 
 #include "kernels/conv/onednn_conv.h"

@@ -30,10 +30,10 @@ void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) 
       });
 }
 
-// The arguments of the implementations in kConvs: a Conv for one set of extents.
+// Input of the implementations in kConvs: a Conv for one set of extents.
 struct ConvProblem {
   ConvPlan conv;
-  Shape shape;  // of the result
+  Shape shape;  // result shape
   std::vector<Tensor> inputs;
   Tensors given;  // the node's inputs; in `inputs`, weights and bias may be reordered
   ChannelOrder& order;

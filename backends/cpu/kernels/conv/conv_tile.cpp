@@ -189,13 +189,13 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// Whether the tile has exactly one tap, inside the input at every position. With kStride 0 it always has.
+// Whether the tile has exactly one tap, inside the input at every position. This is always so with kStride 0.
 template <int kStride>
 bool has_one_tap(const ConvTile& t) {
   return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);
 }
 
-// There is a function for each way of reading channels and taps: in a common one, GCC would copy sums between registers
+// There is a function for each way of reading channels and taps: in a shared one, GCC would copy sums between registers
 // from loop to loop.
 template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
 void run_16(const ConvTile& t) {

@@ -32,8 +32,8 @@ constexpr double kDepthwiseTaskTime = 0.512;
 constexpr int64_t kWinogradWeights = 1000;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
-// ones, whose weights are zero where input and output channel are of different groups: whole blocks of channels are
-// faster than thin groups. Depthwise convolutions remain depthwise.
+// ones, whose weights are zero where input and output channel are of different groups, because whole blocks of channels
+// are faster than thin groups. Depthwise convolutions remain depthwise.
 struct Share {
   int64_t out_first, out_count;
   int64_t in_first, in_count;
@@ -317,7 +317,7 @@ class OnednnConv final : public Step {
 namespace {
 
 // Whether a channel's shift is so large that adding it first would round the sum: more than twice the sum of the
-// magnitudes of the weights, scaled.
+// magnitudes of the scaled weights.
 bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const bool has_bias = inputs.size() > 2 && inputs[2].present();
   if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;
@@ -347,7 +347,7 @@ bool prefers_winograd(const PlanContext& context, const ConvPlan& conv) {
   return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
 }
 
-// A convolution whose shares oneDNN has described.
+// A convolution, divided into shares that oneDNN can compute.
 struct OnednnConvDescription {
   Geometry geometry;
   std::vector<Share> shares;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights in the order in which tiles (kernels/conv/conv_tile.h) read them. Each panel has the weights of one or
-// two blocks of output channels, in chunks of input channels that stay in the second-level cache. Its layout is [block
-// of input channels][tap][input channel][output channel].
+// Weights known at plan time, in the order in which tiles (kernels/conv/conv_tile.h) read them. Each panel has the
+// weights of one or two blocks of output channels, in chunks of input channels that stay in the second-level cache. Its
+// layout is [block of input channels][tap][input channel][output channel].
 #pragma once
 
 #include <memory>

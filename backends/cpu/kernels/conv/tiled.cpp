@@ -123,9 +123,9 @@ class TiledStep final : public Step {
       tile.compensation = &compensation_[static_cast<size_t>(b.block * channel_block())];
       tile.bias = tile.last == b.last ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
       tile.rectify = rectify_ && tile.last == b.last;
-      const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile that reads no padding
+      const int64_t steps = (tile.last - tile.first) * w.taps;  // pairs of a tap and an input channel
       panel += steps * b.count * channel_block();
-      // Each tile prefetches its share of the next chunk, which is assumed to be as large as this one.
+      // Each tile prefetches its share of the weights of the next chunk, which is assumed to be as large as this one.
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {

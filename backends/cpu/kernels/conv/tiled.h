@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products with known weights, computed in tiles (kernels/conv/conv_tile.h). Unlike oneDNN's kernels,
-// they prefetch the weights of the next tiles: with single images, most of the time is spent waiting for weights.
+// Convolutions and products whose weights are known at plan time, computed in tiles (kernels/conv/conv_tile.h). Unlike
+// oneDNN's kernels, they prefetch the weights of the next tiles: with single images, most of the time is spent waiting
+// for weights.
 #pragma once
 
 #include "kernels/conv/conv_tile.h"
@@ -11,7 +12,7 @@ namespace backplane::cpu {
 
 // The position of a tile in its row, and the taps that are within the input (see ConvTile).
 struct TilePlace {
-  int64_t y_at, x_at;  // start in the output row, and of what its first tap reads in the input row
+  int64_t y_at, x_at;  // where the tile starts in the output row, and where its first tap starts in the input row
   int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks of output channels
 };
@@ -21,7 +22,7 @@ struct TilePlace {
 struct TileRows {
   int64_t count = 1, taps = 1;
   int64_t first = 0, stride = 1, dilation = 1;
-  int64_t in_count = 1;         // rows of the input
+  int64_t in_count = 1;         // number of input rows
   int64_t in_width, out_width;  // positions per row
 };
 

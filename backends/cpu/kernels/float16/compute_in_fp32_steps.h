@@ -20,8 +20,8 @@ struct Operand {
   int64_t offset = 0;
 };
 
-// Creates a step that converts whole operands. `inner` reads inputs like `floats` and writes outputs of `shapes`.
-// rounds[i] is set if output i has a 16-bit type.
+// Creates a step that converts whole operands. `inner` takes inputs of the types and extents of `floats` and writes
+// outputs of extents `shapes`. rounds[i] is set if output i has a 16-bit type.
 std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operand> inputs,
                                  std::span<const Tensor> floats, std::span<const Shape> shapes,
                                  const std::vector<bool>& rounds);

@@ -145,7 +145,7 @@ const Case kCases[] = {
      [](Network& n) {
        n.made("MaxPool", 22, {"x"}, {{"kernel_shape", Extents{3, 3}}, {"strides", Extents{2, 2}}});
      }},
-    // A Conv of known operands is computed while compiling, in the formats that it would have in a run.
+    // A Conv of known operands is computed at compile time, in the formats that it would use at run time.
     {"KnownConv",
      {2, 5, 8, 7},
      [](Network& n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvInteger with known weights, computed in tiles of 8-bit integers: alone, or with the scaling that follows it in
-// dynamically quantized models.
+// ConvInteger with weights known at plan time, computed in tiles of 8-bit integers: alone, or with the scaling that
+// follows it in dynamically quantized models.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// Creates the kernel of ConvInteger. `definition` takes its place in reference mode, or if the weights are not known.
+// Creates the kernel of ConvInteger. `definition` is used instead in reference mode, or if the weights are not known.
 std::unique_ptr<Kernel> make_conv_integer(const Node& conv, std::unique_ptr<Kernel> definition);
 
 // Creates a kernel for ConvInteger with known weights, followed by a Cast to float and a Mul by one scale. The inputs

@@ -14,14 +14,14 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTogether = 4;  // tiles of rows at a time, whose sums are finished while they are in the cache
+constexpr int64_t kTogether = 4;  // row tiles per step, whose sums stay in the cache until they are finished
 constexpr int64_t kGrain = int64_t{1} << 19;  // minimum multiplications of 8-bit integers per task
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Return the offset of values that are stored as bytes, which makes those of A signed and those of B unsigned.
+// Return the offset to add to byte values: it makes those of A signed and those of B unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -29,7 +29,7 @@ int32_t b_offset(bool bytes, bool is_signed) {
   return bytes && is_signed ? 128 : 0;
 }
 
-constexpr uint32_t kFlip = 0x80808080;  // XOR with it adds ±128 to each of four bytes
+constexpr uint32_t kFlip = 0x80808080;  // flips the top bit of four bytes, which adds or subtracts 128
 
 // ---- packing B: groups of `lanes` columns, and the column sums
 

@@ -27,8 +27,8 @@ class ZeroPointVector {
 std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
                                             int64_t batches);
 
-// The zero points of A and B: one for all elements, or one per row of A and column of B. The latter are those of one
-// matrix and apply to the whole batch, or those of all matrices.
+// The zero points of A and B: one for all elements, or one per row of A and column of B. The rows and columns are those
+// of one matrix, for the whole batch, or those of all matrices.
 struct ZeroPoints {
   std::span<const int32_t> a, b;
 };
@@ -44,7 +44,7 @@ class IntegerGemm {
   IntegerGemm(int threads, MatMulSize size);
 
   // Packs known matrices B once for all plans. matrix(i) returns the i-th of `count` matrices [k, n] derived from
-  // `weights`, which must stay valid until the next call.
+  // `weights`. The returned memory must stay valid until the next call.
   template <class Matrix>
   void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
     pack_ = packed.get(weights, {}, [&] {
@@ -65,11 +65,11 @@ class IntegerGemm {
     Tensor b;  // its data are not read if they were packed
     ZeroPoints zeros;
     int32_t* sums;
-    int64_t sums_step;  // from the sums of one product of the batch to the next product's
+    int64_t sums_step;  // elements from one product's sums to the next product's
   };
   // Computes the sums of all products, one product after another, and calls finish(part) for each part on the thread
-  // that computed it. row_at(product, row, buffer) returns a pointer to the k values of a row of A, which may be
-  // written to `buffer`.
+  // that computed it. row_at(product, row, buffer) returns a pointer to the k values of a row of A, for which it may
+  // use `buffer`.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
     const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {
@@ -116,7 +116,7 @@ class IntegerGemm {
 
   MatMulSize size_;
   const IntegerTiles& kernels_;
-  int64_t groups_;  // groups along k (IntegerTile)
+  int64_t groups_;  // groups along k, see IntegerTile
   int64_t blocks_;  // blocks of columns
   int64_t tiles_;   // tiles of rows
   int64_t threads_;

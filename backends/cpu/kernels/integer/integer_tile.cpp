@@ -6,7 +6,7 @@
 #include "runtime/processor.h"
 
 // Vector types have no operator for these multiply-add instructions, so they are inline assembly. Analyzers reject its
-// registers, because they do not see the instruction set of the callers.
+// registers, because they do not know the instruction set of the callers.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang_analyzer__)
 #define WIDE_TILES

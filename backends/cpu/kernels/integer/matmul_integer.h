@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// Creates the kernel of MatMulInteger. `definition` takes its place in reference mode.
+// Creates the kernel of MatMulInteger. `definition` is used instead in reference mode.
 std::unique_ptr<Kernel> make_matmul_integer(std::unique_ptr<Kernel> definition);
 
 // Creates a kernel for MatMulInteger, followed by a Cast to float and a Mul. The inputs are MatMulInteger's four

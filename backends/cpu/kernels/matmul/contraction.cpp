@@ -265,7 +265,7 @@ void Contraction::run_rows(const float* a, const float* b, float* y) const {
   const Rows& r = rows_;
   const int64_t n = r.row.extent, pieces = (n + kRowPiece - 1) / kRowPiece, rows = r.kept_a.positions();
   const int64_t terms = r.summed_a.positions(), work = std::min(n, kRowPiece) * terms * r.sum.extent;
-  // The inner loop is over the terms of a sum if they are contiguous or a row has one element, else over the row.
+  // The inner loop is over the terms of a sum if they are contiguous or a row has one element, otherwise over the row.
   const bool by_sums = r.sum.extent > 1 && (n == 1 || (std::max(r.sum.a, r.sum.b) == 1));
   parallel(rows * pieces, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
     Pace pace;

@@ -40,8 +40,8 @@ class Contraction {
     int64_t m = 1, n = 1, k = 1;
     Operand a, b, y;
   };
-  // For loops over rows: the kept and summed dimensions with their strides in each operand, and separately the
-  // innermost ones.
+  // For loops over rows: the kept and summed dimensions with their strides in each operand. The innermost ones are in
+  // `row` and `sum`.
   struct Rows {
     Dimensions kept_a, kept_b, summed_a, summed_b;
     ContractedAxis row{1, 0, 0}, sum{1, 0, 0};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a known matrix by oneDNN. The matrix is packed once, in shares of columns, which run in parallel.
+// Products with a matrix that is known at plan time, by oneDNN. The matrix is packed once, in shares of columns, which
+// run in parallel.
 #pragma once
 
 #include "kernels/onednn/packed_weights.h"

@@ -60,8 +60,8 @@ using LayoutView = const_dnnl_memory_desc_t;
 #else
 using LayoutView = const dnnl_memory_desc_t*;
 #endif
-// The memory descriptors of a primitive. They point into the primitive and are valid as long as it is, because a copy
-// of each would take 700 bytes.
+// The memory descriptors of a primitive. They point into the primitive and are valid as long as it exists. Copies would
+// take 700 bytes each.
 struct PrimitiveLayouts {
   LayoutView source, weights, bias, result, scratchpad;
   PrimitiveLayouts() = default;
@@ -107,7 +107,7 @@ struct ProductArguments {
 // Returns an empty description if oneDNN has no implementation.
 dnnl::matmul::primitive_desc describe_product(const ProductArguments& arguments);
 
-// Whether the oneDNN implementation with this name is fast, which reference implementations are not.
+// Whether the oneDNN implementation of this name is optimized, not a reference implementation.
 bool is_fast(const char* implementation);
 
 }  // namespace backplane::cpu

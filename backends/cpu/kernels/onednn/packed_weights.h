@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights in the layout that a kernel needs, packed once for all plans and instances of a program.
+// Weights known at plan time in the layout that a kernel needs, packed once for all plans and instances of a program.
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,7 @@ struct RowTask {
   int64_t row_count;
   const Reach* reach;
   int64_t step;   // positions from one input to the next
-  int64_t count;  // of output positions
+  int64_t count;  // number of output positions
   int64_t padded_rows;
   bool counts_padding;
 };

@@ -20,7 +20,7 @@ struct Reach {
 std::vector<Reach> reaches(const Window& window, size_t d);
 
 struct BlockedPool {
-  bool maximum;         // otherwise the mean
+  bool maximum;         // false: mean
   bool counts_padding;  // whether the mean includes padding
 };
 

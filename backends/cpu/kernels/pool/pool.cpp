@@ -138,13 +138,13 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-// The arguments of the implementations: a pool for one set of extents.
+// Input of the implementations in kPools: a pool for one set of extents.
 struct PoolProblem {
-  int64_t parameter;  // of MaxPool storage_order, of AveragePool count_include_pad, of LpPool p
+  int64_t parameter;  // storage_order (MaxPool), count_include_pad (AveragePool) or p (LpPool)
   bool has_indices;
   Window window;
   Tensors inputs;
-  Shape shape;  // of the result
+  Shape shape;  // result shape
 };
 
 template <Pool kPool>

@@ -96,8 +96,8 @@ Plan plan_global(bool is_maximum, int64_t n, int64_t planes, const Shape& output
 }
 
 // A padded row of the input columns that the windows of an output row read. It is split into as many parts as the
-// stride: part p has every stride-th element, beginning with element p. So what window column j reads for all output
-// positions is contiguous in one part.
+// stride: part p has every stride-th element, beginning with element p. As a result, the inputs of window column j for
+// all output positions are contiguous in one part.
 class PaddedRow {
  public:
   PaddedRow(const Window& w, float padding)

@@ -32,7 +32,7 @@ constexpr int64_t kChannelBlock = 64;
 struct Problem {
   ConvSize size;
   Window window;
-  Shape shape;              // of the result
+  Shape shape;              // result shape
   int64_t row = 0;          // weights per output channel
   bool transposed = false;  // weight i of channel o is at i · out_channels + o, otherwise at o · row + i
 };
@@ -146,9 +146,9 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // Cuts an image into at most one part per thread. Parts are rows if these divide evenly, otherwise channels if there
-  // are enough. The results of some channels are computed contiguously, then copied to their places between the other
-  // channels.
+  // Cuts an image into at most one part per thread. Parts consist of rows if these divide evenly, otherwise of channels
+  // if there are enough. The results of a part with some channels are computed contiguously, then copied between the
+  // other channels.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -313,7 +313,7 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
   });
 }
 
-// The arguments of the implementations: a convolution or product for one set of extents.
+// Input of the implementations in kQ8: a convolution or product for one set of extents.
 struct Q8Problem {
   const Problem& problem;
   const Problem& definition;  // the same, but for tensors with channels before positions

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products of 8-bit quantized values with known weights. They replace a Conv, Gemm or MatMul
-// between DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last.
+// Convolutions and matrix products of 8-bit quantized values, whose weights are known at plan time. They replace a
+// Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last.
 #pragma once
 
 #include <memory>

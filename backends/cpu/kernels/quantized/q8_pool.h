@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool and their global forms on quantized values, in channels-last layout.
+// MaxPool, AveragePool and their global forms on 8-bit quantized values, in channels-last layout.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 struct Q8Sum {
   Quantization a, b, result;  // all of one data type
-  bool multiplies = false;    // otherwise adds
+  bool multiplies = false;    // false: adds
   bool rectifies = false;     // negative results become 0
 
   // Whether the scales are moderate enough that neither floats nor 32-bit results can overflow.

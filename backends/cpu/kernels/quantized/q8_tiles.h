@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of 8-bit quantized values with known weights, computed in tiles: a few output positions
-// whose sums stay in registers. They are for processors that multiply and add four 8-bit values at once. Tensors are
-// channels-last.
+// Convolutions and products of 8-bit quantized values, whose weights are known at plan time. They are computed in
+// tiles: a few output positions whose sums stay in registers. The processor must multiply and add four 8-bit values at
+// once. Tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -46,8 +46,8 @@ struct Q8Pack {
   int8_t* weights;
 
   Q8Pack(std::byte* chunk, int64_t width);
-  // Sets the constants of a channel whose weights add up to `weight_sum`. The bias is rounded to an integer, with which
-  // the sum begins; the remainder is usually 0 and becomes `added`.
+  // Sets the constants of a channel whose weights add up to `weight_sum`. The bias is rounded to an integer, from which
+  // the sum starts; the remainder, usually 0, becomes `added`.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 

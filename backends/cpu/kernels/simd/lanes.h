@@ -28,7 +28,7 @@ struct LanesOf {
 
 // By default, FloatLanes has 16 floats, in vectors of kBytes. kBytes must be the vector size of the instruction set
 // that a loop is compiled for, because compilers keep longer vectors in memory. The order of sums does not depend on
-// it.
+// kBytes.
 inline constexpr int64_t kFloatLanes = 16;
 
 template <int kBytes, int kVectors = 64 / kBytes>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of 8-bit quantized values and of the wider types that they are converted to, for functions marked FOR_AVX512.
-// Most functions here are one instruction for which vector types have no operator. Instructions that unpack and pack
-// work within 16-byte lanes, so packing restores the order before unpacking.
+// Most functions wrap one instruction for which vector types have no operator. Unpacking and packing work within
+// 16-byte lanes, so packing undoes the reordering of unpacking.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values,
     asm("v" #name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b)); \
     return result;                                                \
   }
-INSTRUCTION(punpcklbw)  // interleaves the lower 8 bytes of each lane of a and b, byte by byte
+INSTRUCTION(punpcklbw)  // interleaves the lower 8 bytes of each 16-byte lane of a and b, byte by byte
 INSTRUCTION(punpckhbw)  // the same for the upper 8 bytes
 INSTRUCTION(punpcklwd)  // the same for the lower 8 bytes, in units of 16 bits
 INSTRUCTION(punpckhwd)
@@ -73,7 +73,7 @@ template <class V>
 }
 
 // The bytes of a vector, as 32-bit elements in four vectors: `a` has the first four of each 16 bytes, `b` the next
-// four, and so on. These are four members, because GCC would keep an array in memory throughout a loop.
+// four, and so on. Not an array, because GCC would keep it in memory throughout a loop.
 template <class V>
 struct Four {
   V a, b, c, d;

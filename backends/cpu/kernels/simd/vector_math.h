@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Math functions as branch-free formulas, which compilers vectorize inside loops marked CLONED. Errors are a few ulp,
-// but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN and have these errors at
-// infinity too.
+// but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN and are as accurate at
+// infinity.
 #pragma once
 
 #include <cstdint>
@@ -82,8 +82,8 @@ template <int kBytes>
   return __builtin_copysignf(y, x);
 }
 
-// erf within 8 ulp, which is faster: for uses where other errors dominate. It is an odd rational function; beyond ±4
-// the result is ±1.
+// A faster erf, within 8 ulp, for uses where other errors dominate. It is an odd rational function; beyond ±4 the
+// result is ±1.
 [[gnu::always_inline]] inline float erf_formula(float x) {
   float c = x < -4.0f ? -4.0f : x;
   c = c > 4.0f ? 4.0f : c;
@@ -140,7 +140,7 @@ void sigmoid_row(const float* x, float* y, int64_t n);
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_tanh_row(const float* x, float* y, int64_t n);
 
-// y = softmax(scale · x), n > 0. A row with nothing but -infinity becomes NaN.
+// y = softmax(scale · x), n > 0. If all x are -infinity, all y are NaN.
 void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
 
 // y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.
