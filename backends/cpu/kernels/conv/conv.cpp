@@ -30,7 +30,7 @@ void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) 
       });
 }
 
-// Input of the implementations in kConvs: a Conv for one set of extents.
+// Input to the implementations in kConvs: a Conv for one set of extents.
 struct ConvProblem {
   ConvPlan conv;
   Shape shape;  // result shape

@@ -74,8 +74,8 @@ template <class K, int kFirst, int kLast>
   }
 }
 
-// Adds one tap of `count` input channels of a block. The loop over a whole block is unrolled and prefetches for all its
-// channels together, because with short vectors the number of instructions limits the speed.
+// Adds one tap of `count` input channels of a block. For a whole block, the loop is unrolled and one loop prefetches
+// for all channels, because with short vectors the number of instructions limits the speed.
 template <class K, Channels kChannels, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
                                            const int32_t* channel_at, int64_t count, const float* w,

@@ -13,7 +13,7 @@ namespace backplane::cpu {
 struct ConvPlan {
   ConvSize size;
   Window window;
-  std::span<const PostOp> post_ops;  // affine ones first: they become part of weights and bias
+  std::span<const PostOp> post_ops;  // affine ones come first and become part of weights and bias
   int64_t shuffled_groups = 1;       // of the shuffle that the input needs (kernels/conv/channel_shuffle.h)
 };
 

@@ -88,7 +88,7 @@ class TiledStep final : public Step {
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
   }
 
-  // Returns how many rows of taps are less than `distance` input rows below the first row of taps.
+  // Returns the number of rows k of the window with k · dilation < `distance`.
   int64_t taps_above(int64_t distance) const {
     const TileRows& rows = work_.rows;
     return std::clamp<int64_t>((distance + rows.dilation - 1) / rows.dilation, 0, rows.taps);

@@ -31,11 +31,11 @@ struct TiledWork {
   int64_t taps, columns;          // number of taps in the window, and in each of its rows
   int64_t in_places, out_places;  // positions of an image
   TileRows rows;
-  std::vector<TilePlace> tiles;                                 // of each row, in the order of their positions
+  std::vector<TilePlace> tiles;                                 // tiles of one row, in order of position
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
   bool blocked;                                                 // whether the result is blocked
   bool transposed;                                              // the weights are [input channel][output channel]
-  std::span<const PostOp> post_ops;      // affine ones first: they become part of weights and bias
+  std::span<const PostOp> post_ops;      // affine ones come first and become part of weights and bias
   std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are in blocks
 };
 

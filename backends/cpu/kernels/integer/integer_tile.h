@@ -24,8 +24,8 @@ using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
 // How the processor multiplies 8-bit integers.
 struct IntegerTiles {
-  int64_t lanes;     // columns per block
-  int64_t max_rows;  // maximum rows per tile
+  int64_t lanes;  // columns per block
+  int64_t max_rows;
   // Whether a group has four 8-bit values, signed in A and unsigned in B; otherwise it has two 16-bit values.
   bool bytes;
   IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);

@@ -74,7 +74,7 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-// Input of the implementations in kGemms: a Gemm for one set of extents.
+// Input to the implementations in kGemms: a Gemm for one set of extents.
 struct GemmProblem {
   const Gemm& gemm;
   std::span<const PostOp> post_ops;  // only activations

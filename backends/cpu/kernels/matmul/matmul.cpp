@@ -72,7 +72,7 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-// Input of the implementations in kMatMuls: a MatMul for one set of extents.
+// Input to the implementations in kMatMuls: a MatMul for one set of extents.
 struct MatMulProblem {
   MatMulSize size;
   Tensors inputs;

@@ -11,7 +11,7 @@ namespace backplane::cpu {
 struct KnownProduct {
   int64_t m, n, k;
   bool b_transposed;                 // B is stored as [n, k]
-  std::span<const PostOp> post_ops;  // affine ones first: they become part of B and a bias
+  std::span<const PostOp> post_ops;  // affine ones come first and become part of B and a bias
   Shape shape;                       // of the result, which has m rows of n elements
 };
 

@@ -138,7 +138,7 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-// Input of the implementations in kPools: a pool for one set of extents.
+// Input to the implementations in kPools: a pool for one set of extents.
 struct PoolProblem {
   int64_t parameter;  // storage_order (MaxPool), count_include_pad (AveragePool) or p (LpPool)
   bool has_indices;

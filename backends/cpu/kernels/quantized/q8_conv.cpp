@@ -193,7 +193,7 @@ class Q8ConvStep final : public Step {
         const int64_t stop = (last - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.begin[d];
         const int64_t from = is_cut ? std::clamp<int64_t>(start, 0, w.in[d]) : 0;
         const int64_t to = is_cut ? std::clamp<int64_t>(stop, from, w.in[d]) : w.in[d];
-        if (from == to) return false;  // all windows are in the padding
+        if (from == to) return false;  // the windows read only padding
         if (is_cut) part.source_at = from * size_.in_channels * (w.in_size() / w.in[d]);
         if (is_cut) part.result_at = first * size_.out_channels * (w.out_size() / w.out[d]);
         in.push_back(to - from);
@@ -272,7 +272,7 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// `steps` is a whole number of quantization steps above the zero point.
+// `steps` is a whole number of quantization steps relative to the zero point.
 uint8_t quantized_of(float steps, const Quantization& to) {
   const float quantized = steps + static_cast<float>(to.zero);
   return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);
@@ -313,7 +313,7 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
   });
 }
 
-// Input of the implementations in kQ8: a convolution or product for one set of extents.
+// Input to the implementations in kQ8: a convolution or product for one set of extents.
 struct Q8Problem {
   const Problem& problem;
   const Problem& definition;  // the same, but for tensors with channels before positions

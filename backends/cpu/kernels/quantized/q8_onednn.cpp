@@ -44,7 +44,7 @@ dnnl::convolution_forward::primitive_desc describe_convolution(const Q8Convoluti
            c.strides, c.dilations, c.begin, c.end},
           attributes,
           onednn_engine(),
-          true};  // return an empty description instead of throwing
+          true};  // allow_empty: do not throw if there is no implementation
 }
 
 #endif

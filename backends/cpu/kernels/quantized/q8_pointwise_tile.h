@@ -11,7 +11,7 @@ namespace backplane::cpu {
 // Adds another tensor of quantized values to the results, rounding as the separate nodes would: the results are
 // quantized and dequantized before the addition, and their sum is quantized again.
 struct PointwiseSum {
-  float low, high;  // limits of a result before the addition, in quantization steps above its zero point
+  float low, high;  // limits of a result before the addition, in quantization steps relative to its zero point
   float scale;      // size of these steps
   float other_zero, other_scale;
   float result_scale, inverse;  // scale of the sum, and 1 / result_scale

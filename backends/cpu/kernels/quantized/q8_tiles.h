@@ -46,8 +46,8 @@ struct Q8Pack {
   int8_t* weights;
 
   Q8Pack(std::byte* chunk, int64_t width);
-  // Sets the constants of a channel whose weights add up to `weight_sum`. The bias is rounded to an integer, from which
-  // the sum starts; the remainder, usually 0, becomes `added`.
+  // Sets the constants of a channel whose weights add up to `weight_sum`. Sums start from the bias, rounded to an
+  // integer; its remainder, usually 0, becomes `added`.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 
