@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether the convolution is pointwise, so that an image can be treated as one long row.
+// Whether an image can be treated as one long row, because the convolution is pointwise.
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
@@ -44,8 +44,7 @@ std::vector<TilePlace> cut_row(const Window& w) {
   return tiles;
 }
 
-// The offset, in floats, of each of an image's input channels, in the order after the channel shuffle; empty without a
-// shuffle.
+// Returns the offset in an image, in floats, of each input channel after the channel shuffle; empty without a shuffle.
 std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
   const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
   std::vector<int32_t> at;
@@ -64,20 +63,20 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
   const Window& w = conv.window;
   const int64_t lanes = channel_block();
   if (inputs[1].data == nullptr || (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr))
-    return "its weights are not known";
-  if (size.in_channels < lanes) return "it has few input channels";
+    return "its weights or bias are not known";
+  if (size.in_channels < lanes) return "its input channels do not fill a vector";
   if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
-  // Shuffled channels are addressed by a list of offsets, which kernels support for stride 1 only.
+  // Shuffled channels are addressed by a list of 32-bit offsets, which kernels support for stride 1 only.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
-    return "its channels are shuffled";
+    return "its input channels are shuffled, which requires stride 1 and a small image";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  // At most the first and the last position of a tile may read outside of the input.
+  // Kernels allow only the first and the last position of a tile to read outside the input.
   if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)
       return "a tile would have padding in its middle";
   }
-  return w.out_size() < 4 ? "its result has fewer than 4 places" : nullptr;
+  return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
 }
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,

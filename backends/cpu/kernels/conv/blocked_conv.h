@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiled convolutions of blocked tensors with known weights (kernels/conv/tiled.h).
+// Convolutions of blocked tensors, computed in tiles (kernels/conv/tiled.h). Weights must be known at plan time.
 #pragma once
 
 #include "kernels/conv/onednn_conv.h"
 
 namespace backplane::cpu {
 
-// Returns why tiles do not compute this convolution of tensors that can be blocked, or null if they do.
+// Returns why tiles cannot compute this convolution, or null if they can. Requires tensors that can be blocked.
 const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs);
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
-// Replaces the tensor's data; `fill` writes the new data once.
+// Replaces the tensor's data by `floats` floats, which fill(old data, new data) writes on the first call; `kept` owns
+// them.
 template <class Fill>
 void replace(Tensor& tensor, PackedWeights& kept, int64_t floats, const Fill& fill) {
   const auto pack = kept.get(tensor, {}, [&] {

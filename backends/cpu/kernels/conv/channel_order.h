@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a channel shuffle (kernels/conv/channel_shuffle.h) from a convolution's input into its weights, which must be
-// known: they are reordered instead.
+// Removes a channel shuffle (kernels/conv/channel_shuffle.h) of a convolution's input by reordering the weights
+// instead. The weights must be known.
 #pragma once
 
 #include "kernels/common/direct_conv.h"
@@ -11,11 +11,12 @@ namespace backplane::cpu {
 class ChannelOrder {
  public:
   // For a depthwise convolution: reorders weights, bias and the post-operations' per-channel values, so that the result
-  // has the order of the input. The bias becomes a shift of the post-operations.
+  // has the channel order of the input before the shuffle. If there is a bias, an affine post-operation is added, so
+  // that kernels fold the reordered bias when planning instead of reading the node's bias in each run.
   void pass(int64_t groups, std::vector<Tensor>& operands, std::vector<PostOp>& ops);
 
-  // For a grouped convolution: expands the weights to those of a single group, with zeros between channels of different
-  // groups.
+  // For a grouped convolution: expands the weights of all groups to those of a single group, with zeros where input and
+  // output channel are of different groups.
   void spread(int64_t groups, std::vector<Tensor>& operands, ConvSize& size);
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShuffleNet's channel shuffle (Reshape, Transpose, Reshape): takes a channel of each group in turn.
+// ShuffleNet's channel shuffle (Reshape, Transpose, Reshape), which takes one channel of each group in turn.
 #pragma once
 
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {
 
-// The source channel that becomes channel c.
+// Returns the channel of the input that becomes channel c of the result.
 inline int64_t shuffle_source(int64_t c, int64_t channels, int64_t groups) {
   return c % groups * (channels / groups) + c / groups;
 }

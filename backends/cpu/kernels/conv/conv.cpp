@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv.
+// Conv: the list of its implementations, and the reference.
 #include "kernels/conv/conv.h"
 
 #include <utility>
@@ -30,17 +30,17 @@ void run_direct(const ConvSize& size, const Window& w, Tensors in, Tensors out) 
       });
 }
 
-// A Conv for one set of extents, as the implementations in kConvs see it.
+// Input to the implementations in kConvs: a Conv for one set of extents.
 struct ConvProblem {
   ConvPlan conv;
-  Shape shape;  // of the result
+  Shape shape;  // result shape
   std::vector<Tensor> inputs;
-  Tensors given;  // the node's; in `inputs` the channels of weights and bias may be reordered
+  Tensors given;  // the node's inputs; in `inputs`, weights and bias may be reordered
   ChannelOrder& order;
   PackedWeights& packed;
   std::shared_ptr<OnednnConvDescription> onednn;
 
-  // Expands the groups into one, for implementations that do not support a shuffle.
+  // Expands the groups of a shuffled convolution into one, for implementations that do not support shuffled channels.
   void spread() {
     if (conv.shuffled_groups > 1) order.spread(conv.shuffled_groups, inputs, conv.size);
     conv.shuffled_groups = 1;
@@ -54,10 +54,10 @@ const char* refuse_blocks(const ConvProblem& p) {
 
 const char* refuse_winograd(const PlanContext& context, ConvProblem& p) {
   if (const char* why = refuse_blocks(p)) return why;
-  if (p.conv.shuffled_groups > 1) return "its channels are shuffled";
+  if (p.conv.shuffled_groups > 1) return "its input channels are shuffled";
   if (!prefers_winograd(context, p.conv)) return "its transforms would take longer than they save";
   p.onednn = describe_onednn_conv(context, p.conv, p.inputs, true);
-  return p.onednn == nullptr ? "oneDNN has no such implementation" : nullptr;
+  return p.onednn == nullptr ? "oneDNN has no Winograd implementation for it" : nullptr;
 }
 
 const char* refuse_tiled(const PlanContext&, ConvProblem& p) {
@@ -82,7 +82,7 @@ Plan plan_onednn(const PlanContext&, ConvProblem& p) {
 
 Plan plan_direct(const PlanContext&, ConvProblem& p) {
   p.spread();
-  // Weights and bias that were reordered.
+  // Weights and bias whose channels were reordered.
   std::vector<std::pair<size_t, Tensor>> changed;
   for (size_t i = 1; i < p.inputs.size() && i < 3; ++i) {
     if (p.inputs[i].data != p.given[i].data) changed.emplace_back(i, p.inputs[i]);
@@ -127,7 +127,7 @@ class Conv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  // Affine post-operations become part of the weights; an addition and then activations may follow them.
+  // Accepts affine post-operations, which become part of the weights, then an addition, then activations.
   bool append(PostOp op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));
@@ -140,7 +140,7 @@ class Conv final : public Kernel {
   WindowAttributes attributes_;
   int64_t groups_;
   std::vector<PostOp> post_ops_;
-  int64_t passed_groups_ = 1, read_groups_ = 1;  // groups of the channel shuffle that this Conv absorbs
+  int64_t passed_groups_ = 1, read_groups_ = 1;  // groups of an absorbed channel shuffle; 1: none
   mutable ChannelOrder order_;
   mutable PackedWeights packed_;
 };

@@ -7,7 +7,8 @@
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Clang requires that functions with such assembly declare the instruction set, and so gets plain code.
+// Clang accepts AVX2 assembly only in functions that declare the instruction set, so it compiles the plain loops
+// instead.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define AVX2_ASSEMBLY
 #endif
@@ -16,10 +17,10 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kLineFloats = 16;  // in a cache line
+constexpr int64_t kLineFloats = 16;  // floats in a cache line
 
-// The shape of a tile: its positions read inputs 0, kStride, 2 · kStride … With kAvx2 there are 16 registers of 8
-// lanes.
+// The shape of a tile, whose positions read inputs 0, kStride, 2 · kStride … kAvx2 selects the AVX2 assembly, for 16
+// registers of 8 lanes.
 template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
 struct Kind {
   static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;
@@ -30,12 +31,12 @@ struct Kind {
 
 // How a tile reads its input channels: whole blocks, parts of blocks, or by a list of offsets.
 enum class Channels { kWhole, kSome, kListed };
-// A tile's taps: any, or exactly one, which is inside the input at every position.
+// The taps of a tile: any number, or exactly one that is inside the input at every position.
 enum class Taps { kAny, kOne };
 
 #ifdef AVX2_ASSEMBLY
-// The two or three instructions for one position, in an order that needs one register: GCC 12 would move loads up until
-// registers run out, and spend a quarter of all instructions on copying sums.
+// The two or three instructions for one position, in an order that needs only one register. GCC 12 would move the loads
+// up until registers run out, and then spend a quarter of all instructions on copying sums.
 template <class K>
 [[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
                                              typename K::Lanes& second) {
@@ -50,8 +51,8 @@ template <class K>
 }
 #endif
 
-// Adds one input channel of one tap at the positions [kFirst, kLast): loads each vector of weights once for all
-// positions, each input once for all blocks.
+// Adds one input channel of one tap at the positions [kFirst, kLast). Loads each vector of weights once for all
+// positions, and each input once for all blocks.
 template <class K, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
                                                const float* w) {
@@ -73,8 +74,8 @@ template <class K, int kFirst, int kLast>
   }
 }
 
-// Adds one tap of `count` input channels of a block. A whole block is unrolled, with one prefetch for all its channels:
-// with short vectors the number of instructions limits a tile.
+// Adds one tap of `count` input channels of a block. For a whole block, the loop is unrolled and one loop prefetches
+// for all channels, because with short vectors the number of instructions limits the speed.
 template <class K, Channels kChannels, int kFirst, int kLast>
 [[gnu::always_inline]] inline void add_tap(const ConvTile& t, typename K::Sums& sums, const float* x,
                                            const int32_t* channel_at, int64_t count, const float* w,
@@ -94,14 +95,15 @@ template <class K, Channels kChannels, int kFirst, int kLast>
   }
 }
 
-// Adds all taps of `count` input channels of one block, which begin at x and w.
+// Adds all taps of `count` input channels of one block; x and w point to their first input and weight.
 template <class K, Channels kChannels>
 [[gnu::always_inline]] inline void add_taps(const ConvTile& t, typename K::Sums& sums, const float* x,
                                             const int32_t* channel_at, int64_t count, const float* w,
                                             const float*& ahead) {
   constexpr int kPlaces = K::kPlaces;
   const int64_t step = count * K::kBlocks * K::kLanes;
-  // In columns between `low` and `high`, the first and last positions are both inside the input, or both outside.
+  // In the columns of taps from `low` to `high`, the first and last positions are both inside the input, or both
+  // outside.
   const int64_t low = std::min(t.front, t.columns - t.back), high = std::max(t.front, t.columns - t.back);
   for (int64_t row = t.row_first; row < t.row_last; ++row) {
     const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
@@ -123,9 +125,10 @@ template <class K, Channels kChannels>
   }
 }
 
-// Blocks of input channels are the outer loop, taps the inner one: neighbouring taps then soon read the same input
-// again. The blocks of a large image are a multiple of a page apart, so they would evict each other from the
-// first-level cache. With one tap there is no loop over taps: its set-up would cost a tenth of a block's multiply-adds.
+// The outer loop is over blocks of input channels, the inner one over taps, so that neighboring taps soon read the same
+// input again. In the opposite order, the blocks of a large image would evict each other from the first-level cache,
+// because they are a multiple of a page apart. With one tap there is no loop over taps: its setup would cost a tenth of
+// the multiply-adds of a block.
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
@@ -167,11 +170,12 @@ template <class K, Channels kChannels, Taps kTaps>
   }
 }
 
-// Max positions whose sums, for 2 blocks, fit in registers with weights and an input: 32 of 16 lanes, 16 of 8.
+// The most positions whose sums, for 2 blocks, fit in registers together with the weights and an input. There are 32
+// registers of 16 lanes, or 16 of 8 lanes.
 template <int kLanes>
 inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
 
-// Compute a tile, for three instruction sets.
+// Compute a tile with AVX-512, AVX2 or baseline instructions.
 template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX512 void convolve_16(const ConvTile& t) {
   convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
@@ -185,14 +189,14 @@ void convolve_baseline(const ConvTile& t) {
   convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
 }
 
-// Whether there is one tap, inside the input at every position; with kStride 0 there always is.
+// Whether the tile has exactly one tap, inside the input at every position. This is always so with kStride 0.
 template <int kStride>
 bool has_one_tap(const ConvTile& t) {
   return kStride == 0 || (t.taps == 1 && t.row_last - t.row_first == 1 && t.front == 0 && t.back == 0);
 }
 
-// A function for each way of reading channels and taps: in a common one, GCC copies sums between registers from loop to
-// loop.
+// There is a function for each way of reading channels and taps: in a shared one, GCC would copy sums between registers
+// from loop to loop.
 template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
 void run_16(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose. Float: a matrix product computes what each input element adds to the outputs that it reaches; then
-// these are summed.
+// ConvTranspose. In fp32, a matrix product computes what each input element adds to each of the outputs that it
+// reaches; a loop then adds these terms up.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
@@ -12,11 +12,11 @@ namespace backplane::cpu {
 namespace {
 
 struct Transposed {
-  Window w;  // `in` and `out` are those of this operator: the window slides over the output
+  Window w;  // `in` and `out` are this operator's input and output; the window slides over the output
   int64_t batch, groups, in_group, out_group;
 };
 
-// Calls f(input position, output position) for each pair that kernel position k connects.
+// Calls f(input position, output position) for each pair that position k of the kernel connects.
 template <class F>
 void each_overlap(const Window& w, int64_t k, const F& f) {
   Spatial place{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};

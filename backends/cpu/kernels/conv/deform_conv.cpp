@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeformConv: a two-dimensional convolution whose taps are displaced by offsets from another tensor; inputs are
-// interpolated bilinearly, with zeros outside.
+// DeformConv: a two-dimensional convolution whose taps (the positions of its window) are displaced by offsets from
+// another tensor. Inputs are interpolated bilinearly and are 0 outside the image.
 #include <cmath>
 
 #include "kernels/common/direct_conv.h"
@@ -36,7 +36,8 @@ void run(const ConvSize& size, const Window& w, int64_t offset_groups, Tensors i
   const T *x = in[kX].as<T>(), *weights = in[kW].as<T>(), *offsets = in[kOffset].as<T>();
   const T *bias = at(in, kBias).as<T>(), *mask = at(in, kMask).as<T>();
   T* y = out[0].as<T>();
-  // One output pixel of one batch: first the displaced samples of all input channels, then all output channels.
+  // A job is one output pixel of one image: it computes the displaced samples of all input channels, then all output
+  // channels.
   parallel(size.batch * pixels, 1, [&](int64_t begin, int64_t end) {
     Pace pace;
     std::vector<double> samples(static_cast<size_t>(size.in_channels * taps));
@@ -75,7 +76,7 @@ Verdict supports(const Node& node) {
       if (Verdict v = same_type(node, 0, slot); !v) return v;
   const bp_type_t x = node.input_type(0);
   if (x.rank >= 0 && x.rank != 4)
-    return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", 4 is supported");
+    return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", but only 4 is supported");
   return check_window(node);
 }
 

@@ -23,20 +23,21 @@ using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
 constexpr auto kFloat = memory::data_type::f32;
-// The least work of a task, in microseconds at the nominal rate; less for depthwise convolutions, which do not reach
-// that rate.
+// Minimum work of a task, in microseconds at the nominal rate of multiply-adds. Depthwise convolutions do not reach
+// that rate, so their minimum is lower.
 constexpr double kTaskTime = 1.024;
 constexpr double kDepthwiseTaskTime = 0.512;
-// The most channel pairs per output position for which Winograd's larger weights are worth their memory.
+// Up to this number of channel pairs (input times output channels) per output position, the larger weights of a
+// Winograd convolution are worth their memory.
 constexpr int64_t kWinogradWeights = 1000;
 
-// A share: some output channels, and the input channels that they are computed from. Groups become a dense convolution
-// whose weights are zero where input and output are of different groups: with whole blocks of channels that is faster
-// than thin groups. Depthwise convolutions remain depthwise.
+// A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
+// ones, whose weights are zero where input and output channel are of different groups, because whole blocks of channels
+// are faster than thin groups. Depthwise convolutions remain depthwise.
 struct Share {
   int64_t out_first, out_count;
   int64_t in_first, in_count;
-  Primitive::primitive_desc description;  // until the step is created
+  Primitive::primitive_desc description;  // cleared when the step is created
   Primitive primitive;
   PrimitiveLayouts layouts;
   memory::desc shift;  // see Geometry::shifts_last
@@ -49,11 +50,12 @@ struct Geometry {
   Window window;
   int64_t threads;
   bool depthwise;
-  bool shifts_last = false;  // large shifts are added to the finished sums, which takes longer: oneDNN's depthwise
-                             // kernels start with the bias and would round each term
+  // Whether large shifts (biases) are added to the finished sums. oneDNN's depthwise kernels begin with the bias, so a
+  // large bias would cause a rounding error in each addition. Adding it last takes longer.
+  bool shifts_last = false;
   Format source = Format::kBlocked;
   Format result = Format::kBlocked;
-  memory::dims in, out, kernel;  // spatial
+  memory::dims in, out, kernel;  // spatial extents
 
   Geometry(const ConvSize& s, const Window& w, int64_t used_threads)
       : size(s),
@@ -75,8 +77,8 @@ struct Geometry {
   }
 };
 
-// The number of shares: enough for all threads, but none so small that it costs more to start than it saves, or that
-// kernels can no longer reuse inputs for several blocks.
+// Returns the number of shares. There are enough for all threads, unless shares would be so small that they cost more
+// to start than they save, or that kernels could not reuse inputs for several blocks.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   const int64_t threads = g.threads;
   if (g.size.batch >= threads) return 1;
@@ -97,7 +99,7 @@ std::vector<Share> cut(const Geometry& g) {
     return {all};
   }
   const int64_t blocks = (out_channels + block - 1) / block;
-  // The share that computes output-channel blocks [first, last), with the input-channel blocks its groups read.
+  // Returns the share of the output-channel blocks [first, last), with the input-channel blocks that their groups read.
   auto share_of = [&](int64_t first, int64_t last) {
     Share share{};
     share.out_first = first * block;
@@ -117,7 +119,7 @@ std::vector<Share> cut(const Geometry& g) {
   };
   std::vector<Share> shares;
   if (g.size.groups > 1 && !g.depthwise) {
-    // Shares are as wide as possible without multiplying many more zeros than single blocks would.
+    // Make shares as wide as possible without multiplying many more zeros than single blocks would.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
       int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own
@@ -165,10 +167,9 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
   return true;
 }
 
-// Winograd convolution pays off for 3×3 windows over several positions and many channels, unless there are so many
-// blocks of output channels that the kernels should work on parts of them, and these parts would not be equal. Its
-// weights are four times as large: with few output positions, reading them takes longer than the multiplications that
-// they save, and they cost more memory than the time is worth.
+// Whether Winograd convolution pays off: for 3×3 windows over many positions and channels. With many blocks of output
+// channels, kernels work on parts of them, which must then be equal. The weights are four times as large: with few
+// output positions, reading them takes longer than the multiplications that they save.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;
@@ -201,7 +202,7 @@ class OnednnConv final : public Step {
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
     if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
       affine_.shift.assign(bias, bias + geometry_.size.out_channels);
-    // Padded, because kernels read whole blocks.
+    // Pad to whole blocks, because kernels read whole blocks.
     if (geometry_.shifts_last) {
       affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
       affine_.compensation.resize(affine_.shift.size());
@@ -251,7 +252,7 @@ class OnednnConv final : public Step {
  private:
   static bool has_bias(std::span<const Tensor> in) { return in.size() > 2 && in[2].present(); }
 
-  // Packs weights at any address. Temporary memory comes from `memory`.
+  // Packs weights, which may be unaligned. Temporary memory comes from `memory`.
   void pack_weights(const std::byte* weights, std::byte* pack, Block (*memory)(int64_t bytes)) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -265,7 +266,7 @@ class OnednnConv final : public Step {
     });
   }
 
-  // Copies the share's weights, dense and scaled, with zeros between different groups.
+  // Copies the share's weights to `dense`, multiplied by the scales, with zeros between different groups.
   void gather_weights(const Share& share, const std::byte* weights, float* dense) const {
     const int64_t kernel = geometry_.window.kernel_size();
     const int64_t in_group = geometry_.size.in_channels / geometry_.size.groups;
@@ -304,8 +305,8 @@ class OnednnConv final : public Step {
   Geometry geometry_;
   std::vector<Share> shares_;
   PackedWeights::Layouts layouts_;
-  PackedWeights::Pack pack_;  // null: weights are not known before the run
-  ChannelAffine affine_;      // the scales go into the weights, all else into the bias
+  PackedWeights::Pack pack_;  // null if weights are not known before the run
+  ChannelAffine affine_;      // scales become part of the weights, shifts part of the bias
   bool adds_ = false;
   int summand_ = -1;
   int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
@@ -316,7 +317,7 @@ class OnednnConv final : public Step {
 namespace {
 
 // Whether a channel's shift is so large that adding it first would round the sum: more than twice the sum of the
-// weights' magnitudes.
+// magnitudes of the scaled weights.
 bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const bool has_bias = inputs.size() > 2 && inputs[2].present();
   if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;
@@ -346,7 +347,7 @@ bool prefers_winograd(const PlanContext& context, const ConvPlan& conv) {
   return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
 }
 
-// A convolution whose shares oneDNN has described.
+// A convolution, divided into shares that oneDNN can compute.
 struct OnednnConvDescription {
   Geometry geometry;
   std::vector<Share> shares;

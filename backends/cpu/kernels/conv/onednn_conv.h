@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float convolutions by oneDNN: blocked, and divided into shares of output channels.
+// Float convolutions by oneDNN, on blocked tensors where possible. A convolution is divided into shares of output
+// channels, which run in parallel.
 #pragma once
 
 #include <memory>
@@ -12,21 +13,21 @@ namespace backplane::cpu {
 struct ConvPlan {
   ConvSize size;
   Window window;
-  std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
-  int64_t shuffled_groups = 1;       // groups of a shuffle that the input needs (kernels/conv/channel_shuffle.h)
+  std::span<const PostOp> post_ops;  // affine ones come first and become part of weights and bias
+  int64_t shuffled_groups = 1;       // of the shuffle that the input needs (kernels/conv/channel_shuffle.h)
 };
 
-// Whether Winograd convolution is the fastest implementation here.
+// Whether Winograd is expected to be the fastest implementation of this convolution.
 bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
 struct OnednnConvDescription;
 
 // Returns null if oneDNN has no fast implementation or, with `winograd_only`, no Winograd convolution. `inputs` are
-// Conv's.
+// those of the Conv.
 std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
                                                             std::span<const Tensor> inputs, bool winograd_only);
 
-// Consumes the description, which was created for the same arguments. Packs weights that are known.
+// Consumes the description, which must be for the same arguments. Packs the weights if they are known.
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
                       PackedWeights& packed);
 

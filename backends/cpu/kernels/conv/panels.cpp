@@ -12,13 +12,13 @@ namespace backplane::cpu {
 
 namespace {
 
-// Bytes of weights that fit in the second-level cache together with the input and the prefetched weights: 192 KB of 1
-// MB. (Virtual machines may report larger caches than they have.)
+// Returns how many bytes of weights fit in the second-level cache together with the input and the prefetched weights:
+// 192 KB of 1 MB. There is a limit, because virtual machines may report larger caches than they have.
 int64_t chunk_bytes() {
   return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
 }
 
-// Pairs blocks, unless a pair would read many more input channels than its two blocks do separately.
+// Pairs blocks of output channels, unless a pair would read many more input channels than its two blocks do separately.
 std::vector<OutBlocks> pair_blocks(const ConvSize& size, int64_t taps) {
   const int64_t lanes = channel_block(), in_group = size.in_channels / size.groups;
   const int64_t out_group = size.out_channels / size.groups, all = blocks_of(size.out_channels);
@@ -92,9 +92,9 @@ void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, c
     std::memcpy(row.data(), from + o * in_group * taps_ * static_cast<int64_t>(sizeof(float)),
                 row.size() * sizeof(float));
     const float factor = scale.empty() ? 1.0f : scale[static_cast<size_t>(o)];
-    const int64_t own = o / out_group * in_group;  // the first channel of its group
+    const int64_t own = o / out_group * in_group;  // the first input channel of its group
     for (int64_t first = b.first, end = 0; first < b.last; first = end) {
-      end = std::min(b.last, (first / lanes + 1) * lanes);  // of the block of input channels
+      end = std::min(b.last, (first / lanes + 1) * lanes);  // end of the block of input channels
       float* block = to + (first - b.first) * taps_ * width + o - b.block * lanes;
       for (int64_t c = std::max(first, own); c < std::min(end, own + in_group); ++c) {
         for (int64_t tap = 0; tap < taps_; ++tap)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights in the order in which tiles (kernels/conv/conv_tile.h) read them: a panel for each one or two blocks of
-// output channels, in chunks of input channels that stay in the second-level cache. Within a block of input channels:
-// [tap][input channel][output channel].
+// Weights known at plan time, in the order in which tiles (kernels/conv/conv_tile.h) read them. Each panel has the
+// weights of one or two blocks of output channels, in chunks of input channels that stay in the second-level cache. Its
+// layout is [block of input channels][tap][input channel][output channel].
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace backplane::cpu {
 
-// One or two blocks of output channels, and the input channels [first, last) of all groups to which these belong.
-// Weights are zero where input and output are of different groups.
+// One or two blocks of output channels, beginning with `block`, and the input channels [first, last) of all their
+// groups. Weights are zero where input and output channel are of different groups.
 struct OutBlocks {
   int64_t block, count;
   int64_t first, last;
-  int64_t weights_at;  // in floats
+  int64_t weights_at;  // offset of the panel, in floats
 };
 
-// The number of blocks for `channels` channels.
+// Returns the number of blocks that hold `channels` channels.
 int64_t blocks_of(int64_t channels);
 
 class Panels {
@@ -28,12 +28,13 @@ class Panels {
   Panels(const ConvSize& size, int64_t taps);
 
   const std::vector<OutBlocks>& blocks() const { return blocks_; }
-  int64_t count() const;  // of floats
-  // The end of the chunk that begins with this channel.
+  int64_t count() const;  // number of floats in all panels
+  // Returns the end of the chunk that begins with input channel `first`.
   int64_t chunk_end(const OutBlocks& b, int64_t first) const;
 
-  // Packs weights at any address: [output channel][input channel of its group][tap], or [input channel][output channel]
-  // if `transposed`. Multiplies each by its output channel's scale, unless `scale` is empty.
+  // Packs weights [output channel][input channel of its group][tap], or [input channel][output channel] if
+  // `transposed`. `from` may be unaligned. Multiplies each weight by its output channel's scale, unless `scale` is
+  // empty.
   std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const;
 
  private:
@@ -43,7 +44,7 @@ class Panels {
   ConvSize size_;
   int64_t taps_;
   std::vector<OutBlocks> blocks_;
-  int64_t chunk_ = 0;  // channels
+  int64_t chunk_ = 0;  // input channels per chunk
 };
 
 }  // namespace backplane::cpu

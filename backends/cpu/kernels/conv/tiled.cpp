@@ -11,9 +11,9 @@ namespace backplane::cpu {
 
 namespace {
 
-// Positions of a strip: its input stays in a core's caches while all output blocks are computed.
+// Positions per strip. A strip's input stays in a core's caches while all output blocks are computed.
 constexpr int64_t kStripPlaces = 56;
-// The least work of a task, in microseconds at the nominal rate.
+// Minimum work of a task, in microseconds at the nominal rate of multiply-adds.
 constexpr double kTaskTime = 2.048;
 
 class TiledStep final : public Step {
@@ -69,8 +69,8 @@ class TiledStep final : public Step {
   }
 
  private:
-  // Threads compute different output channels if the weights are larger than the input, else different strips of
-  // positions: all threads read the smaller of the two.
+  // Threads compute different output channels if the weights are larger than the input, otherwise different strips of
+  // positions. All threads then read all of the smaller operand, but only a part of the larger one.
   void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
     by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
@@ -82,13 +82,13 @@ class TiledStep final : public Step {
 
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
 
-  // The first position of a tile; for tile_count(), the end of the last tile.
+  // Returns the first position of a tile in the image; for tile_count(), the end of the last tile.
   int64_t place_of(int64_t tile) const {
     const auto in_row = static_cast<int64_t>(work_.tiles.size());
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
   }
 
-  // How many rows of taps lie less than `distance` rows below the first.
+  // Returns the number of rows k of the window with k · dilation < `distance`.
   int64_t taps_above(int64_t distance) const {
     const TileRows& rows = work_.rows;
     return std::clamp<int64_t>((distance + rows.dilation - 1) / rows.dilation, 0, rows.taps);
@@ -123,9 +123,9 @@ class TiledStep final : public Step {
       tile.compensation = &compensation_[static_cast<size_t>(b.block * channel_block())];
       tile.bias = tile.last == b.last ? &bias_[static_cast<size_t>(b.block * channel_block())] : nullptr;
       tile.rectify = rectify_ && tile.last == b.last;
-      const int64_t steps = (tile.last - tile.first) * w.taps;  // of a tile, at most
+      const int64_t steps = (tile.last - tile.first) * w.taps;  // pairs of a tap and an input channel
       panel += steps * b.count * channel_block();
-      // Each tile prefetches its share of the next chunk, which is assumed to be as large as this one.
+      // Each tile prefetches its share of the weights of the next chunk, which is assumed to be as large as this one.
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {
@@ -158,7 +158,7 @@ class TiledStep final : public Step {
   Panels panels_;
   std::vector<float> bias_, compensation_;
   PackedWeights::Pack pack_;
-  std::vector<PostOp> later_;  // activations, except a first Relu
+  std::vector<PostOp> later_;  // activations to apply after the tiles, which compute only a leading Relu
   int summand_ = -1;
   bool rectify_ = false, clears_ = false;
   bool by_channels_ = false;

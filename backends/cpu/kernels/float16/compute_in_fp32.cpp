@@ -14,7 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The graph with FLOAT in place of the 16-bit float types.
+// A copy of a graph with FLOAT in place of the 16-bit float types.
 class FloatGraph {
  public:
   explicit FloatGraph(const bp_graph_t& graph) : graph_(copy_graph(graph)) {
@@ -41,7 +41,8 @@ FloatBlock floats_of(const Tensor& fp16) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-// Known weights as floats, kept with the node. Their address never changes: kernels find their packed copies by it.
+// Known weights converted to floats, kept with the node. Their address must not change, because kernels find their
+// packed weights by it.
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& fp16) {
@@ -125,7 +126,7 @@ class Fp32Kernel final : public Kernel {
         if (pieces[i].present() && inputs[i].shape.elements() == 1)
           pieces[i].shape = {};
         else
-          pieces[i] = {pieces[i].dtype, {count}, nullptr};  // different values for each piece
+          pieces[i] = {pieces[i].dtype, {count}, nullptr};  // not known: each piece has different values
       Plan plan = inner_->plan(context, pieces);
       const bool fits = plan.step && plan.shapes.size() == 1 && plan.shapes[0] == Shape{count} &&
                         plan.step->scratch_bytes() == 0 && plan.step->alias() < 0;

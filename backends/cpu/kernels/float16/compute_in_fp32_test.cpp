@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on 16-bit floats against those on FLOAT in reference mode: the same numbers, and results rounded once.
+// Compares operators on 16-bit floats with those on FLOAT in reference mode: results must be the same, rounded once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,7 +48,7 @@ Floats floats(const HostTensor& tensor) {
   return values;
 }
 
-// Computes "y" from the input "x", both of one of the types.
+// A graph that computes "y" from "x", both of type `dtype`.
 struct Network : GraphBuilder {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   void known(const std::string& name, const Extents& extents, uint32_t seed) {
@@ -145,7 +145,7 @@ const Case kCases[] = {
      [](Network& n) {
        n.made("MaxPool", 22, {"x"}, {{"kernel_shape", Extents{3, 3}}, {"strides", Extents{2, 2}}});
      }},
-    // A Conv of known operands is computed while compiling, in the formats that it would have among other nodes.
+    // A Conv of known operands is computed at compile time, in the formats that it would use at run time.
     {"KnownConv",
      {2, 5, 8, 7},
      [](Network& n) {
@@ -191,7 +191,7 @@ TEST_P(ComputeInFp32, RoundsOnce) {
 INSTANTIATE_TEST_SUITE_P(Operators, ComputeInFp32, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
-// Vectorized conversions, and the elements after the last whole vector.
+// Tests vectorized conversions, including the elements after the last whole vector.
 TEST(Float16Arrays, AreCastLikeSingleElements) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   constexpr int64_t kCount = 65536 - 3;

@@ -10,7 +10,8 @@
 
 namespace backplane::cpu {
 
-// Returns elements of any float type as `C`: in place if they have that type, else converted into `storage`.
+// Returns the elements of a tensor of any float type as `C`: the tensor's own memory if it has that type, otherwise
+// `storage`, to which they are converted.
 template <class C>
 const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();
@@ -29,7 +30,8 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   return storage.data();
 }
 
-// Returns memory for results: the tensor's own, or `storage`, which `store_result` then converts into the tensor.
+// Returns memory for results of type `C`: the tensor's own if it has that type, otherwise `storage`, which
+// `store_result` then converts into the tensor.
 template <class C>
 C* result_buffer(const Tensor& tensor, std::vector<C>& storage) {
   if (tensor.dtype == kDtypeOf<C>) return tensor.as<C>();

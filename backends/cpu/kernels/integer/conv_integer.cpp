@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
 constexpr int64_t kPlacesTogether = 32;  // output positions that a depthwise convolution computes at a time
 
-// A convolution of 8-bit integers: x is channels-last, y channels-first.
+// A convolution of 8-bit integers. x is channels-last, y is dense.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
@@ -33,8 +33,8 @@ struct ConvIntegerWork {
   int64_t out_group() const { return size.out_channels / size.groups; }
   int64_t taps() const { return window.kernel_size(); }
 
-  // Calls tap(t, at) for each tap of an output position that reads position `at` of the image, and miss(t) for taps in
-  // the padding.
+  // For each tap t (a position of the window) of an output position, calls tap(t, at) if it reads position `at` of the
+  // image, or miss(t) if it is in the padding.
   template <class Tap, class Miss>
   void each_tap(int64_t place, const Tap& tap, const Miss& miss) const {
     const Window& w = window;
@@ -58,8 +58,9 @@ struct ConvIntegerWork {
     }
   }
 
-  // Stores the sums [positions, n] of the channels from `first` in y, one image of [channels, positions]; if `scaled`,
-  // scales them and applies the post-operations first.
+  // Stores sums [positions, n] in one image y [channels, positions], where column 0 of the sums is output channel
+  // `first`. If `scaled`, scales them and applies the post-operations before that. Reads only the given positions and
+  // columns.
   void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
@@ -131,7 +132,7 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   });
 }
 
-// ---- all others, as a product: each output position is a row
+// ---- all other convolutions, as matrix products: each output position is a row
 
 void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tensors in, const Tensor& y, void* scratch,
                   int64_t sums_bytes) {
@@ -207,7 +208,7 @@ class ConvInteger final : public Kernel {
   }
 
   Plan plan_products(const PlanContext& context, const ConvIntegerWork& conv, const Tensor& w) const {
-    // Returns early if the result is too large (an error) or empty.
+    // Return early if the result is empty, or too large (an error).
     if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
         !plain.step || plain.shapes[0].elements() == 0)
       return plain;

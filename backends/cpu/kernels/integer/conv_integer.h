@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvInteger with known weights on tiles of 8-bit integers, alone or with the scaling that follows it in dynamically
-// quantized models.
+// ConvInteger with weights known at plan time, computed in tiles of 8-bit integers: alone, or with the scaling that
+// follows it in dynamically quantized models.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,12 @@
 
 namespace backplane::cpu {
 
-// ConvInteger. `definition` plans it in reference mode, or if the weights are not known.
+// Creates the kernel of ConvInteger. `definition` is used instead in reference mode, or if the weights are not known.
 std::unique_ptr<Kernel> make_conv_integer(const Node& conv, std::unique_ptr<Kernel> definition);
 
-// ConvInteger with known weights, Cast to float and Mul by one scale. Inputs: ConvInteger's four (optional ones may be
-// absent), then the scale. With one group, supports post-operations except additions of a tensor.
+// Creates a kernel for ConvInteger with known weights, followed by a Cast to float and a Mul by one scale. The inputs
+// are ConvInteger's four (optional ones may be absent), then the scale. For a convolution with one group, the kernel
+// supports post-operations except the addition of a tensor.
 std::unique_ptr<Kernel> make_scaled_conv(const Node& conv);
 
 }  // namespace backplane::cpu

@@ -14,14 +14,14 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTogether = 4;  // tiles of rows at a time, so that their sums are finished while in the cache
-constexpr int64_t kGrain = int64_t{1} << 19;  // multiplications of 8-bit integers per task
+constexpr int64_t kTogether = 4;  // row tiles per step, whose sums stay in the cache until they are finished
+constexpr int64_t kGrain = int64_t{1} << 19;  // minimum multiplications of 8-bit integers per task
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Return what is added to values that are stored as bytes, to make A's values signed and B's unsigned.
+// Return the offset to add to byte values: it makes those of A signed and those of B unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -29,7 +29,7 @@ int32_t b_offset(bool bytes, bool is_signed) {
   return bytes && is_signed ? 128 : 0;
 }
 
-constexpr uint32_t kFlip = 0x80808080;  // adds ±128 to each of four bytes
+constexpr uint32_t kFlip = 0x80808080;  // flips the top bit of four bytes, which adds or subtracts 128
 
 // ---- packing B: groups of `lanes` columns, and the column sums
 
@@ -102,8 +102,8 @@ std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_vi
                                             int64_t batches) {
   const int64_t elements = tensor.shape.elements();
   if (!tensor.present() || elements == 1 || elements == channels || elements == channels * batches) return std::nullopt;
-  return std::string(name) + " has extents " + to_string(tensor.shape) + ", one element or " +
-         std::to_string(channels) + " are supported";
+  return std::string(name) + " has extents " + to_string(tensor.shape) + ", but must have 1 or " +
+         std::to_string(channels) + " elements";
 }
 
 struct IntegerGemm::Product {
@@ -112,7 +112,7 @@ struct IntegerGemm::Product {
   bool a_signed;
   const uint32_t* matrix;
   std::span<const int32_t> a_zeros;
-  int64_t a_row;  // A's first row, counted over the whole batch
+  int64_t a_row;  // first row of A, counted over all matrices of the batch
   Places places;
   int32_t* sums;
 };
@@ -144,7 +144,7 @@ int64_t IntegerGemm::scratch_bytes() const {
   return words * int64_t{sizeof(uint32_t)} + threads_ * align_up(size_.k);
 }
 
-// Writes the column sums, then the blocks.
+// Writes the column sums to `matrix`, then the packed blocks.
 void IntegerGemm::pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const {
   const int64_t lanes = kernels_.lanes, group = kernels_.group(), n = size_.n, k = size_.k;
   const bool bytes = kernels_.bytes;

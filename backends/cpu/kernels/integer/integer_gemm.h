@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of 8-bit integers minus their zero points, in exact 32-bit sums (modulo 2^32).
+// Matrix products of 8-bit integers minus their zero points. The sums are 32-bit integers, exact modulo 2^32.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,13 @@ class ZeroPointVector {
   std::vector<int32_t> values_;
 };
 
-// Returns a message unless the tensor is absent or has 1, `channels` or `channels` · `batches` elements.
+// Returns nullopt if the tensor is absent or has 1, `channels` or `channels` · `batches` elements, otherwise an error
+// message.
 std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
                                             int64_t batches);
 
-// One zero point for all, or one per row of A (column of B): of one matrix, for the whole batch, or of all matrices.
+// The zero points of A and B: one for all elements, or one per row of A and column of B. The rows and columns are those
+// of one matrix, for the whole batch, or those of all matrices.
 struct ZeroPoints {
   std::span<const int32_t> a, b;
 };
@@ -41,8 +43,8 @@ class IntegerGemm {
  public:
   IntegerGemm(int threads, MatMulSize size);
 
-  // Packs known matrices B once for all plans: `matrix(i)` returns the i-th of `count` matrices [k, n] derived from
-  // `weights`, valid until the next call.
+  // Packs known matrices B once for all plans. matrix(i) returns the i-th of `count` matrices [k, n] derived from
+  // `weights`. The returned memory must stay valid until the next call.
   template <class Matrix>
   void pack(PackedWeights& packed, const Tensor& weights, int64_t count, const Matrix& matrix) {
     pack_ = packed.get(weights, {}, [&] {
@@ -51,7 +53,7 @@ class IntegerGemm {
       return memory;
     });
   }
-  // Packs a tensor's matrices, unless its data are not known.
+  // Packs the matrices of a tensor if its data are known.
   void pack(PackedWeights& packed, const Tensor& b);
 
   const MatMulSize& size() const { return size_; }
@@ -63,10 +65,11 @@ class IntegerGemm {
     Tensor b;  // its data are not read if they were packed
     ZeroPoints zeros;
     int32_t* sums;
-    int64_t sums_step;  // from one product of the batch to the next
+    int64_t sums_step;  // elements from one product's sums to the next product's
   };
   // Computes the sums of all products, one product after another, and calls finish(part) for each part on the thread
-  // that computed it. row_at(product, row, buffer) returns the k values of a row, which it may write to `buffer`.
+  // that computed it. row_at(product, row, buffer) returns a pointer to the k values of a row of A, for which it may
+  // use `buffer`.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
     const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {
@@ -76,7 +79,7 @@ class IntegerGemm {
                         &finish};
     run(operands, caller, scratch);
   }
-  // As above, but reads A's rows from a tensor.
+  // Like the function above, but reads the rows of A from a tensor.
   template <class Finish>
   void run(const Tensor& a, const Tensor& b, const ZeroPoints& zeros, int32_t* sums, void* scratch,
            const Finish& finish) const {
@@ -96,7 +99,7 @@ class IntegerGemm {
   // The start of each part of scratch memory.
   struct Places {
     uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
-    uint8_t* buffers;  // one for each thread
+    uint8_t* buffers;  // one of k bytes for each thread
   };
   struct Product;
 
@@ -113,9 +116,9 @@ class IntegerGemm {
 
   MatMulSize size_;
   const IntegerTiles& kernels_;
-  int64_t groups_;  // along k
-  int64_t blocks_;  // of columns
-  int64_t tiles_;   // of rows
+  int64_t groups_;  // groups along k, see IntegerTile
+  int64_t blocks_;  // blocks of columns
+  int64_t tiles_;   // tiles of rows
   int64_t threads_;
   PackedWeights::Pack pack_;
 };

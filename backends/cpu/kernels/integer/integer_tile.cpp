@@ -5,8 +5,8 @@
 
 #include "runtime/processor.h"
 
-// The compiler's vectors have no operator for these multiply-add instructions, so they are inline assembly. Analyzers,
-// which do not know the callers' instruction set, reject its registers.
+// Vector types have no operator for these multiply-add instructions, so they are inline assembly. Analyzers reject its
+// registers, because they do not know the instruction set of the callers.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang_analyzer__)
 #define WIDE_TILES

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3, kScale = 4;
 
-// y is the memory of the sums: they are scaled in place.
+// y is the memory of `sums`, which are scaled in place.
 CLONED void scale_by_one(const int32_t* sums, float* y, int64_t count, float scale) {
   for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i]) * scale;
 }
@@ -24,8 +24,8 @@ CLONED void scale_each(const int32_t* sums, float* y, int64_t count, const float
 
 class MatMulInteger final : public Kernel {
  public:
-  // `definition`: the kernel for reference mode; null if a pass creates this kernel, because passes do not run in
-  // reference mode.
+  // `definition` is the kernel for reference mode. It is null if a pass creates this kernel, because passes do not run
+  // in reference mode.
   MatMulInteger(bool scaled, std::unique_ptr<Kernel> definition)
       : scaled_(scaled), definition_(std::move(definition)) {}
 
@@ -40,8 +40,8 @@ class MatMulInteger final : public Kernel {
     if (auto why = check_zero_point(at(in, kAZero), "a_zero_point", rows, batches(a))) return fail(*why);
     if (auto why = check_zero_point(at(in, kBZero), "b_zero_point", n, batches(b))) return fail(*why);
     if (scaled_ && in[kScale].shape.elements() != 1 && in[kScale].shape.elements() != n)
-      return fail("the scale has extents " + to_string(in[kScale].shape) + ", one element or " + std::to_string(n) +
-                  " are supported");
+      return fail("the scale has extents " + to_string(in[kScale].shape) + ", but must have 1 or " + std::to_string(n) +
+                  " elements");
     IntegerGemm products(context.threads, *size);
     products.pack(packed_, in[kB]);
     const bool is_packed = products.is_packed();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and convolutions of 8-bit integers, alone and with the operators that follow them in dynamically quantized
-// models, compared with sums computed here or with reference mode.
+// Tests products and convolutions of 8-bit integers, alone and with the operators that follow them in dynamically
+// quantized models. The expected values are computed here or in reference mode.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -174,7 +174,7 @@ const Image kImages[] = {
 INSTANTIATE_TEST_SUITE_P(Images, IntegerConvolutions, ::testing::ValuesIn(kImages),
                          [](const auto& info) { return info.param.name; });
 
-// A convolution as in dynamically quantized models.
+// A convolution and the operators around it, as in dynamically quantized models.
 TEST(DynamicConvolution, IsThatOfTheReference) {
   const std::vector<int64_t> x_extents{1, 6, 20, 13}, y_extents{1, 18, 18, 11};
   const RandomBytes w(kS8, 18 * 6 * 9, 11);
@@ -208,11 +208,11 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
     ASSERT_NEAR(seen[i], expected[i], 4e-6f * (1 + expected[i])) << "[" << i << "]";
 }
 
-// A dense layer as in dynamically quantized models, with the operators fused into it: bias, residual, GELU.
+// A dense layer as in dynamically quantized models. The operators that follow it are fused: bias, residual, GELU.
 struct Layer {
   const char* name;
   bool scale_each;
-  bool unknown_columns;  // the scale's extents are not declared: nothing is fused
+  bool unknown_columns;  // the extents of the scale are not declared, so nothing is fused
 };
 void PrintTo(const Layer& layer, std::ostream* to) {
   *to << layer.name;

@@ -17,8 +17,8 @@ namespace {
 using Axes = Contraction::Axes;
 
 constexpr int64_t kLeastProduct = 512;  // multiply-adds below which calling oneDNN costs more than the product
-constexpr double kTaskTime = 2.048;     // the least work of a task, in microseconds of matrix products
-constexpr int64_t kRowPiece = 4096;     // elements of a row; longer rows are divided among threads
+constexpr double kTaskTime = 2.048;     // minimum work of a task, in microseconds of matrix products
+constexpr int64_t kRowPiece = 4096;     // elements; longer rows are cut into such pieces, for parallelism
 
 // A dimension with its stride in an operand or in the result.
 struct Axis {
@@ -32,14 +32,14 @@ int64_t size_of(const Group& group) {
   return n;
 }
 
-// Returns the stride of a group if its dimensions can be merged into one (1 if it is empty), else nullopt.
+// If the dimensions of a group can be merged into one, returns its stride (1 for an empty group); otherwise nullopt.
 std::optional<int64_t> joined(const Group& group) {
   for (size_t i = 0; i + 1 < group.size(); ++i)
     if (group[i].stride != group[i + 1].stride * group[i + 1].extent) return std::nullopt;
   return group.empty() ? 1 : group.back().stride;
 }
 
-// A matrix as oneDNN accepts it, with contiguous rows or contiguous columns; nullopt for others.
+// How oneDNN reads a matrix with contiguous rows or contiguous columns. matrix_of returns nullopt for other matrices.
 struct MatrixForm {
   int64_t stride;
   bool transposed;
@@ -117,7 +117,7 @@ void add_along(const ContractedAxis& axis, const float* a, const float* b, float
   for (int64_t i = 0; i < n; ++i) y[i] += a[i * axis.a] * b[i * axis.b];
 }
 
-// Merges dimensions that are contiguous with each other in both operands.
+// Merges adjacent dimensions that are contiguous in both operands.
 Axes merged(const Axes& axes) {
   Axes result;
   for (const ContractedAxis& axis : axes) {
@@ -160,7 +160,7 @@ void Contraction::plan_products(const Axes& kept, const Axes& summed) {
     }
   }
   for (const ContractedAxis& axis : summed) {
-    if (axis.a == 0 || axis.b == 0) return;  // no matrix product: the axis of one operand only
+    if (axis.a == 0 || axis.b == 0) return;  // not a matrix product: only one operand has this dimension
     k_a.push_back({axis.extent, axis.a});
     k_b.push_back({axis.extent, axis.b});
   }
@@ -265,7 +265,7 @@ void Contraction::run_rows(const float* a, const float* b, float* y) const {
   const Rows& r = rows_;
   const int64_t n = r.row.extent, pieces = (n + kRowPiece - 1) / kRowPiece, rows = r.kept_a.positions();
   const int64_t terms = r.summed_a.positions(), work = std::min(n, kRowPiece) * terms * r.sum.extent;
-  // The inner loop is over the terms of a sum if they are contiguous or a row has one element, else over the row.
+  // The inner loop is over the terms of a sum if they are contiguous or a row has one element, otherwise over the row.
   const bool by_sums = r.sum.extent > 1 && (n == 1 || (std::max(r.sum.a, r.sum.b) == 1));
   parallel(rows * pieces, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
     Pace pace;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of two float tensors summed over some of their dimensions, or the sums of one: as matrix products where
-// possible, else as loops over rows.
+// Sums of products of two float tensors over some of their dimensions, or sums of one tensor. They are computed as
+// matrix products where possible, otherwise in loops over rows.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace backplane::cpu {
 
-// A dimension with its stride in each operand, 0 in an operand that lacks it.
+// A dimension with its stride in each operand, which is 0 if the operand does not have the dimension.
 struct ContractedAxis {
   int64_t extent, a, b;
 };
@@ -20,8 +20,8 @@ struct ContractedAxis {
 class Contraction {
  public:
   using Axes = std::vector<ContractedAxis>;
-  // `kept`: the result's dimensions, in its order; no extent is 0. Without a second operand, b is a single 1 with
-  // strides of 0.
+  // `kept` are the dimensions of the result, in order; `summed` are those to sum over. No extent may be 0. To sum a
+  // single operand, pass the number 1 as b, with strides of 0.
   Contraction(Axes kept, Axes summed);
 
   int64_t scratch_floats() const { return scratch_floats_; }
@@ -33,14 +33,15 @@ class Contraction {
     Dimensions batch;
     int64_t stride = 0;
     bool transposed = false;
-    std::optional<StridedCopy> copy;  // into scratch memory; for the result, from it
-    int64_t at = 0;                   // the copy's offset in scratch memory
+    std::optional<StridedCopy> copy;  // of an operand into scratch memory, or of the result out of it
+    int64_t at = 0;                   // offset of the copy in scratch memory, in floats
   };
   struct Products {
     int64_t m = 1, n = 1, k = 1;
     Operand a, b, y;
   };
-  // Kept and summed dimensions with their strides in each operand, the innermost apart, for loops over rows.
+  // For loops over rows: the kept and summed dimensions with their strides in each operand. The innermost ones are in
+  // `row` and `sum`.
   struct Rows {
     Dimensions kept_a, kept_b, summed_a, summed_b;
     ContractedAxis row{1, 0, 0}, sum{1, 0, 0};

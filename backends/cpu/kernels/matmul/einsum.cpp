@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: each label is a dimension; labels that the result does not name are summed over. Floats are contracted
-// pairwise: the first two operands, then their result with the next one.
+// Einsum. Each label (a letter, or a dimension of the ellipsis) stands for a dimension; labels that the result does not
+// name are summed over. FLOAT operands are contracted in pairs: the first two, then their result with the next one.
 #include <array>
 #include <cctype>
 
@@ -53,7 +53,7 @@ std::optional<Equation> parse(std::string_view text) {
   std::array<int, 256> uses{};
   for (const std::string& term : terms)
     for (unsigned char c : term) ++uses[c];
-  if (!arrow) {  // the letters that occur once, in order of the alphabet, after the ellipsis
+  if (!arrow) {  // the result has the letters that occur once, in alphabetical order, after the ellipsis
     if (uses[kEllipsis] > 0) equation.result += kEllipsis;
     for (int c = 'A'; c <= 'z'; ++c)
       if (uses[static_cast<size_t>(c)] == 1) equation.result += static_cast<char>(c);
@@ -134,11 +134,11 @@ void contract(Tensors in, T* y, const std::vector<Dimensions>& kept, const std::
            });
 }
 
-// Contracts the first two operands, then their result with the next, and so on. Labels that are no longer needed are
-// summed over as early as possible.
+// Contracts the first two operands, then their result with the next, and so on. Sums over each label as soon as no
+// later operand needs it.
 class Contractions {
  public:
-  // `labels`: first the `kept` labels of the result, in its order. No extent is 0.
+  // The first `kept` labels are those of the result, in order. No extent may be 0.
   Contractions(const std::vector<Label>& labels, size_t kept, size_t operands) : labels_(labels) {
     Operand all = operand(0);
     if (operands == 1) contract(all, kNone, [&](size_t l) { return l < kept; });
@@ -175,7 +175,7 @@ class Contractions {
   };
   struct Operand {
     Place place;
-    std::vector<int64_t> strides;  // by label
+    std::vector<int64_t> strides;  // one per label
   };
   struct Stage {
     Contraction contraction;
@@ -190,7 +190,7 @@ class Contractions {
     return result;
   }
 
-  // Sums the operand over labels that neither other operands nor the result have.
+  // Sums the operand over labels that neither another operand nor the result needs.
   template <class Needed>
   Operand sum_out(const Operand& a, const Needed& needed) {
     for (size_t l = 0; l < labels_.size(); ++l)
@@ -198,7 +198,7 @@ class Contractions {
     return a;
   }
 
-  // The result is in scratch memory, with its dimensions in the order of the labels.
+  // Contracts two operands. The result is in scratch memory, with its dimensions in the order of the labels.
   template <class Needed>
   Operand contract(const Operand& a, const Operand& b, const Needed& needed) {
     Contraction::Axes kept, summed;
@@ -223,14 +223,14 @@ class Contractions {
 
   std::vector<Label> labels_;
   std::vector<Stage> stages_;
-  int64_t scratch_ = 0;  // floats
+  int64_t scratch_ = 0;  // size in floats
 };
 
 Verdict supports(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
   const auto equation = parse(node.attr("equation", ""));
   if (!equation || equation->operands.size() != node.input_count())
-    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' does not name " +
+    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' is not valid for " +
                                        std::to_string(node.input_count()) + " operands");
   return yes();
 }
@@ -243,7 +243,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
     Shape to;
     std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
-    std::vector<Label> labels;                                           // the result's first
+    std::vector<Label> labels;                                           // those of the result first
     const auto place = [&](const Label& label, bool keep) {
       labels.push_back(label);
       if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);

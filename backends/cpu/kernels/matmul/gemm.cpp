@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemm: Y = alpha · A' · B' + beta · C, where A' and B' may be transposed and C is broadcast.
+// Gemm: Y = alpha · A' · B' + beta · C, where A' and B' are A and B or their transposes, and C is broadcast.
 #include "kernels/matmul/gemm.h"
 
 #include "kernels/common/broadcast.h"
@@ -21,7 +21,7 @@ struct Gemm {
   float alpha, beta;
   bool a_transposed, b_transposed;
   int64_t m = 0, n = 0, k = 0;
-  int64_t row_step = 0, column_step = 0;  // C's strides; 0 if it is broadcast
+  int64_t row_step = 0, column_step = 0;  // C's strides; 0 where it is broadcast
 };
 
 void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tensors out) {
@@ -74,10 +74,10 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
 
 using GemmTypes = TypeList<float, double, Half, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
-// A Gemm for one set of extents, as its implementations see it.
+// Input to the implementations in kGemms: a Gemm for one set of extents.
 struct GemmProblem {
   const Gemm& gemm;
-  std::span<const PostOp> post_ops;  // activations
+  std::span<const PostOp> post_ops;  // only activations
   Tensors inputs;
   PackedWeights& packed;
 
@@ -88,17 +88,17 @@ const char* refuse_floats(const PlanContext&, GemmProblem& p) {
   return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
 }
 
-// Accepts more than kGemvRows rows times a known matrix, plus a known row if C is present.
+// Accepts products of more than kGemvRows rows with a known matrix. C, if present, must be a known row.
 const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
   if (const char* why = refuse_floats(context, p)) return why;
   const Gemm& g = p.gemm;
   const Tensor c = at(p.inputs, 2);
   if (p.inputs[1].data == nullptr) return "B is not known";
   if (g.alpha != 1 || g.a_transposed) return "alpha is not 1, or A is transposed";
-  if (g.m <= kGemvRows) return "A has few rows, for which packing does not pay";
+  if (g.m <= kGemvRows) return "A has too few rows for packing B to pay off";
   const bool row = c.present() && c.data != nullptr && g.beta == 1 && c.shape.rank() > 0 && c.shape.elements() == g.n &&
                    c.shape[c.shape.rank() - 1] == g.n;
-  if (c.present() && !row) return "C is not a known row";
+  if (c.present() && !row) return "C is not a known row, or beta is not 1";
   return refuse_tiled_product(p.known());
 }
 
@@ -135,7 +135,7 @@ Plan plan_gemm(const PlanContext& context, Gemm g, std::span<const PostOp> post_
   g.k = a[g.a_transposed ? 0 : 1];
   g.n = b[g.b_transposed ? 0 : 1];
   if (g.k != b[g.b_transposed ? 1 : 0])
-    return fail("A " + to_string(a) + " and B " + to_string(b) + " do not fit each other");
+    return fail("A " + to_string(a) + " and B " + to_string(b) + " cannot be multiplied");
   if (Tensor c = at(inputs, 2); c.present()) {
     int64_t rows = c.shape.rank() == 2 ? c.shape[0] : 1;
     int64_t columns = c.shape.rank() == 0 ? 1 : c.shape[c.shape.rank() - 1];

@@ -16,10 +16,11 @@ typedef uint32_t WordLanes __attribute__((vector_size(64)));
 typedef int32_t IntLanes __attribute__((vector_size(64)));
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
-constexpr int64_t kLoadBytes = 16;      // loaded at once, as four words
-constexpr int64_t kStripLength = 1024;  // of row pieces, which all columns read from the first-level cache
+constexpr int64_t kLoadBytes = 16;      // bytes loaded at once, as four 32-bit words
+constexpr int64_t kStripLength = 1024;  // values of a row multiplied at a time; they stay in the first-level cache
 
-// The four words repeated four times, shifted by 0 to 3 values: lane 4 * g + w has value 4 * part + g of word w.
+// Unpacks 16 values of four words: lane 4 * g + w gets value 4 * part + g of word w. For this, the words are repeated
+// four times and shifted by 0 to 3 values.
 template <int kBits>
 [[gnu::always_inline]] inline void unpack(const uint8_t* from, int part, Lanes& to) {
   constexpr WordLanes kShifts = WordLanes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3} * kBits;
@@ -42,7 +43,7 @@ template <int kBits>
   to = vectors[0];
 }
 
-// Sums each result's lanes and stores the sum in y, or adds it unless `is_first`.
+// Sums the lanes of each result. Stores the total in y if `is_first`, otherwise adds it to y.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void finish_tile(const Lanes (&sums)[kRows][kColumns], float* y, int64_t n,
                                                bool is_first) {
@@ -102,7 +103,7 @@ template <int kBits, int kRows, int kColumns>
   for (; column < last_column; ++column) multiply_tile<kBits, kRows, 1>(b, x, column, first, last, y, n);
 }
 
-// Few rows: weights are unpacked once for every four rows, then for each remaining row.
+// For few rows: unpacks the weights once for every four rows, then once for each remaining row.
 template <int kBits>
 [[gnu::always_inline]] inline void multiply_few(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns,
                                                 float* y, int64_t n) {
@@ -113,7 +114,7 @@ template <int kBits>
     multiply_rows<kBits, 1, 4>(b, x + row * b.length(), 0, columns, 0, b.blocks, y + row * n, n);
 }
 
-// ---- many rows: a strip of all columns is unpacked once and multiplied by each group of rows
+// ---- many rows: a strip (some blocks of all columns) is unpacked once and multiplied by all rows
 
 // Unpacks blocks [first, last) of all columns, column by column.
 template <int kBits>
@@ -138,7 +139,8 @@ template <int kBits>
   }
 }
 
-// x holds the rows' vectors interleaved: rows thousands of bytes apart would evict each other from the cache.
+// x has the vectors of the rows interleaved: rows that are thousands of bytes apart would evict each other from the
+// cache.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void multiply_strip_tile(const float* x, const float* strip, int64_t length, float* y,
                                                        int64_t n, bool is_first) {
@@ -212,7 +214,7 @@ CLONED void multiply_8(const NbitsColumns& b, const float* x, int64_t rows, int6
 
 void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, float* arranged) {
   const int64_t per_word = 32 / bits,
-                chunk = 4 * per_word;  // values of a word, and of the words that are loaded at once
+                chunk = 4 * per_word;  // values in a word, and in the four words that are loaded at once
   for (int64_t from = 0; from < length; from += chunk) {
     for (int64_t word = 0; word < 4; ++word) {
       for (int64_t value = 0; value < per_word; ++value) {

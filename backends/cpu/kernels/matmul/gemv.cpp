@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 constexpr int64_t kTaskElements = int64_t{1} << 16;  // elements of the matrix per task
-constexpr int64_t kColumns = 1024;                   // columns of a strip, whose sums stay in the first-level cache
+constexpr int64_t kColumns = 1024;                   // columns per strip; their sums stay in the first-level cache
 
-// Four rows of b at once with two sums each hide the latency of the additions.
+// Processes four rows of b at once, with two vectors of sums each, to hide the latency of the additions.
 CLONED void dot_rows(int64_t rows, int64_t k, const float* x, const float* b, float* y) {
   for (int64_t first = 0; first < rows; first += 4) {
     const int64_t count = rows - first < 4 ? rows - first : 4;
@@ -55,7 +55,7 @@ CLONED void add_rows(int64_t k, int64_t columns, int64_t stride, const float* x,
 }  // namespace
 
 void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y) {
-  // Multiplies a few rows of b by every row of x while they are in the cache.
+  // Multiply a few rows of b by every row of x while they are in the cache.
   const int64_t block = std::max<int64_t>(4, kTaskElements / std::max<int64_t>(1, k) / 4 * 4);
   parallel((n + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul: numpy's matmul. Batches are broadcast; a one-dimensional operand is a row or a column.
+// MatMul, which is numpy's matmul: batches are broadcast; a one-dimensional A is a row, a one-dimensional B a column.
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/function_kernel.h"
@@ -59,7 +59,7 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
     spread(size.a_offsets, ea);
     spread(size.b_offsets, eb);
   }
-  // A batch with a single B is one tall matrix.
+  // If there is a single B, the matrices A of the batch are multiplied as one tall matrix.
   if (b_batch == 0 && b.rank() > 1 && a.rank() > 2) {
     size.m *= batch.elements();
     size.a_offsets = size.b_offsets = {0};
@@ -72,11 +72,11 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
 
 namespace {
 
-// A MatMul for one set of extents, as its implementations see it.
+// Input to the implementations in kMatMuls: a MatMul for one set of extents.
 struct MatMulProblem {
   MatMulSize size;
   Tensors inputs;
-  std::span<const PostOp> post_ops;  // only if B is a known matrix
+  std::span<const PostOp> post_ops;  // empty unless B is a known matrix
   PackedWeights& packed;
   std::unique_ptr<Step> onednn;
 
@@ -90,7 +90,7 @@ const char* refuse_known(const MatMulProblem& p) {
 
 const char* refuse_packing(const MatMulProblem& p) {
   if (const char* why = refuse_known(p)) return why;
-  return p.size.m <= kGemvRows ? "A has few rows, for which packing does not pay" : nullptr;
+  return p.size.m <= kGemvRows ? "A has too few rows for packing B to pay off" : nullptr;
 }
 
 const char* refuse_tiled(const PlanContext&, MatMulProblem& p) {
@@ -106,7 +106,7 @@ const char* refuse_onednn(const PlanContext& context, MatMulProblem& p) {
 
 const char* refuse_gemv(const PlanContext&, MatMulProblem& p) {
   if (const char* why = refuse_known(p)) return why;
-  return p.size.m > kGemvRows ? "A has many rows" : nullptr;
+  return p.size.m > kGemvRows ? "A has more than 4 rows" : nullptr;
 }
 
 const char* refuse_sgemm(const PlanContext&, MatMulProblem& p) {
@@ -120,7 +120,7 @@ const char* refuse_batch(const PlanContext&, MatMulProblem& p) {
 
 const char* refuse_wide(const PlanContext&, MatMulProblem& p) {
   if (!has_wide_product(p.inputs[0].dtype)) return "its type is neither DOUBLE nor a 32- or 64-bit integer";
-  return p.size.n < 8 ? "it has few columns, so that most of a vector would be padding" : nullptr;
+  return p.size.n < 8 ? "it has fewer than 8 columns, so most of a vector would be padding" : nullptr;
 }
 
 Plan plan_tiled(const PlanContext& context, MatMulProblem& p) {
@@ -160,7 +160,7 @@ Plan plan_matrix(const PlanContext&, MatMulProblem& p) {
 Plan plan_batch(const PlanContext&, MatMulProblem& p) {
   return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
     const auto batch = static_cast<int64_t>(s.a_offsets.size());
-    // Many small products run in parallel, a large one is itself divided among threads.
+    // Many small products run in parallel with each other; a large one is itself divided among threads.
     int64_t grain = std::max<int64_t>(1, processor().multiply_adds(2.048) / std::max<int64_t>(1, s.m * s.n * s.k));
     parallel(batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -217,7 +217,7 @@ Verdict supports(const Node& node) {
   return same_type(node, 0, 1);
 }
 
-// Post-operations are supported only if B is known (passes/fusion.cpp).
+// Post-operations are fused only if B is known (passes/fusion.cpp).
 class MatMul final : public Kernel {
  public:
   Plan plan(const PlanContext& context, Tensors inputs) const override {

@@ -21,8 +21,8 @@ struct MatMulSize {
 };
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
-// a(row, i) and b(column, i) return an element as `Sum`; c(row, column, i, sum) stores one. i is its row-major index in
-// its matrix.
+// Computes C [m, n] = A [m, k] · B [k, n]. a(row, i) and b(column, i) return an element of A or B as `Sum`; c(row,
+// column, i, sum) stores an element of C. i is the row-major index of the element in its matrix.
 template <class Sum, class A, class B, class C>
 void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& c) {
   int64_t grain = 1 + (int64_t{1} << 16) / (1 + n * k);

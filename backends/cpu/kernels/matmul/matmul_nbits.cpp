@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: A times the transpose of weights that are stored in blocks of 2-, 4- or 8-bit values.
-// multiply_nbits unpacks them just before use if their blocks are in order and consist of whole vectors; otherwise they
-// are unpacked a few columns at a time into memory.
+// com.microsoft MatMulNBits: A times the transpose of weights that are stored in blocks of 2-, 4- or 8-bit values. If
+// the blocks are in order (without g_idx) and consist of whole vectors, multiply_nbits unpacks them just before use.
+// Otherwise they are unpacked into memory, a few columns at a time.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
@@ -56,7 +56,7 @@ void dequantize(const Weights& w, int64_t n, const uint8_t* packed, const float*
   }
 }
 
-// Multiplies by multiply_nbits, which reads the packed weights.
+// Multiplies with multiply_nbits, which reads the packed weights.
 void multiply(const Weights& w, int64_t m, const float* a, const uint8_t* packed, const float* scales,
               const Tensor& zeros, const float* float_zeros, float* y) {
   const NbitsColumns all{w.bits, w.block, w.blocks(), packed, scales, float_zeros};
@@ -92,7 +92,8 @@ std::optional<std::string> run(const Weights& w, int64_t m, bool plain, Tensors 
   const int32_t* groups = at(in, kGroups).as<int32_t>();
   for (int64_t i = 0; groups != nullptr && i < w.k; ++i)
     if (groups[i] < 0 || groups[i] >= w.blocks())
-      return "g_idx holds " + std::to_string(groups[i]) + ", there are " + std::to_string(w.blocks()) + " groups";
+      return "g_idx contains " + std::to_string(groups[i]) + ", but there are " + std::to_string(w.blocks()) +
+             " groups";
   std::vector<float> a_store, scale_store, zero_store, bias_store, y_store;
   const float *a = as_compute(in[kA], a_store), *scales = as_compute(in[kScales], scale_store);
   const bool real_zeros = zeros.present() && zeros.dtype != BP_DTYPE_UINT8;
@@ -125,7 +126,7 @@ Plan plan(const PlanContext& context, const Weights& w, Tensors in) {
   const Shape& a = in[kA].shape;
   const Tensor zeros = at(in, kZeros), groups = at(in, kGroups), bias = at(in, kBias);
   if (a.rank() < 1 || a[a.rank() - 1] != w.k)
-    return fail("A " + to_string(a) + " has no rows of K = " + std::to_string(w.k) + " elements");
+    return fail("A " + to_string(a) + " must have rows of K = " + std::to_string(w.k) + " elements");
   const int64_t zero_count = zeros.dtype == BP_DTYPE_UINT8 ? w.n * w.zero_row() : w.n * w.blocks();
   if (in[kB].shape.elements() != w.n * w.blocks() * w.blob() || in[kScales].shape.elements() != w.n * w.blocks() ||
       (zeros.present() && zeros.shape.elements() != zero_count) ||

@@ -16,18 +16,16 @@ namespace {
 using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
-// The least work of a task in microseconds, the columns that oneDNN's kernels compute together, and the rows of A whose
-// part stays in the second-level cache.
-constexpr double kTaskTime = 16.384;
-constexpr int64_t kColumnBlock = 64;
-constexpr int64_t kRows = 256;
-constexpr int64_t kMostWork = int64_t{1} << 30;  // multiply-adds of a task: a run can end early only between tasks
+constexpr double kTaskTime = 16.384;             // minimum work of a task, in microseconds
+constexpr int64_t kColumnBlock = 64;             // columns that oneDNN's kernels compute together
+constexpr int64_t kRows = 256;                   // rows of A per task; they stay in the second-level cache
+constexpr int64_t kMostWork = int64_t{1} << 30;  // maximum multiply-adds per task; runs end early only between tasks
 
-// Some columns of the product. Its rows are computed in chunks of equal size, except for the last.
+// Some columns of the product. Their rows are computed in chunks of equal size; only the last chunk may be smaller.
 struct Share {
   int64_t first, count;
   memory::desc weights;
-  int64_t weights_at = 0;  // in bytes
+  int64_t weights_at = 0;  // offset in bytes
   struct Chunk {
     dnnl::matmul primitive;
     memory::desc source, bias, result, scratchpad;
@@ -37,7 +35,7 @@ struct Share {
 
 class KnownProductStep final : public Step {
  public:
-  // Packs the weights, if oneDNN has an implementation: see `described`.
+  // Packs the weights if oneDNN has an implementation. described() returns whether it has one.
   KnownProductStep(int threads, const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
       : m_(p.m),
         n_(p.n),
@@ -50,7 +48,7 @@ class KnownProductStep final : public Step {
       if (op.kind == PostOp::kAdd) summand_ = static_cast<int>(inputs.size()) - 1;
       if (op.kind != PostOp::kAffine) later.push_back(op);
     }
-    // Our own GELU takes a quarter of the time that oneDNN's takes.
+    // The GELU in activation.h takes a quarter of the time of oneDNN's.
     const bool gelu = !later.empty() && later.back().kind == PostOp::kActivation &&
                       (later.back().activation.function == Activation::kGelu ||
                        later.back().activation.function == Activation::kGeluTanh);
@@ -110,7 +108,8 @@ class KnownProductStep final : public Step {
   }
 
  private:
-  // Cuts the columns into two shares per thread, so that one that starts late does less; fewer if they would be small.
+  // Cuts the columns into two shares per thread, so that a thread that starts late can compute fewer. Cuts fewer shares
+  // if they would be too small.
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / processor().multiply_adds(kTaskTime));
@@ -140,7 +139,7 @@ class KnownProductStep final : public Step {
     return true;
   }
 
-  // B may be at any address. A line is a column of B if it is transposed, else a row.
+  // `b` may be unaligned. A line is a column of B if B is stored transposed, otherwise a row.
   void pack_weights(const std::byte* b, bool transposed, std::byte* pack) const {
     parallel(static_cast<int64_t>(shares_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -163,7 +162,7 @@ class KnownProductStep final : public Step {
   }
 
   int64_t m_, n_, k_, rows_;
-  ChannelAffine affine_;  // the scales are multiplied into the weights, the shifts are the bias
+  ChannelAffine affine_;  // scales become part of the weights, shifts become the bias
   std::optional<Activation> gelu_;
   std::vector<Share> shares_;
   PackedWeights::Pack pack_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a known matrix by oneDNN: the matrix is packed once, in shares of columns.
+// Products with a matrix that is known at plan time, by oneDNN. The matrix is packed once, in shares of columns, which
+// run in parallel.
 #pragma once
 
 #include "kernels/onednn/packed_weights.h"
@@ -10,8 +11,8 @@ namespace backplane::cpu {
 struct KnownProduct {
   int64_t m, n, k;
   bool b_transposed;                 // B is stored as [n, k]
-  std::span<const PostOp> post_ops;  // affine ones first: they become part of the weights
-  Shape shape;                       // of the result, m rows of n
+  std::span<const PostOp> post_ops;  // affine ones come first and become part of B and a bias
+  Shape shape;                       // of the result, which has m rows of n elements
 };
 
 // Returns null if the product is empty or oneDNN has no fast implementation. `inputs` begin with A [m, k] and B, which

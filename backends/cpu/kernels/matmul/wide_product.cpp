@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kVectorBytes = 64;
 constexpr int kRows = 6;
-constexpr int kVectors = 2;                   // vectors per row of a panel
-constexpr int64_t kRowsAtOnce = 128 * kRows;  // multiplied by a panel between two checks for cancellation
+constexpr int kVectors = 2;                   // vectors per row of a panel, which is a copy of some columns of b
+constexpr int64_t kRowsAtOnce = 128 * kRows;  // rows multiplied by a panel between two checks for cancellation
 
 template <class T>
 struct Lanes {
@@ -25,7 +25,7 @@ struct Lanes {
 template <class T>
 constexpr int64_t kPanel = kVectors* kVectorBytes / static_cast<int64_t>(sizeof(T));
 
-// Computes `kCount` rows of c for one panel and stores the first `columns` of its columns.
+// Computes `kCount` rows of c for one panel and stores only the first `columns` columns.
 template <class T, int kCount>
 [[gnu::always_inline]] inline void multiply_tile(const T* a, int64_t k, const T* panel, T* c, int64_t n,
                                                  int64_t columns) {

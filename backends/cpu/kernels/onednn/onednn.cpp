@@ -10,7 +10,8 @@
 #include "runtime/thread_state.h"
 #include "runtime/watch.h"
 
-// Functions of libgomp, which oneDNN uses: not every compiler has the header of that library.
+// Functions of libgomp, the OpenMP library that oneDNN uses. They are declared here because not every compiler has its
+// header.
 extern "C" int omp_get_max_threads();
 extern "C" void omp_set_num_threads(int count);
 
@@ -18,10 +19,10 @@ namespace backplane::cpu {
 
 namespace {
 
-// Below kTaskTime microseconds of products, a task is not worth starting. The blocks have sides that suit oneDNN's
-// kernels.
+// A task of less than kTaskTime microseconds is not worth starting. Rows and columns are cut into blocks of sizes that
+// suit the kernels of oneDNN.
 constexpr double kTaskTime = 2.048;
-constexpr int64_t kWatchedWork = int64_t{1} << 28;  // multiply-adds of a call in a run that may be ended early
+constexpr int64_t kWatchedWork = int64_t{1} << 28;  // maximum multiply-adds per call in a run that may end early
 constexpr int64_t kRowBlock = 16;
 constexpr int64_t kColumnBlock = 64;
 
@@ -48,7 +49,7 @@ Execution::~Execution() {
 PrimitiveLayouts::PrimitiveLayouts(const dnnl::primitive& primitive) {
   const_dnnl_primitive_desc_t description = nullptr;
   dnnl::error::wrap_c_api(dnnl_primitive_get_primitive_desc(primitive.get(), &description),
-                          "a primitive without description");
+                          "cannot query the description of a oneDNN primitive");
   auto query = [&](dnnl_query_t what) { return dnnl_primitive_desc_query_md(description, what, 0); };
   source = query(dnnl_query_src_md);
   weights = query(dnnl_query_weights_md);
@@ -68,13 +69,13 @@ void Execution::add(int argument, const dnnl::memory::desc& layout, const void* 
 void Execution::add(int argument, LayoutView layout, const void* data) {
   dnnl_memory_t memory = nullptr;
   dnnl::error::wrap_c_api(dnnl_memory_create(&memory, layout, onednn_engine().get(), const_cast<void*>(data)),
-                          "no memory for an argument");
+                          "cannot create the memory object of a oneDNN argument");
   arguments_[count_++] = {argument, memory};
 }
 
 void Execution::run(const dnnl::primitive& primitive) {
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), onednn_stream().get(), count_, arguments_),
-                          "a primitive could not run");
+                          "a oneDNN primitive failed");
 }
 
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format) {
@@ -96,7 +97,7 @@ void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, con
   SingleThreaded single;
   dnnl::memory source(from_layout, onednn_engine(), const_cast<void*>(from));
   dnnl::memory target(to_layout, onednn_engine(), to);
-  // By default, oneDNN keeps the scratch memory of a reorder.
+  // Provide the scratch memory of the reorder, which oneDNN would otherwise keep allocated.
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc description(onednn_engine(), from_layout, onednn_engine(), to_layout, attributes);
@@ -147,7 +148,7 @@ void append(dnnl::post_ops& ops, const Activation& a) {
 
 dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl::memory::desc& shift = {}) {
   dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive serves many threads
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // threads share a primitive
   dnnl::post_ops ops;
   if (shift != dnnl::memory::desc()) ops.append_binary(dnnl::algorithm::binary_add, shift);
   for (const PostOp& op : post_ops) {
@@ -235,7 +236,7 @@ void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, flo
            const float* row_bias) {
   if (m == 0 || n == 0) return;
   if (k == 0) return sgemm_here(m, n, k, alpha, a, b, beta, c, c_stride, row_bias);
-  // The longer side is cut, so that tasks pack little of the same data.
+  // Cut the longer side, so that all tasks read the whole of the smaller operand and a part of the larger one.
   bool by_columns = n >= m;
   int64_t side = by_columns ? n : m;
   int64_t block = by_columns ? kColumnBlock : kRowBlock;

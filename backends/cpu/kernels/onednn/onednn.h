@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface to oneDNN, which is called single-threaded, from tasks that run in parallel.
+// The interface to oneDNN, which runs single-threaded in tasks that run in parallel.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace backplane::cpu {
 
-// While an instance exists, oneDNN's OpenMP stays on the calling thread. This is a setting of the thread, which may be
-// the framework's, so the destructor restores it.
+// While an instance exists, oneDNN runs on the calling thread only. This is an OpenMP setting of the thread, which may
+// belong to the framework, so the destructor restores it.
 class SingleThreaded {
  public:
   SingleThreaded();
@@ -33,11 +33,11 @@ struct Matrix {
 };
 
 // C = alpha · A · B + beta · C, with A m×k, B k×n and C m×n, in parallel. C is not read if beta is 0. With `row_bias`,
-// C is overwritten, and row_bias[i] is added to each element of row i.
+// beta is ignored: C is overwritten, and row_bias[i] is added to each element of row i.
 void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
            const float* row_bias = nullptr);
 
-// As sgemm, but on the calling thread, for use inside tasks; m, n > 0.
+// Like sgemm, but runs on the calling thread, for use inside tasks. m and n must be positive.
 void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c,
                 int64_t c_stride, const float* row_bias = nullptr);
 
@@ -52,7 +52,7 @@ dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format);
 void onednn_reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
                     void* to);
 
-// Returns the bytes that a layout needs, in whole cache lines.
+// Returns the size of a layout in bytes, rounded up to whole cache lines.
 int64_t bytes_of(const dnnl::memory::desc& layout);
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -60,16 +60,16 @@ using LayoutView = const_dnnl_memory_desc_t;
 #else
 using LayoutView = const dnnl_memory_desc_t*;
 #endif
-// The memory descriptors in a primitive's own description, valid as long as the primitive. They are not copied, since a
-// copy would take 700 bytes.
+// The memory descriptors of a primitive. They point into the primitive and are valid as long as it exists. Copies would
+// take 700 bytes each.
 struct PrimitiveLayouts {
   LayoutView source, weights, bias, result, scratchpad;
   PrimitiveLayouts() = default;
   explicit PrimitiveLayouts(const dnnl::primitive& primitive);
 };
 
-// One execution of a primitive on the calling thread. Uses oneDNN's C API: its C++ API would allocate about twenty
-// times.
+// One execution of a primitive on the calling thread. Uses oneDNN's C API, because the C++ API would allocate memory
+// about twenty times.
 class Execution {
  public:
   Execution() = default;
@@ -98,8 +98,7 @@ struct ConvolutionArguments {
 // Returns an empty description if oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc describe_convolution(const ConvolutionArguments& arguments);
 
-// A product of rows with known weights, or a part of it. The result is source · weights + bias, then the
-// post-operations.
+// A product of rows with known weights, or a part of it. The post-operations are applied to source · weights + bias.
 struct ProductArguments {
   dnnl::memory::desc source, weights, bias, result;
   bool has_bias = false;
@@ -108,7 +107,7 @@ struct ProductArguments {
 // Returns an empty description if oneDNN has no implementation.
 dnnl::matmul::primitive_desc describe_product(const ProductArguments& arguments);
 
-// Whether the implementation of this name is a fast one.
+// Whether the oneDNN implementation of this name is optimized, not a reference implementation.
 bool is_fast(const char* implementation);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known weights in the layout that a kernel needs, packed once for all plans and instances of a program.
+// Weights known at plan time in the layout that a kernel needs, packed once for all plans and instances of a program.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace backplane::cpu {
 
-// A node's packed weights in each layout used so far; oneDNN usually chooses the same layouts for other extents.
+// A node's packed weights, in each layout used so far. For other extents, oneDNN usually chooses the same layouts.
 // Thread-safe.
 class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // Returns the known weights in these layouts, one after another. `pack` creates them on first use, or in every call
-  // if the weights are transient.
+  // Returns the known weights packed in these layouts, one after another. Calls pack() on first use, or every time if
+  // the weights are transient (known to one plan only).
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
     if (weights.transient) return pack();

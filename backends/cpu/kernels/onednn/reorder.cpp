@@ -51,7 +51,7 @@ class Reorder final : public Step {
   int64_t batch_, channels_, places_, blocks_;
 };
 
-// Interleaves three channels, as in images.
+// Interleaves three channels, as of an RGB image.
 CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict g, const uint8_t* __restrict b,
                          uint8_t* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {

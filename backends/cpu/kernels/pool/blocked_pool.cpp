@@ -28,13 +28,13 @@ std::vector<Reach> reaches(const Window& w, size_t d) {
 
 namespace {
 
-// Consecutive outputs of one row: output o reads `rows` over `reach[o]`.
+// Consecutive outputs of one row. Output o reads the positions reach[o] of all `rows`.
 struct RowTask {
   const float* const* rows;
   int64_t row_count;
   const Reach* reach;
-  int64_t step;   // from one input position to the next
-  int64_t count;  // of output positions
+  int64_t step;   // positions from one input to the next
+  int64_t count;  // number of output positions
   int64_t padded_rows;
   bool counts_padding;
 };

@@ -9,18 +9,19 @@
 
 namespace backplane::cpu {
 
-// The input positions that an output position reads along one dimension: first, first + step, …
+// The input positions that an output position reads along one dimension: `count` positions, beginning with `first`, one
+// dilation apart.
 struct Reach {
   int64_t first, count;
-  int64_t padded_count;  // including positions in the padding
+  int64_t padded_count;  // like `count`, but includes positions in the padding
 };
 
 // Returns the reach of each output position along dimension `d`.
 std::vector<Reach> reaches(const Window& window, size_t d);
 
 struct BlockedPool {
-  bool maximum;         // else the mean
-  bool counts_padding;  // in the mean
+  bool maximum;         // false: mean
+  bool counts_padding;  // whether the mean includes padding
 };
 
 Plan plan_blocked_pool(const BlockedPool& pool, const Window& window, const Shape& input, const Shape& output);

@@ -23,12 +23,12 @@ using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 
 // The part of a window inside the input, and how many of the window's positions are inside the padded input.
 struct Cell {
-  Spatial start;  // the first position, in the input
+  Spatial start;  // the first input position
   Spatial count;  // positions along each dimension
   int64_t padded_places = 1;
 };
 
-// Calls f(output element, cell) for all elements of a plane. Ranges along each dimension are computed once.
+// Calls f(output element, cell) for all elements of a plane. The reaches along each dimension are computed only once.
 template <class F>
 void each_cell(const Window& w, const F& f) {
   const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
@@ -65,7 +65,7 @@ void each_place(const Window& w, const Cell& cell, const F& f) {
   }
 }
 
-// Runs plane(first input element, first output element) for each image and channel.
+// Calls plane(first input element, first output element) for each channel of each image.
 template <class F>
 void each_plane(const Window& w, int64_t planes, const F& plane) {
   parallel(planes, 1 + kCheapGrain / (1 + w.out_size() * w.kernel_size()), [&](int64_t begin, int64_t end) {
@@ -138,13 +138,13 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
 
 enum class Pool { kMax, kAverage, kLp };
 
-// A pool for one set of extents, as its implementations see it.
+// Input to the implementations in kPools: a pool for one set of extents.
 struct PoolProblem {
-  int64_t parameter;  // storage_order, count_include_pad or p
+  int64_t parameter;  // storage_order (MaxPool), count_include_pad (AveragePool) or p (LpPool)
   bool has_indices;
   Window window;
   Tensors inputs;
-  Shape shape;  // of the result
+  Shape shape;  // result shape
 };
 
 template <Pool kPool>
@@ -154,8 +154,8 @@ BlockedPool plain(const PoolProblem& p) {
 
 template <Pool kPool>
 const char* refuse_plain(const PoolProblem& p) {
-  if (kPool == Pool::kLp) return "it computes norms";
-  return kPool == Pool::kMax && p.has_indices ? "its indices are an output" : nullptr;
+  if (kPool == Pool::kLp) return "it is an LpPool";
+  return kPool == Pool::kMax && p.has_indices ? "it also returns indices" : nullptr;
 }
 
 template <Pool kPool>

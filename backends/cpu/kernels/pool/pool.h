@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of MaxPool, AveragePool, LpPool and their global forms.
+// The names of the implementations of MaxPool, AveragePool, LpPool and their global forms.
 #pragma once
 
 #include "runtime/choices.h"

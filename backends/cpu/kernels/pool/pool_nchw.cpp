@@ -77,7 +77,7 @@ int64_t row_length(const Window& w) {
   return (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
-// Whether a plane has a single output position, which reads all of it.
+// Whether there is only one output position, which reads the whole plane.
 bool is_global(const Window& w) {
   return w.out_size() == 1 && w.kernel == w.in && w.begin == Spatial{} && w.end == Spatial{} &&
          w.dilation == Spatial{1, 1, 1};
@@ -95,8 +95,9 @@ Plan plan_global(bool is_maximum, int64_t n, int64_t planes, const Shape& output
   });
 }
 
-// A padded row of all columns that the windows of an output row read, split by the stride: part p has every stride-th
-// element from p on. The contribution of window column j to the output row is then a contiguous piece of one part.
+// A padded row of the input columns that the windows of an output row read. It is split into as many parts as the
+// stride: part p has every stride-th element, beginning with element p. As a result, the inputs of window column j for
+// all output positions are contiguous in one part.
 class PaddedRow {
  public:
   PaddedRow(const Window& w, float padding)
@@ -107,7 +108,7 @@ class PaddedRow {
         columns_(std::clamp<int64_t>(part_length_ * w.stride[2] - w.begin[2], 0, w.in[2])) {}
 
   float* columns() { return row_.data() + w_.begin[2]; }
-  int64_t column_count() const { return columns_; }  // of the input, that the row holds
+  int64_t column_count() const { return columns_; }  // input columns that the row holds
 
   void split() {
     const int64_t stride = w_.stride[2];
@@ -144,7 +145,7 @@ bool has_short_rows(const Window& w) {
 Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input, const Shape& output) {
   const int64_t planes = input[0] * input[1];
   if (is_global(w) && w.in_size() > 0) return plan_global(pool.maximum, w.in_size(), planes, output);
-  std::vector<float> counts;  // for each output position, the columns that are averaged
+  std::vector<float> counts;  // for each output column, the number of input columns that are averaged
   for (const Reach& reach : reaches(w, 2))
     counts.push_back(static_cast<float>(std::max<int64_t>(1, pool.counts_padding ? reach.padded_count : reach.count)));
   return make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), counts = std::move(counts)](
@@ -153,7 +154,8 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
     const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
     parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
-      // Each step handles several rows: an unaligned load that straddles two recently stored vectors would stall.
+      // Each step handles several rows, so that a row is not read right after it was written: an unaligned load that
+      // straddles two recently stored vectors would stall.
       std::vector<PaddedRow> together(
           static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
           PaddedRow(w, pool.maximum ? kLowest : 0));

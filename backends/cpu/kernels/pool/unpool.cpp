@@ -45,7 +45,7 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
     Shape to = pooled;
     if (wanted.present()) {
       if (wanted.shape.elements() != from.rank())
-        return fail("output_shape does not have rank " + std::to_string(from.rank()));
+        return fail("the number of extents in output_shape is not " + std::to_string(from.rank()));
       to = Shape(integers(wanted));
       for (int d = 0; d < to.rank(); ++d)
         if (to[d] < pooled[d]) return fail("output_shape " + to_string(to) + " is smaller than " + to_string(pooled));
@@ -82,7 +82,7 @@ struct Span {
   int64_t image, block, windows, stride, dilation, pad;
 };
 
-// Overlapping columns are added, or ORed for BOOL. A complex element has two parts.
+// Adds overlapping columns, or ORs them for BOOL. `parts` is 2 for complex elements, otherwise 1.
 template <class T>
 void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<Span>& spans) {
   int64_t block = 1, windows = 1, image = 1;

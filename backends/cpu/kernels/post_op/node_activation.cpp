@@ -33,7 +33,7 @@ std::optional<Activation> activation_of(const Node& node) {
 Verdict supports_activation(const Node& node) {
   const std::string wanted = node.attr("activation", "");
   if (wanted.empty() || activation_of(node)) return yes();
-  return no(BP_REASON_ATTRIBUTE, "activation is '" + wanted + "'");
+  return no(BP_REASON_ATTRIBUTE, "activation '" + wanted + "' is not supported");
 }
 
 }  // namespace backplane::cpu

@@ -6,11 +6,11 @@
 
 namespace backplane::cpu {
 
-// Returns the activation that `activation`, `activation_alpha`, `activation_beta` and `activation_params` describe;
-// nullopt if it is absent or unknown.
+// Returns the activation that the attributes `activation`, `activation_alpha`, `activation_beta` and
+// `activation_params` describe; nullopt if `activation` is absent or unknown.
 std::optional<Activation> activation_of(const Node& node);
 
-// Refuses an unknown activation.
+// Refuses nodes with an unknown activation.
 Verdict supports_activation(const Node& node);
 
 }  // namespace backplane::cpu

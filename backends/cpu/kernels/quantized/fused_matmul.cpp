@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's products fused with other operations: FusedMatMul (transposition, scaling), DynamicQuantizeMatMul and
-// MatMulIntegerToFloat (products of 8-bit integers with float results).
+// Matrix products of com.microsoft that include other operations: FusedMatMul (transposition, scaling),
+// DynamicQuantizeMatMul and MatMulIntegerToFloat (products of 8-bit integers with float results).
 #include <optional>
 
 #include "kernels/common/function_kernel.h"
@@ -53,14 +53,15 @@ void run_fused(const Fused& f, const MatMulSize& s, Tensors in, Tensors out) {
 Verdict supports_fused(const Node& node) {
   if (Verdict v = accepts(node, 2, {kFloatTypes, kFloatTypes}); !v) return v;
   for (const char* name : {"transBatchA", "transBatchB"})
-    if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is set");
+    if (node.attr(name, int64_t{0}) != 0)
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is set, which is not supported");
   return same_type(node, 0, 1);
 }
 
 std::unique_ptr<Kernel> create_fused(const Node& node) {
   const Fused f{node.attr("alpha", 1.0f), node.attr("transA", int64_t{0}) != 0, node.attr("transB", int64_t{0}) != 0};
   return make_kernel([f](Tensors in) -> Plan {
-    // The extents after transposition; one-dimensional operands stay as they are.
+    // Swap the extents of transposed operands. The attributes do not apply to one-dimensional operands.
     Fused own = f;
     const auto transposed_back = [](Shape shape, bool& transposed) {
       transposed = transposed && shape.rank() > 1;
@@ -71,7 +72,8 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
     std::string error;
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);
-    // matmul_size joins the rows of a batch with a single B; rows of a transposed A cannot be joined.
+    // With a single B, matmul_size joins the matrices A of a batch into one tall matrix. Transposed matrices cannot be
+    // joined, so undo that.
     if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2 && size->shape.elements() > 0) {
       const int64_t batch = a.elements(0, a.rank() - 2);
       require_memory(batch, 2 * int64_t{sizeof(int64_t)});
@@ -92,7 +94,7 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
 
 // ---- DynamicQuantizeMatMul, MatMulIntegerToFloat
 
-// One value, or one for each column.
+// A scale or bias: one value for all columns, or one for each; 0 if the tensor is absent.
 class PerColumn {
  public:
   explicit PerColumn(const Tensor& tensor) : values_(1, 0.0f) {
@@ -109,14 +111,15 @@ class PerColumn {
   std::vector<float> values_;
 };
 
-// A as quantized values with their scale and zero point.
+// The left operand: quantized values with their scale and zero point.
 struct Factor {
   Tensor quantized;
   float scale;
   int32_t zero;
 };
 
-// The product of quantized values, on tiles or (in reference mode) as defined, and the scaling of its sums.
+// Multiplies matrices of quantized values and scales the sums. The products are computed in tiles, or by plain loops in
+// reference mode.
 class IntegerProducts {
  public:
   IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
@@ -126,7 +129,7 @@ class IntegerProducts {
     tiles_->pack(packed, b);
   }
   bool is_packed() const { return tiles_ && tiles_->is_packed(); }
-  // Room for the sums, then scratch memory of the tiles.
+  // The sums, followed by the scratch memory of the tiles.
   int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
   const MatMulSize& size() const { return size_; }
 
@@ -160,7 +163,7 @@ class IntegerProducts {
  private:
   int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
 
-  // Computes the sums as the operator is defined, for reference mode.
+  // Computes the sums by plain loops, for reference mode.
   void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
     const MatMulSize& s = size_;
     const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
@@ -195,7 +198,7 @@ void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* 
   products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
 }
 
-// Inputs `of_rows` must have one element, inputs `of_columns` one, or one per column.
+// The inputs in `of_rows` must have one element, those in `of_columns` one element or one per column.
 Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed, std::initializer_list<size_t> of_rows,
                    std::initializer_list<size_t> of_columns,
                    void (*run)(const IntegerProducts&, Tensors, Tensors, void*)) {
@@ -207,10 +210,10 @@ Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed
     return t.present() && t.shape.elements() != 1 && t.shape.elements() != columns;
   };
   for (size_t slot : of_rows)
-    if (wrong(slot, 1)) return fail("input " + std::to_string(slot) + " is not one number");
+    if (wrong(slot, 1)) return fail("input " + std::to_string(slot) + " must have one element");
   for (size_t slot : of_columns)
     if (wrong(slot, size->n))
-      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " is neither one number nor " +
+      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element or " +
                   std::to_string(size->n));
   IntegerProducts products(context, *size, in[1], packed);
   const int64_t scratch = products.scratch_bytes();

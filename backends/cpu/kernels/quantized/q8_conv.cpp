@@ -24,7 +24,7 @@ namespace {
 using dnnl::memory;
 using Primitive = dnnl::convolution_forward;
 
-// The least multiply-adds of a task; fewer for depthwise convolutions, which take longer.
+// Minimum multiply-adds of a task. Depthwise convolutions need fewer, because their multiply-adds are slower.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 constexpr int64_t kDepthwiseTaskWork = int64_t{1} << 16;
 constexpr int64_t kChannelBlock = 64;
@@ -32,16 +32,16 @@ constexpr int64_t kChannelBlock = 64;
 struct Problem {
   ConvSize size;
   Window window;
-  Shape shape;              // of the result
+  Shape shape;              // result shape
   int64_t row = 0;          // weights per output channel
-  bool transposed = false;  // weight i of channel o is at i · out_channels + o, else at o · row + i
+  bool transposed = false;  // weight i of channel o is at i · out_channels + o, otherwise at o · row + i
 };
 
-// Scales and shifts for each output channel, in quantization steps of the result. `bias` has the shifts in steps of the
-// sums, where they are often integers.
+// Converts sums to quantization steps of the result, by a scale and a shift for each output channel. `bias` is the
+// shift in steps of the sums, where it is often an integer.
 struct Steps {
   std::vector<float> scale, shift, bias;
-  bool divides = true;  // bias = shift / scale is possible for all channels
+  bool divides = true;  // bias = shift / scale is finite for all channels
   std::optional<Activation> activation;
 
   Steps(const Q8Product& p, int64_t channels) : activation(p.activation) {
@@ -63,12 +63,12 @@ struct Steps {
   }
 };
 
-// Some rows of an image's result, or some of its channels. Rows are along the first spatial dimension; for pointwise
-// convolutions each position is a row.
+// A part of an image's result: some rows or some channels. Rows are along the first spatial dimension; in pointwise
+// convolutions, each position is a row.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;           // bytes from the start of the image
-  Primitive::primitive_desc description;  // until the step is complete
+  Primitive::primitive_desc description;  // cleared once the weights are packed
   Primitive primitive;
   PrimitiveLayouts layouts;
   int64_t weights_at = 0;
@@ -80,7 +80,7 @@ bool is_flat(const Window& w) {
 
 class Q8ConvStep final : public Step {
  public:
-  // Packs the weights, if oneDNN has an implementation: see `described`.
+  // Packs the weights if oneDNN has an implementation. described() returns whether it has one.
   Q8ConvStep(const PlanContext& context, const Problem& problem, const Q8Product& product, const Steps& steps,
              Tensors inputs, PackedWeights& packed)
       : size_(problem.size), threads_(context.threads), bias_(steps.bias) {
@@ -146,8 +146,9 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // Cuts an image into at most one part per thread: of rows if they divide evenly, else (if possible) of channels,
-  // whose results are then copied to their place between those of other parts.
+  // Cuts an image into at most one part per thread. Parts consist of rows if these divide evenly, otherwise of channels
+  // if there are enough. The results of a part with some channels are computed contiguously, then copied between the
+  // other channels.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -192,7 +193,7 @@ class Q8ConvStep final : public Step {
         const int64_t stop = (last - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.begin[d];
         const int64_t from = is_cut ? std::clamp<int64_t>(start, 0, w.in[d]) : 0;
         const int64_t to = is_cut ? std::clamp<int64_t>(stop, from, w.in[d]) : w.in[d];
-        if (from == to) return false;  // windows of padding only
+        if (from == to) return false;  // the windows read only padding
         if (is_cut) part.source_at = from * size_.in_channels * (w.in_size() / w.in[d]);
         if (is_cut) part.result_at = first * size_.out_channels * (w.out_size() / w.out[d]);
         in.push_back(to - from);
@@ -271,7 +272,7 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// `steps` is an integer.
+// `steps` is a whole number of quantization steps relative to the zero point.
 uint8_t quantized_of(float steps, const Quantization& to) {
   const float quantized = steps + static_cast<float>(to.zero);
   return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);
@@ -285,7 +286,7 @@ uint8_t added(const Q8Sum& sum, uint8_t a, uint8_t b) {
   return quantized_of(std::nearbyint((sum.rectifies ? std::max(x, 0.0f) : x) / sum.result.scale), sum.result);
 }
 
-// Computes as the operator is defined, on dense tensors: the reference.
+// The reference: sums each result directly, on dense tensors.
 Plan plan_definition(const Problem& problem, const Q8Product& product) {
   return make_plan({problem.shape}, [problem, product, steps = Steps(product, problem.size.out_channels)](Tensors in,
                                                                                                           Tensors out) {
@@ -312,10 +313,10 @@ Plan plan_definition(const Problem& problem, const Q8Product& product) {
   });
 }
 
-// A convolution or product for one set of extents, as its implementations see it.
+// Input to the implementations in kQ8: a convolution or product for one set of extents.
 struct Q8Problem {
   const Problem& problem;
-  const Problem& definition;  // the same with the layout [channels, positions]
+  const Problem& definition;  // the same, but for tensors with channels before positions
   const Q8Product& product;
   Tensors inputs;
   PackedWeights& packed;
@@ -325,8 +326,8 @@ struct Q8Problem {
 };
 
 const char* refuse_steps(const Q8Problem& p) {
-  if (p.problem.size.in_channels == 0 || p.problem.shape.elements() == 0) return "it is empty";
-  return p.steps.divides ? nullptr : "a bias is not a finite number of steps";
+  if (p.problem.size.in_channels == 0 || p.problem.shape.elements() == 0) return "its input or result is empty";
+  return p.steps.divides ? nullptr : "a scale or bias is out of range";
 }
 
 const char* refuse_depthwise_tiles(const PlanContext&, Q8Problem& p) {
@@ -341,7 +342,7 @@ const char* refuse_pointwise_tiles(const PlanContext&, Q8Problem& p) {
 
 const char* refuse_onednn(const PlanContext& context, Q8Problem& p) {
   if (const char* why = refuse_steps(p)) return why;
-  if (p.work.sum) return "it has a sum";
+  if (p.work.sum) return "an addition is fused into it";
   SingleThreaded single;
   auto step = std::make_unique<Q8ConvStep>(context, p.problem, p.product, p.steps, p.inputs, p.packed);
   if (!step->described()) return "oneDNN has no fast implementation";
@@ -380,7 +381,8 @@ constexpr std::array kQ8 = {
     Implementation<Q8Problem>{"direct", nullptr, plan_direct},
 };
 
-// `problem` is in the layout of the fast implementations, `definition` in that of the reference.
+// `problem` is for the channels-last tensors of the fast implementations, `definition` for the dense ones of the
+// reference.
 Plan plan_q8(const PlanContext& context, const Problem& problem, const Problem& definition, const Q8Product& product,
              Tensors inputs, PackedWeights& packed) {
   Q8Problem p{problem, definition, product, inputs, packed, Steps(product, problem.size.out_channels), {}, nullptr};
@@ -405,11 +407,11 @@ class Q8Conv final : public Kernel {
     const Problem problem{*size, *w, w->output_shape(size->batch, size->out_channels),
                           weights.elements(1, weights.rank()), false};
     if (product_.weight_scales.size() != 1 && static_cast<int64_t>(product_.weight_scales.size()) != weights[0])
-      return fail("the scales of the weights do not fit " + std::to_string(weights[0]) + " channels");
+      return fail("the number of weight scales does not match " + std::to_string(weights[0]) + " channels");
     if (!product_.bias.empty() && static_cast<int64_t>(product_.bias.size()) != weights[0])
-      return fail("the bias does not fit " + std::to_string(weights[0]) + " channels");
+      return fail("the length of the bias does not match " + std::to_string(weights[0]) + " channels");
     if (product_.sum && !(inputs[2].shape == problem.shape))
-      return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " are not the same");
+      return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " differ");
     Plan plan = plan_q8(context, problem, problem, product_, inputs, packed_);
     if (plan.packed == 1) {
       plan.input_formats = {Format::kChannelsLast, Format::kDense};
@@ -426,7 +428,7 @@ class Q8Conv final : public Kernel {
   mutable PackedWeights packed_;
 };
 
-// Rows times a matrix, as a pointwise convolution: each row is a position.
+// A matrix product, computed as a pointwise convolution: each row of A is a position.
 class Q8MatMul final : public Kernel {
  public:
   Q8MatMul(Q8Product product, bool transposed) : product_(std::move(product)), transposed_(transposed) {}
@@ -436,7 +438,7 @@ class Q8MatMul final : public Kernel {
   Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &a = inputs[0].shape, &b = inputs[1].shape;
     if (a.rank() < 1 || b.rank() != 2 || a[a.rank() - 1] != b[transposed_ ? 1 : 0])
-      return fail("matrices " + to_string(a) + " and " + to_string(b) + " do not fit each other");
+      return fail("matrices " + to_string(a) + " and " + to_string(b) + " cannot be multiplied");
     const int64_t k = a[a.rank() - 1], n = b[transposed_ ? 0 : 1];
     Problem problem;
     problem.shape = a;
@@ -447,7 +449,7 @@ class Q8MatMul final : public Kernel {
     problem.size = {1, 1, k, n};
     problem.window.dims = 2;
     problem.window.in[2] = problem.window.out[2] = rows;
-    // The reference has channels before positions, so each row is an image of one position.
+    // In the reference, channels come before positions, so each row is an image of one position.
     Problem definition = problem;
     definition.size.batch = rows;
     definition.window.in[2] = definition.window.out[2] = 1;

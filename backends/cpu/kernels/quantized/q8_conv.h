@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products of 8-bit quantized values with known weights: a Conv, Gemm or MatMul between
-// DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last.
+// Convolutions and matrix products of 8-bit quantized values, whose weights are known at plan time. They replace a
+// Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@ namespace backplane::cpu {
 struct Q8Product {
   Quantization source, result;
   int32_t weight_zero = 0;
-  std::vector<float> weight_scales;      // one, or one for each output channel
-  std::vector<double> bias;              // real numbers for each output channel, or none
-  std::optional<Activation> activation;  // kRelu or kClip, of real numbers
-  std::optional<Q8Sum> sum;              // of the result and another input of its shape
+  std::vector<float> weight_scales;      // one for all output channels, or one for each
+  std::vector<double> bias;              // real numbers, one per output channel; empty without a bias
+  std::optional<Activation> activation;  // kRelu or kClip, applied to real numbers
+  std::optional<Q8Sum> sum;              // adds another input, which has the shape of the result
 };
 
-// Whether a Conv with weights of these extents can compute `product.sum` as well, without another pass over the result.
+// Whether a Conv with weights of these extents can also compute `product.sum`, without another pass over the result.
 bool takes_sum(const Node& conv, const Q8Product& product, const Shape& weights);
 
-// The kernel of a Conv, or of a product whose weights are [K, N], or [N, K] if transposed. Its inputs are the quantized
-// values of the source and the weights, and, with a sum, of the other summand.
+// Create the kernel of a Conv, or of a product whose weights are [K, N] ([N, K] if transposed). The inputs are
+// quantized values: the source, the weights and, if product.sum is set, the tensor to add.
 std::unique_ptr<Kernel> make_q8_conv(const Node& conv, Q8Product product);
 std::unique_ptr<Kernel> make_q8_matmul(Q8Product product, bool transposed);
 

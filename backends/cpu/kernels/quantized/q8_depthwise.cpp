@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// The least multiply-adds of a task.
+// Minimum multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 18;
 constexpr int64_t kTaps = 3, kQuad = 4;
 constexpr int64_t kMaxWidth = 64;
@@ -34,19 +34,19 @@ class DepthwiseStep final : public Step {
     const Window& w = conv_.window;
     chunks_ = (channels_ + width_ - 1) / width_;
     bands_ = w.out[1] / places_;
-    // The last two chunks may overlap, so they always belong to the same section.
+    // A section is the chunks of channels that one task computes. The last two chunks may overlap and are always in the
+    // same section, so that two threads never write the same results.
     const int64_t wanted = 8 * threads, bands = conv_.size.batch * bands_;
     sections_ = std::clamp<int64_t>((wanted + bands - 1) / bands, 1, std::max<int64_t>(1, chunks_ / 2));
     pack_chunk_ = width_ * (3 * int64_t{sizeof(float)} + kTaps * places_ * kQuad);
     padding_.assign(static_cast<size_t>((w.in[2] + kQuad) * channels_), static_cast<uint8_t>(conv_.source.zero));
     low_ = conv_.low();
     high_ = conv_.high();
-    // The range of tiles whose columns are all within the image.
+    // The range of tiles in a row whose input columns are all within the image.
     const int64_t reach = kTaps + places_ - 1;
     const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
     first_inside_ = std::min((w.begin[2] + step - 1) / step, tiles);
-    const int64_t last_start =
-        w.in[2] + w.begin[2] - reach;  // start column of the last such tile, relative to the padding
+    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // the last column to start at, counted from the padding
     last_inside_ = last_start < 0 ? first_inside_ : std::clamp(last_start / step + 1, first_inside_, tiles);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
@@ -61,7 +61,8 @@ class DepthwiseStep final : public Step {
         const auto* x = in[0].as<uint8_t>() + image * w.in_size() * channels_;
         auto* y = out[0].as<uint8_t>() + image * w.out_size() * channels_;
         run_rows(x, band * places_, y, section);
-        // If the number of rows is odd, the last row is computed together with the row above it, which is repeated.
+        // If the number of rows is odd, the last row is computed together with the row above it, which is computed
+        // again.
         if (band == bands_ - 1 && bands_ * places_ != w.out[1]) run_rows(x, w.out[1] - places_, y, section);
       }
     });
@@ -113,7 +114,7 @@ class DepthwiseStep final : public Step {
                        .high = high_,
                        .result_signed = conv_.result.is_signed()};
     const int64_t rows = kTaps + places_ - 1, top = row * w.stride[1] - w.begin[1];
-    const uint8_t* begins[4];  // of the input's rows
+    const uint8_t* begins[4];  // starts of the input rows; padding_ for rows outside the image
     for (int64_t r = 0; r < rows; ++r)
       begins[r] = top + r >= 0 && top + r < w.in[1] ? x + (top + r) * w.in[2] * channels_ : padding_.data();
     for (int64_t c = section * chunks_ / sections_; c < (section + 1) * chunks_ / sections_; ++c) {
@@ -132,8 +133,8 @@ class DepthwiseStep final : public Step {
     }
   }
 
-  // Computes one tile at the edge from a copy of its input: it reads columns of the padding, or it has the last
-  // position of an odd number, with which the position before is computed again.
+  // Computes one tile from a copy of its input. This is for tiles that read columns of padding, and for the end of a
+  // row of odd width, whose last tile computes the position before the last one again.
   void run_edge(const DepthwiseTile& inside, const uint8_t* const* begins, int64_t channel, int64_t place,
                 uint8_t* to) const {
     const Window& w = conv_.window;
@@ -158,9 +159,9 @@ class DepthwiseStep final : public Step {
   int64_t channels_, places_, width_;
   DepthwiseKernel kernel_;
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
-  int64_t first_inside_ = 0, last_inside_ = 0;  // indices of tiles in a row
+  int64_t first_inside_ = 0, last_inside_ = 0;  // the tiles of a row that read no padding
   int32_t low_ = 0, high_ = 0;
-  std::vector<uint8_t> padding_;  // a row of zero points
+  std::vector<uint8_t> padding_;  // an input row of zero points
   PackedWeights::Pack pack_;
 };
 
@@ -168,15 +169,15 @@ class DepthwiseStep final : public Step {
 
 const char* refuse_depthwise(const Q8Work& work) {
   const Window& w = work.window;
-  if (work.sum) return "it has a sum";
-  if (depthwise_kernel(1, kMaxWidth, false) == nullptr) return "the processor has no such products";
+  if (work.sum) return "an addition is fused into it";
+  if (depthwise_kernel(1, kMaxWidth, false) == nullptr) return "AVX-512 VNNI is not available";
   if (work.size.groups != work.size.in_channels || work.size.groups != work.size.out_channels)
     return "it is not depthwise";
-  if (work.size.groups < kMaxWidth / 2) return "it has few channels";
+  if (work.size.groups < kMaxWidth / 2) return "it has fewer than 32 channels";
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
   if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
-    return "its window is not of 3x3 places";
-  if (shares_codes(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has less than 2x2 places";
+    return "its window is not 3x3, or it is dilated";
+  if (shares_codes(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has fewer than 2x2 positions";
   return work.stays_small() ? nullptr : "its sums could exceed 32 bits";
 }
 

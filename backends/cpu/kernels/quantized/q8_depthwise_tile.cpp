@@ -31,12 +31,13 @@ struct Kind {
     return {punpcklwd(low01, low23), punpckhwd(low01, low23), punpcklwd(high01, high23), punpckhwd(high01, high23)};
   }
 
-  // The constants for the channels in one of the four vectors of a chunk.
+  // The constants of the channels in one of the four vectors of a chunk.
   struct Constants {
     Int32s start;
     Floats scale, added;
   };
-  // Computes the results at one position: the quads of three rows times their weights.
+  // Computes the results at one position. A quad holds four input columns of a channel; q0 to q2 are the quads of the
+  // three rows of the window, w0 to w2 their weights.
   [[gnu::always_inline]] static inline Int32s place(const Constants& c, const Bytes& q0, const Bytes& q1,
                                                     const Bytes& q2, const Bytes& w0, const Bytes& w1,
                                                     const Bytes& w2) {
@@ -46,7 +47,7 @@ struct Kind {
     add_products(sum, q2, w2);
     return whole<Int32s>(plus_product(c.added, __builtin_convertvector(sum, Floats), c.scale));
   }
-  // Computes one of the four vectors for all positions of a tile: q0 to q3 are the quads of the input rows.
+  // Computes one of the four vectors of channels at all positions of a tile. q0 to q3 are the quads of its input rows.
   [[gnu::always_inline]] static inline void part(const Bytes& q0, const Bytes& q1, const Bytes& q2, const Bytes& q3,
                                                  const std::byte* pack, Int32s& y00, Int32s& y01, Int32s& y10,
                                                  Int32s& y11) {

@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-// Version 3, whose scales are arguments of each execution, is not used.
+// oneDNN 3 takes scales as arguments of each execution, which is not implemented here.
 bool has_q8_products() {
   return false;
 }
@@ -24,7 +24,7 @@ bool has_q8_products() {
 }
 
 dnnl::convolution_forward::primitive_desc describe_convolution(const Q8Convolution& c) {
-  constexpr int kChannels = 1 << 1;  // dimension 1 of the result
+  constexpr int kChannels = 1 << 1;  // scales vary along dimension 1 of the result
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_output_scales(kChannels, c.scale);
@@ -44,7 +44,7 @@ dnnl::convolution_forward::primitive_desc describe_convolution(const Q8Convoluti
            c.strides, c.dilations, c.begin, c.end},
           attributes,
           onednn_engine(),
-          true};  // may be empty
+          true};  // allow_empty: do not throw if there is no implementation
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 8-bit quantized values in oneDNN.
+// Convolutions of 8-bit quantized values by oneDNN.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,17 @@
 
 namespace backplane::cpu {
 
-// Whether oneDNN 2 is used, with 8-bit products without saturating sums on this processor. Otherwise fp32 is faster.
+// Whether 8-bit convolutions pay off. They need oneDNN 2 and VNNI, which adds products of 8-bit values without
+// saturation. Otherwise fp32 is faster.
 bool has_q8_products();
 
-// Sums of quantized values become quantized values: activation((sum + bias) · scale), rounded, plus the result's zero
-// point. The bias is an argument of the execution, in float.
+// A convolution whose result is activation((sum + bias) · scale), rounded, plus the zero point of the result. The sum
+// is over products of quantized values. The bias is float and an argument of each execution.
 struct Q8Convolution {
   dnnl::memory::desc source, weights, result;  // weights are int8
   dnnl::memory::dims strides, dilations, begin, end;
   int32_t source_zero = 0, result_zero = 0;
-  std::vector<float> scale;  // for each output channel: from steps of the sum to steps of the result
+  std::vector<float> scale;  // per output channel; converts quantization steps of the sum to those of the result
   std::optional<Activation> activation;
 };
 

@@ -16,15 +16,15 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kGroup = 4, kChunk = kPointwiseChannels;
-// Tiles of a strip, whose input stays in the core's caches while all output channels are computed.
+// Tiles per strip. A strip's input stays in the core's caches while all output channels are computed.
 constexpr int64_t kStripTiles = 8;
-// The least multiply-adds of a task.
+// Minimum multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 19;
 
-// Rows of evenly spaced positions.
+// Rows of output positions whose inputs are evenly spaced.
 struct Rows {
-  int64_t count, width;  // of the output
-  int64_t x_place;       // input positions from one to the next
+  int64_t count, width;  // rows of the output, and positions in each
+  int64_t x_place;       // input positions from one output position to the next
 
   explicit Rows(const Window& w) {
     const bool flat = w.stride == Spatial{1, 1, 1} && w.in == w.out;
@@ -50,7 +50,7 @@ class PointwiseStep final : public Step {
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
 
-  // Overlapping chunks compute results twice, which must not add the other summand twice.
+  // Chunks that overlap compute some results twice. In place, that would add the other tensor twice.
   int inplace() const override { return work_.sum && out_channels_ % kChunk == 0 ? 2 : -1; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
@@ -73,11 +73,12 @@ class PointwiseStep final : public Step {
  private:
   int64_t tiles() const { return rows_.count * in_row_; }
 
-  // Threads compute different output channels if the weights are larger than the input, else different strips of
-  // positions, so that all threads read the smaller of the two.
+  // Threads compute different output channels if the weights are larger than the input, otherwise different strips of
+  // positions. All threads then read all of the smaller operand, but only a part of the larger one.
   void share_out(int64_t threads) {
     const int64_t wanted = 4 * threads;  // the intended number of tasks
-    // The last two chunks may overlap, so they always belong to the same section.
+    // A section is the chunks of channels that one task computes. The last two chunks may overlap and are always in the
+    // same section, so that two threads never write the same results.
     const int64_t max_sections = out_channels_ / kChunk;
     by_channels_ = out_channels_ > work_.window.in_size();
     if (by_channels_) {
@@ -120,7 +121,7 @@ class PointwiseStep final : public Step {
   void compute(const uint8_t* x, uint8_t* y, const uint8_t* other, int64_t section, int64_t strip) const {
     const Window& w = work_.window;
     const int64_t first = strip * tiles() / strips_, last = (strip + 1) * tiles() / strips_;
-    // Chunks of the section; the last section also has the channels after the last whole chunk.
+    // The section's chunks are [begin, end). The last section includes the channels after the last whole chunk.
     const int64_t whole = out_channels_ / kChunk;
     const int64_t begin = section * whole / sections_;
     const int64_t end = section == sections_ - 1 ? chunks_ : (section + 1) * whole / sections_;
@@ -147,7 +148,7 @@ class PointwiseStep final : public Step {
     }
     for (int64_t c = begin; c < end; ++c) {
       tile.pack = pack_.get() + c * pack_chunk_;
-      // Each tile prefetches its share of the next chunk.
+      // Each tile prefetches its share of the weights of the next chunk.
       const bool more = by_channels_ && c + 1 < chunks_;
       tile.ahead_step = more ? (kGroup * kChunk + last - first - 1) / (last - first) : 0;
       for (int64_t t = first; t < last; ++t) {
@@ -165,7 +166,7 @@ class PointwiseStep final : public Step {
     }
   }
 
-  using Kernels = std::array<PointwiseKernel, kMaxPointwisePlaces>;  // by the number of positions, less one
+  using Kernels = std::array<PointwiseKernel, kMaxPointwisePlaces>;  // indexed by the number of positions minus 1
   static Kernels all_kernels(bool adds, bool is_signed) {
     Kernels kernels{};
     for (size_t i = 0; i < kernels.size(); ++i)
@@ -187,7 +188,7 @@ class PointwiseStep final : public Step {
   Q8Work work_;
   Rows rows_;
   int64_t in_channels_, out_channels_, chunks_, pack_chunk_;
-  int64_t in_row_;  // tiles
+  int64_t in_row_;  // tiles per row
   Kernels kernels_;
   PointwiseSum sum_{};
   bool by_channels_ = false;
@@ -208,13 +209,13 @@ bool reads_padding(const Window& w) {
 const char* refuse_pointwise(const Q8Work& work) {
   const Window& w = work.window;
   const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
-  if (pointwise_kernel(1, false, false) == nullptr) return "the processor has no such products";
-  if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups, or a window of several places";
+  if (pointwise_kernel(1, false, false) == nullptr) return "AVX-512 VNNI is not available";
+  if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups or a window larger than 1x1";
   if (reads_padding(w)) return "it reads padding";
-  if (work.source.is_signed()) return "its source is signed";
-  if (work.size.in_channels % kGroup != 0) return "its input channels do not fill groups of four";
-  // At most a fifth of the work is computed twice because the last chunk overlaps.
-  if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks";
+  if (work.source.is_signed()) return "its input is signed";
+  if (work.size.in_channels % kGroup != 0) return "its number of input channels is not a multiple of 4";
+  // If the last chunk overlaps the one before it, some results are computed twice: at most a fifth of the work.
+  if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks of 64 well enough";
   return work.stays_small() && (!work.sum || work.sum->stays_small()) ? nullptr : "its sums could exceed 32 bits";
 }
 

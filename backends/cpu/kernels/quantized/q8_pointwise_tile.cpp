@@ -18,7 +18,7 @@ using Bytes = Vectors<64>::Bytes;
 using Int32s = Vectors<64>::Int32s;
 using Floats = Vectors<64>::Floats;
 
-constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of four quantized values
+constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // the sign bits of four quantized values
 
 [[gnu::always_inline]] inline Int32s broadcast_quad(const uint8_t* four) {
   Int32s result;
@@ -30,8 +30,8 @@ constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // of fou
   return plus_product(load<Floats>(pack + 512), __builtin_convertvector(sum, Floats), load<Floats>(pack + 256));
 }
 
-// Returns the sum of a result, which is rounded as a quantized value first, and another quantized value, in
-// quantization steps of the sum.
+// Adds another quantized value to a result, which is rounded to a quantized value first. Returns the sum in its own
+// quantization steps.
 [[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
   const Floats quantized = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
   const Floats x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;

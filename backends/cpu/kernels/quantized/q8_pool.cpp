@@ -13,12 +13,13 @@ namespace backplane::cpu {
 
 namespace {
 
-// Some positions of a window, in channels-last layout. Steps are in elements.
+// The positions of a window that are inside the image: how many along each dimension, and the distance from one to the
+// next, in elements of a channels-last tensor.
 struct Taps {
   int64_t counts[kSpatial], steps[kSpatial];
 };
 
-// Sets each of `n` channels of y to the maximum of its value and the `taps`, a vector of channels at a time.
+// Raises each of `n` channels of y to the maximum over the `taps`, one vector of channels at a time.
 template <class T, int kLanes>
 CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
@@ -64,8 +65,8 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
   }
 }
 
-// Calls f(position) for the input positions that an output position reads. Returns how many window positions are in the
-// image or its padding.
+// Calls f(position) for each input position that output position `o` reads. Returns how many positions of the window
+// are in the image or its padding.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -86,7 +87,7 @@ int64_t each_tap(const Window& w, int64_t o, const F& f) {
   return padded;
 }
 
-// Returns the number and distances of the input positions that an output position reads; sets `first` to the first.
+// Returns the input positions that output position `o` reads; sets `first` to the offset of the first one.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   Taps taps{};
@@ -134,7 +135,7 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
   return WindowAttributes(pool);
 }
 
-// Calls f(source image, output position, result of all channels there) for each position.
+// Calls f(input image, output position, y) for each output position, where y points to the channels of its result.
 template <class F>
 Plan plan_places(const Pooled& p, const F& f) {
   const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();

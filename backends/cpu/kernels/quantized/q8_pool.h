@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool and their global forms on quantized values, in channels-last layout.
+// MaxPool, AveragePool and their global forms on 8-bit quantized values, in channels-last layout.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// The maximum of quantized values is the quantized value of the maximum: source and result have one quantization.
+// Source and result share one quantization, so the largest quantized value is the quantized maximum.
 std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantization);
 std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization source, Quantization result);
 

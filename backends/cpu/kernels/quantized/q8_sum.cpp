@@ -39,7 +39,7 @@ template <bool kMultiplies, class A, class B, class Y>
 }
 
 #ifdef Q8_LANES
-// As combine(), 64 quantized values at a time.
+// Like combine(), but for 64 quantized values at a time.
 template <bool multiplies>
 struct Wide {
   static constexpr int kWidth = 64;
@@ -96,7 +96,7 @@ FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_data, const void* b_d
 }
 #endif
 
-// All three tensors have quantized values of one type.
+// The quantized values of all three tensors have the same type.
 CLONED void add_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<false>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
 }
@@ -124,7 +124,7 @@ Row row_of(const Q8Sum& s) {
 std::unique_ptr<Kernel> make_q8_sum(Q8Sum sum) {
   return make_kernel([sum, row = row_of(sum)](Tensors inputs) -> Plan {
     if (!(inputs[0].shape == inputs[1].shape))
-      return fail("extents " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " are not the same");
+      return fail("extents " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " differ");
     Plan plan = make_plan({inputs[0].shape},
                           [sum, row, n = inputs[0].shape.elements()](Tensors in, Tensors out) {
                             parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {

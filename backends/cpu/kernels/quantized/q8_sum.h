@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of two tensors of quantized values, element by element, bit-identical to DequantizeLinear, Add or
-// Mul, and QuantizeLinear.
+// Adds or multiplies two tensors of quantized values element by element. Results are bit-identical to those of
+// DequantizeLinear, Add or Mul, and QuantizeLinear.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 namespace backplane::cpu {
 
 struct Q8Sum {
-  Quantization a, b, result;  // of one type
-  bool multiplies = false;    // else adds
+  Quantization a, b, result;  // all of one data type
+  bool multiplies = false;    // false: adds
   bool rectifies = false;     // negative results become 0
 
-  // Whether the scales are so moderate that neither floats nor 32-bit results can overflow.
+  // Whether the scales are moderate enough that neither floats nor 32-bit results can overflow.
   bool stays_small() const;
 };
 
-// Both inputs have the result's extents.
+// Both inputs must have the result's extents: they are not broadcast.
 std::unique_ptr<Kernel> make_q8_sum(Q8Sum sum);
 
 }  // namespace backplane::cpu

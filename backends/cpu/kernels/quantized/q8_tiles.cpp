@@ -17,7 +17,7 @@ int32_t Q8Work::bound(bool lower) const {
 bool Q8Work::stays_small() const {
   constexpr float kMost = 1 << 30;
   const auto products = static_cast<float>(size.in_channels / size.groups * window.kernel_size());
-  const float max_sum = products * 255 * 128 * 2;  // zero points included
+  const float max_sum = products * 255 * 128 * 2;  // half of it for the zero point
   for (size_t c = 0; c < scale.size(); ++c) {
     const float sum = max_sum + std::abs(bias[c]);
     if (!(sum < kMost && sum * std::abs(scale[c]) < kMost)) return false;
@@ -33,8 +33,8 @@ Q8Pack::Q8Pack(std::byte* chunk, int64_t width)
 
 void Q8Pack::set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const {
   const auto c = static_cast<size_t>(channel);
-  const int32_t source_zero =
-      work.source.zero + (work.source.is_signed() ? 128 : 0);  // of the values, handled as unsigned
+  // Signed values are handled as unsigned, with 128 added.
+  const int32_t source_zero = work.source.zero + (work.source.is_signed() ? 128 : 0);
   const float whole = std::nearbyint(work.bias[c]);
   starts[lane] = static_cast<int32_t>(whole) - source_zero * weight_sum;
   scale[lane] = work.scale[c];

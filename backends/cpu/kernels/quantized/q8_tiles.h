@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and products of 8-bit quantized values with known weights on our own tiles, for processors that multiply
-// four 8-bit values at once. Tensors are channels-last.
+// Convolutions and products of 8-bit quantized values, whose weights are known at plan time. They are computed in
+// tiles: a few output positions whose sums stay in registers. The processor must multiply and add four 8-bit values at
+// once. Tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -15,19 +16,18 @@
 
 namespace backplane::cpu {
 
-// A result is the quantized value of (sum + bias) · scale, where sums are integers.
+// A convolution or product to compute. A result is (sum + bias) · scale, quantized; the sums are integers.
 struct Q8Work {
   ConvSize size;
   Window window;
-  bool transposed =
-      false;  // weight i of output channel o is at i · out_channels + o, else those of a channel are contiguous
+  bool transposed = false;  // weights are [input][output channel] instead of [output channel][input]
   Quantization source, result;
   int32_t weight_zero;
-  std::vector<float> bias, scale;        // of each output channel
-  std::optional<Activation> activation;  // kRelu or kClip, in quantization steps of the result
-  std::optional<Q8Sum> sum;              // of the result and another input: the step's result
+  std::vector<float> bias, scale;        // one per output channel
+  std::optional<Activation> activation;  // kRelu or kClip, with limits in quantization steps of the result
+  std::optional<Q8Sum> sum;              // adds another input to the result
 
-  // The smallest and the largest quantized value of a result.
+  // The smallest and the largest quantized value that a result can have before `sum` is added.
   int32_t low() const { return bound(true); }
   int32_t high() const { return bound(false); }
   // Whether sums, and results before they are quantized, fit in 32 bits.
@@ -37,16 +37,17 @@ struct Q8Work {
   int32_t bound(bool lower) const;
 };
 
-// Packed weights of a chunk of output channels. For each lane, the initial value of its sums, their scale, and the
-// summand after scaling; then the weights, in the order of the tile.
+// The packed weights of a chunk of output channels. A lane is the position of a channel in the chunk. The first three
+// arrays have one element per lane, and a result is sum · scale + added, where the sum begins with `starts`. The
+// weights are in the order in which the tile reads them.
 struct Q8Pack {
   int32_t* starts;
   float *scale, *added;
   int8_t* weights;
 
   Q8Pack(std::byte* chunk, int64_t width);
-  // Sets the constants of a channel; `weight_sum` is the sum of its weights. The bias, rounded to an integer, is added
-  // to the sums exactly; the remainder is usually 0.
+  // Sets the constants of a channel whose weights add up to `weight_sum`. Sums start from the bias, rounded to an
+  // integer; its remainder, usually 0, becomes `added`.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's operators on 8-bit tensors with a scale and a zero point each: QLinearAdd, QLinearMul, QLinearConcat,
-// QLinearGlobalAveragePool, QLinearAveragePool, QLinearSigmoid and QLinearLeakyRelu.
+// com.microsoft's operators on tensors of 8-bit quantized values, each with a scale and a zero point: QLinearAdd,
+// QLinearMul, QLinearConcat, QLinearGlobalAveragePool, QLinearAveragePool, QLinearSigmoid and QLinearLeakyRelu.
 #include <array>
 #include <cmath>
 
@@ -18,7 +18,7 @@ constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
 constexpr const char* kMicrosoft = "com.microsoft";
 
-// Converts between the quantized values of a tensor and numbers.
+// Converts between the quantized values of a tensor and real numbers.
 class Scale {
  public:
   Scale(bp_dtype_t dtype, const Tensor& scale, const Tensor& zero)
@@ -45,16 +45,17 @@ Scale scale_at(Tensors in, const Tensor& of, size_t slot) {
   return {of.dtype, in[slot], at(in, slot + 1)};
 }
 
-// Returns a message if the scale at a slot, or the zero point after it, is not a single number; else nullopt.
+// Returns an error message if the scale at one of the slots, or the zero point after it, does not have exactly one
+// element; otherwise nullopt.
 std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> slots) {
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})
       if (at(in, slot).present() && in[slot].shape.elements() != 1)
-        return "input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " is not one number";
+        return "input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have one element";
   return std::nullopt;
 }
 
-// ---- QLinearAdd, QLinearMul: A, its scale and zero point, B, …, the result's
+// ---- QLinearAdd, QLinearMul: the inputs are A and B with their scales and zero points, then those of the result
 
 Verdict supports_binary(const Node& node) {
   if (Verdict v = accepts(node, 7, {kBytes, kFloat, kBytes, kBytes, kFloat, kBytes, kFloat, kBytes}); !v) return v;
@@ -86,11 +87,12 @@ std::unique_ptr<Kernel> create_binary(const Node&) {
   });
 }
 
-// ---- QLinearConcat: the result's scale and zero point, then each tensor with its own
+// ---- QLinearConcat: the inputs are the result's scale and zero point, then each tensor with its own
 
 Verdict supports_concat(const Node& node) {
   const uint32_t count = node.input_count();
-  if (count < 5 || count % 3 != 2) return no(BP_REASON_OPSET, "it has " + std::to_string(count) + " inputs");
+  if (count < 5 || count % 3 != 2)
+    return no(BP_REASON_OPSET, "it has " + std::to_string(count) + " inputs, instead of 2 plus 3 for each tensor");
   for (uint32_t slot = 0; slot < count; ++slot) {
     const bool is_scale = slot % 3 == 0;
     const bp_dtype_t dtype = node.input_type(slot).dtype;
@@ -111,7 +113,7 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
       Shape expected = shape;
       if (in[slot].shape.rank() == shape.rank()) expected[axis] = in[slot].shape[axis];
       if (!(in[slot].shape == expected))
-        return fail("shapes " + to_string(shape) + " and " + to_string(in[slot].shape) + " cannot be joined");
+        return fail("shapes " + to_string(shape) + " and " + to_string(in[slot].shape) + " cannot be concatenated");
       if (auto why = no_scalar(in, {slot + 1})) return fail(*why);
       total += expected[axis];
     }
@@ -169,7 +171,8 @@ std::unique_ptr<Kernel> create_global_pool(const Node& node) {
 
 Verdict supports_average_pool(const Node& node) {
   if (Verdict v = supports_pool(node); !v) return v;
-  if (node.attr("channels_last", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "channels_last is set");
+  if (node.attr("channels_last", int64_t{0}) != 0)
+    return no(BP_REASON_ATTRIBUTE, "channels_last is set, which is not supported");
   return check_window(node);
 }
 
@@ -213,9 +216,9 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
   });
 }
 
-// ---- QLinearSigmoid, QLinearLeakyRelu: a table of 256 results
+// ---- QLinearSigmoid, QLinearLeakyRelu: looked up in a table of 256 results
 
-// `Formula(node)` is callable with a float.
+// `Formula` is constructed from the node and maps a float to a float.
 template <class Formula>
 std::unique_ptr<Kernel> create_function(const Node& node) {
   return make_kernel([formula = Formula(node)](Tensors in) -> Plan {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear, DequantizeLinear (for the tensor, along an axis, or in blocks of an axis) and DynamicQuantizeLinear.
+// QuantizeLinear, DequantizeLinear (with a scale for the whole tensor, each index of an axis, or each block of an axis)
+// and DynamicQuantizeLinear.
 #include "kernels/quantized/quantize.h"
 
 #include <cmath>
@@ -27,11 +28,11 @@ constexpr bp_dtype_set_t kQuantized = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8)
                                       just(BP_DTYPE_INT2) | just(BP_DTYPE_UINT2) | kSmallFloats;
 constexpr bp_dtype_set_t kScales = set_of(Scales{}) | just(BP_DTYPE_FLOAT8E8M0);
 
-// Which scale each element of a tensor [outer, axis, inner] has.
+// Maps the elements of a tensor [outer, axis, inner] to their scales.
 struct Grid {
   int64_t outer = 1, axis = 1, inner = 1;
   int64_t block = 0;   // elements of the axis that share a scale; 0: one scale for the tensor
-  int64_t blocks = 1;  // along the axis
+  int64_t blocks = 1;  // number of blocks along the axis
   bool blocked = false;
 
   int64_t elements() const { return outer * axis * inner; }
@@ -99,7 +100,7 @@ Range range_of(bp_dtype_t dtype) {
   }
 }
 
-// Returns element i of a quantized tensor or of its zero points; 0 if there are none.
+// Returns element i of a quantized tensor or of its zero points; 0 if the tensor is absent.
 double load(const Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {
     case BP_DTYPE_UNDEFINED:
@@ -119,7 +120,6 @@ double load(const Tensor& tensor, int64_t i) {
   }
 }
 
-// Returns all scales as doubles.
 std::vector<double> scales_of(const Tensor& tensor) {
   std::vector<double> scales(static_cast<size_t>(tensor.shape.elements()));
   if (tensor.dtype == BP_DTYPE_FLOAT8E8M0) {
@@ -133,7 +133,8 @@ std::vector<double> scales_of(const Tensor& tensor) {
   return scales;
 }
 
-// Calls f(first, last) for pieces that end at whole bytes, for any element size.
+// Calls f(first, last) for pieces of the elements, in parallel. Pieces end at whole bytes, even if elements are smaller
+// than a byte.
 template <class F>
 void each_piece(int64_t count, const F& f) {
   constexpr int64_t kPiece = 256;
@@ -156,7 +157,7 @@ double divide(double x, double scale, bp_dtype_t precision) {
   }
 }
 
-// Rows of bytes with one scale and zero point: as run_quantize and run_dequantize, in vectorized loops.
+// The fast path of run_quantize for a row of bytes with one scale and one zero point.
 CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scale;
@@ -168,7 +169,7 @@ CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, flo
   }
 }
 
-// As quantize_row, but every element has its own scale and zero point.
+// Like quantize_row, but every element has its own scale and zero point.
 CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* scales, const float* zeros, float low,
                           float high) {
   for (int64_t i = 0; i < n; ++i) {
@@ -181,7 +182,7 @@ CLONED void quantize_each(const float* x, uint8_t* y, int64_t n, const float* sc
   }
 }
 
-// The range of 0 and the values seen so far.
+// The smallest range that includes 0 and the values seen so far.
 struct Bounds {
   float low = 0, high = 0;
 };
@@ -219,8 +220,8 @@ bool is_byte(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_UINT8;
 }
 
-// For tensors of bytes without blocks: calls each(first element, elements) for rows along the axis if it is the
-// innermost, else row(first element, elements, index of the scale) for pieces that share a scale.
+// For tensors of bytes without blocks. If the axis is the innermost dimension, calls each(first element, count) for
+// rows along it. Otherwise calls row(first element, count, index of the scale) for pieces that share a scale.
 template <class Row, class Each>
 void each_row(const Grid& g, const Row& row, const Each& each) {
   const bool innermost = g.block != 0 && g.inner == 1;
@@ -239,7 +240,7 @@ void each_row(const Grid& g, const Row& row, const Each& each) {
   });
 }
 
-// Returns the zero points of all scales.
+// Returns the zero point for each of `scales` scales.
 std::vector<float> zeros_of(const Tensor& zero, int64_t scales) {
   std::vector<float> zeros(static_cast<size_t>(scales));
   for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<float>(load(zero, static_cast<int64_t>(i)));
@@ -247,8 +248,8 @@ std::vector<float> zeros_of(const Tensor& zero, int64_t scales) {
 }
 
 struct QuantizeRules {
-  bp_dtype_t precision;  // of the division
-  bool saturate;         // for float8
+  bp_dtype_t precision;  // the type that the division is computed in
+  bool saturate;         // for results in float8
 };
 
 void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors out) {
@@ -346,8 +347,8 @@ std::unique_ptr<Kernel> make_grid_kernel(const Node& node, Run run) {
 }
 
 std::unique_ptr<Kernel> create_quantize(const Node& node) {
-  // Without the attribute `precision`, the division is in the type of x and the scale if it is the same float type,
-  // else in FLOAT.
+  // Without the attribute `precision`, the division is computed in the type of x and the scale if both have the same
+  // float type, otherwise in FLOAT.
   auto precision = static_cast<bp_dtype_t>(node.attr("precision", int64_t{BP_DTYPE_UNDEFINED}));
   if (precision == BP_DTYPE_UNDEFINED) {
     const bp_dtype_t x = node.input_type(0).dtype;
@@ -373,7 +374,7 @@ Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales,
 Verdict supports_quantize(const Node& node) {
   const int64_t precision = node.attr("precision", int64_t{0});
   if (precision != 0 && (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0))
-    return no(BP_REASON_ATTRIBUTE, "precision " + std::to_string(precision) + " is not the number of a float type");
+    return no(BP_REASON_ATTRIBUTE, "precision " + std::to_string(precision) + " is not a float type");
   constexpr bp_dtype_set_t kReals = set_of(Reals{});
   return supports_grid(node, kReals, kReals | just(BP_DTYPE_FLOAT8E8M0), kQuantized, kQuantized);
 }

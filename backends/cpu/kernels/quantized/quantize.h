@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// Converts an integral float to an integer type, saturated; NaN becomes 0.
+// Converts a float without a fraction to an integer type, saturating; NaN becomes 0.
 template <class T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;
@@ -17,8 +17,8 @@ T saturate(float value) {
                                    static_cast<float>(std::numeric_limits<T>::max())));
 }
 
-// Quantizes as DynamicQuantizeLinear does, with a range that includes 0. Writes the quantized values to y unless y is
-// null.
+// Quantizes as DynamicQuantizeLinear does: the scale and zero point cover the range of x, extended to include 0. Writes
+// the quantized values to y unless y is null.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 
 }  // namespace backplane::cpu

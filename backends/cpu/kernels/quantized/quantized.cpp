@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 8-bit numbers: MatMulInteger and ConvInteger have 32-bit results, QLinearMatMul and QLinearConv
-// requantize them. Products of 8-bit floats are summed in float.
+// Products of 8-bit numbers. MatMulInteger and ConvInteger return the 32-bit sums; QLinearMatMul and QLinearConv
+// quantize them again. Products of 8-bit floats are summed as floats.
 #include <cmath>
 
 #include "kernels/common/direct_conv.h"
@@ -27,7 +27,7 @@ constexpr bp_dtype_set_t kScales = kFloat | just(BP_DTYPE_FLOAT16) | just(BP_DTY
 constexpr bp_dtype_set_t kFactors = kBytes | just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                     just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
-// A zero point or scale: one for all, or one for each row, column or channel. If absent, `fallback`.
+// A zero point or scale: one value for all, or one for each row, column or channel; `fallback` if the tensor is absent.
 template <class T>
 class PerChannel {
  public:
@@ -52,7 +52,7 @@ class PerChannel {
   std::vector<T> values_;
 };
 
-// The operands' slots; -1 if the operator has no such input.
+// The input slots of the operands; -1 if the operator has no such input.
 struct Slots {
   int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 };
@@ -63,12 +63,12 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
-// The indices of an element's scales and zero points.
+// For an element of the result: the indices of the scales and zero points of x, w and y.
 struct Place {
   int64_t x, w, y;
 };
 
-// Stores a sum in the result: unchanged, or requantized.
+// Stores sums in the result, unchanged or quantized.
 class Output {
  public:
   Output(const Slots& slots, Tensors in, const Tensor& y)
@@ -109,8 +109,8 @@ std::vector<float> as_floats(const Tensor& tensor) {
   return values;
 }
 
-// Calls f with typed pointers to both operands, which are converted to float unless both are integers, and with a zero
-// of the sums' type.
+// Calls f(x, w, zero) with typed pointers to both operands and a zero of the sums' type. Converts both operands to
+// float unless both are integers.
 template <class F>
 void with_types(const Tensor& x, const Tensor& w, const F& f) {
   if ((kBytes >> x.dtype & 1) == 0 || (kBytes >> w.dtype & 1) == 0) {
@@ -125,7 +125,7 @@ void with_types(const Tensor& x, const Tensor& w, const F& f) {
   });
 }
 
-// Returns a message if a zero point or scale does not fit, else nullopt.
+// Returns an error message if a zero point or scale has the wrong number of elements, otherwise nullopt.
 std::optional<std::string> check_quantization(Tensors inputs, std::initializer_list<int> slots, int64_t channels,
                                               int64_t batches = 1) {
   for (int slot : slots) {
@@ -134,7 +134,7 @@ std::optional<std::string> check_quantization(Tensors inputs, std::initializer_l
   return std::nullopt;
 }
 
-// Computes sums of quantized values on tiles, and stores each in the result by Output::put.
+// Plans a product of 8-bit integers, computed in tiles by IntegerGemm. Output::put stores each sum in the result.
 template <const Slots& kSlots>
 Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed) {
   IntegerGemm products(context.threads, size);
@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          // Rows and columns are counted over the whole batch.
+          // Rows and columns are counted over all matrices of a batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
           const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(

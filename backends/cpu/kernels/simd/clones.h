@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops, compiled for each instruction set: a function marked CLONED is called as clone_of<function>(…), which
+// Compiles plain loops for each instruction set. A function marked CLONED is called as clone_of<function>(…), which
 // runs the clone for the instructions that processor() allows.
 #pragma once
 
 #include "kernels/simd/lanes.h"
 #include "runtime/processor.h"
 
-// Attributes of the function, which is inlined into each clone. Functions that it calls in loops must be
-// [[gnu::always_inline]]: otherwise they may remain calls, and the loop scalar.
+// Attributes of a function that is inlined into each of its clones. Functions that it calls in loops must be
+// [[gnu::always_inline]]; otherwise they may remain calls, which prevents vectorization.
 #define CLONED [[gnu::always_inline]] VECTORIZED inline
 
 namespace backplane::cpu {
@@ -28,7 +28,7 @@ struct Clones<kWide, kMiddle, kNarrow> {
   }
 };
 
-// With three functions, these are for vectors of 64, 32 and 16 bytes.
+// Runs the clone for this processor. Three functions may be given, for vectors of 64, 32 and 16 bytes.
 template <auto kWide, auto kMiddle = kWide, auto kNarrow = kMiddle>
 inline constexpr auto& clone_of = Clones<kWide, kMiddle, kNarrow>::run;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of floats for loops whose sums stay in registers, and attributes that compile a function for an instruction
-// set. processor() returns the set that may be used.
+// set. processor() reports which set may be used.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct LanesOf {
   typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
 };
 
-// 16 floats in vectors of kBytes, as long as those of the instruction set that a loop is compiled for, because
-// compilers keep longer ones in memory. The order of sums does not depend on kBytes.
+// By default, FloatLanes has 16 floats, in vectors of kBytes. kBytes must be the vector size of the instruction set
+// that a loop is compiled for, because compilers keep longer vectors in memory. The order of sums does not depend on
+// kBytes.
 inline constexpr int64_t kFloatLanes = 16;
 
 template <int kBytes, int kVectors = 64 / kBytes>
@@ -69,7 +70,7 @@ struct FloatLanes<kBytes, 1> {
   [[gnu::always_inline]] inline FloatLanes operator+(const FloatLanes& o) const { return {v + o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator-(const FloatLanes& o) const { return {v - o.v}; }
   [[gnu::always_inline]] inline FloatLanes operator*(const FloatLanes& o) const { return {v * o.v}; }
-  // Returns the larger of two in each lane; if either is NaN, that of `o`.
+  // Returns the larger value in each lane; if either is NaN, the value of `o`.
   [[gnu::always_inline]] inline FloatLanes or_larger(const FloatLanes& o) const { return {v > o.v ? v : o.v}; }
   [[gnu::always_inline]] inline float sum() const {
     float lanes[kCount];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 8-bit quantized values and the wider types that they are converted to, for functions marked FOR_AVX512.
-// The functions are instructions for which the compiler's vectors have no operator. They work within 16-byte lanes, so
-// packing reverses unpacking.
+// Vectors of 8-bit quantized values and of the wider types that they are converted to, for functions marked FOR_AVX512.
+// Most functions wrap one instruction for which vector types have no operator. Unpacking and packing work within
+// 16-byte lanes, so packing undoes the reordering of unpacking.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/simd/lanes.h"
 
-// Clang requires the instruction set in the declaration of each function with such instructions; for GCC that of the
-// function into which it is inlined counts.
+// Clang requires each function with such instructions to declare the instruction set. GCC uses the set of the function
+// into which it is inlined.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define Q8_LANES
 #endif
@@ -17,7 +17,7 @@
 #ifdef Q8_LANES
 namespace backplane::cpu::q8_lanes {
 
-constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values
+constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values, which makes them unsigned
 
 #define INSTRUCTION(name)                                         \
   template <class V>                                              \
@@ -26,12 +26,12 @@ constexpr uint8_t kSign = 0x80;  // flipping this bit adds 128 to signed values
     asm("v" #name " %2, %1, %0" : "=v"(result) : "v"(a), "v"(b)); \
     return result;                                                \
   }
-INSTRUCTION(punpcklbw)  // interleaves the lower 8 of each 16 bytes of both, byte by byte
-INSTRUCTION(punpckhbw)  // likewise the upper 8
-INSTRUCTION(punpcklwd)  // likewise the lower 8, by 16-bit numbers
+INSTRUCTION(punpcklbw)  // interleaves the lower 8 bytes of each 16-byte lane of a and b, byte by byte
+INSTRUCTION(punpckhbw)  // the same for the upper 8 bytes
+INSTRUCTION(punpcklwd)  // the same for the lower 8 bytes, in units of 16 bits
 INSTRUCTION(punpckhwd)
-INSTRUCTION(packssdw)  // 32-bit to 16-bit integers, saturated
-INSTRUCTION(packuswb)  // 16-bit integers to unsigned bytes, saturated
+INSTRUCTION(packssdw)  // converts 32-bit to 16-bit integers, saturated
+INSTRUCTION(packuswb)  // converts 16-bit integers to unsigned bytes, saturated
 INSTRUCTION(paddsw)    // adds 16-bit integers, saturated
 INSTRUCTION(minps)
 INSTRUCTION(maxps)
@@ -45,7 +45,7 @@ struct Vectors {
   typedef float Floats __attribute__((vector_size(kWidth)));
 };
 
-// A vector in memory, at any address.
+// A vector type for unaligned memory.
 template <class V>
 struct Unaligned {
   typedef V type __attribute__((aligned(1), may_alias));
@@ -72,14 +72,14 @@ template <class V>
   return result;
 }
 
-// The bytes of a vector as 32-bit numbers in four vectors: `a` has the first four of each 16 bytes, and so on. Not an
-// array, which GCC would keep in memory throughout a loop.
+// The bytes of a vector, as 32-bit elements in four vectors: `a` has the first four of each 16 bytes, `b` the next
+// four, and so on. Not an array, because GCC would keep it in memory throughout a loop.
 template <class V>
 struct Four {
   V a, b, c, d;
 };
 
-// Adds the products of four unsigned quantized values and four signed ones to each 32-bit sum; needs VNNI.
+// Adds to each 32-bit sum four products of unsigned quantized values and signed weights. Requires VNNI.
 template <class Int32s, class Quads>
 [[gnu::always_inline]] inline void add_products(Int32s& sums, const Quads& values, const Quads& weights) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(values), "v"(weights));
@@ -99,8 +99,8 @@ template <class V>
   return result;
 }
 
-// x divided by `divisor`, rounded once as a division rounds: by Markstein's theorem a second correction of a quotient
-// within 1 ULP yields the exact rounding, `inverse` being 1 / divisor rounded. Takes a third of a division's time.
+// Returns x / divisor, rounded exactly as a division is, in a third of the time. `inverse` is 1 / divisor, rounded. The
+// first correction brings the quotient within 1 ulp; by Markstein's theorem, the second then yields the exact rounding.
 template <class V>
 [[gnu::always_inline]] inline V quotient(const V& x, const V& divisor, const V& inverse) {
   const V first = x * inverse;
@@ -145,9 +145,9 @@ struct Requantization {
   Bytes low, high, moved;
   Int16s zero;
 
-  // Adds `zero`, then clamps to [low, high].
+  // Creates a conversion that adds `zero`, then clamps to [low, high].
   [[gnu::always_inline]] static inline Requantization of(int32_t zero, int32_t low, int32_t high, bool is_signed) {
-    const int32_t moved = is_signed ? 128 : 0;  // bytes are handled as unsigned until the end
+    const int32_t moved = is_signed ? 128 : 0;  // signed bytes are handled as unsigned until the end
     return {all_bytes<Bytes>(low + moved), all_bytes<Bytes>(high + moved), all_bytes<Bytes>(moved),
             all_int16s<Int16s>(zero + moved)};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the vectorized loops of single operators with reference mode, at extents with every kind of remainder.
+// Compares the vectorized loops of single operators with reference mode, at extents that leave every kind of remainder
+// after the whole vectors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +17,7 @@ namespace {
 using Extents = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
-// Numbers between -1 and 1; some are equal, so that order matters.
+// Numbers between -1 and 1. Some are equal, to test in which order TopK returns them.
 Floats noise(const Extents& extents, uint32_t seed) {
   int64_t count = 1;
   for (int64_t extent : extents) count *= extent;
@@ -31,7 +32,7 @@ Floats noise(const Extents& extents, uint32_t seed) {
 struct Case {
   const char* name;
   Extents input;
-  std::function<void(GraphBuilder&)> build;  // from "x" to "y"
+  std::function<void(GraphBuilder&)> build;  // adds nodes that compute "y" from "x"
 };
 
 Case pool(const char* name, const char* op, Extents input, const Attributes& attributes) {
@@ -60,7 +61,7 @@ Case top_k(const char* name, Extents input, int64_t k, int64_t largest) {
             b.node("TopK", 11, {"x", "k"}, {"v", "i"}, BP_DTYPE_FLOAT, {{"largest", largest}});
             b.type("i", BP_DTYPE_INT64, {-1, -1});
             b.node("Cast", 19, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}});
-            b.node("Add", 14, {"v", "f"}, {"y"});  // checks both positions and values
+            b.node("Add", 14, {"v", "f"}, {"y"});  // checks both values and indices
           }};
 }
 
@@ -106,7 +107,7 @@ const Case kCases[] = {
      {1, 3, 13, 17},
      [](GraphBuilder& b) {
        Floats grid = noise({1, 11, 15, 2}, 9);
-       for (float& g : grid) g *= 1.3f;  // beyond the borders too
+       for (float& g : grid) g *= 1.3f;  // some points are beyond the borders
        b.weight<float>("grid", BP_DTYPE_FLOAT, {1, 11, 15, 2}, grid);
        b.node("GridSample", 20, {"x", "grid"}, {"y"});
      }},
@@ -174,7 +175,7 @@ TEST_P(VectorLoops, GiveWhatTheDefinitionGives) {
   }
 }
 
-// Formulas that clamp their argument must preserve NaN and be right at infinity.
+// Formulas that clamp their argument must still preserve NaN and be right at infinity.
 TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   struct Activation {
     const char* op;

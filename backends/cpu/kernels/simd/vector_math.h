@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Math functions as branch-free formulas, which compilers vectorize inside loops marked CLONED. Errors are a few ulp,
-// but larger where GELU tends to 0. exp, erf and tanh treat infinities and NaN as the standard library does.
+// but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN and are as accurate at
+// infinity.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ template <int kBytes>
   return {mean, square};
 }
 
-// e^x = 2^n · e^r with |r| ≤ ln 2 / 2, where adding and subtracting 1.5 · 2^23 rounds to the integer n. 2^n is split
+// e^x = 2^n · e^r with |r| ≤ ln 2 / 2. Adding and subtracting 1.5 · 2^23 rounds x / ln 2 to the integer n. 2^n is split
 // into two factors, so that subnormal results are right too.
 [[gnu::always_inline]] inline float exp_formula(float x) {
   constexpr float kRound = 12582912.0f;
@@ -54,8 +55,8 @@ template <int kBytes>
   return p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (whole - half + 127) << 23);
 }
 
-// Within 2 units in the last place: below 1 an odd polynomial, from 1 on 1 - e^q, where the polynomial q approximates
-// log(1 - erf). Beyond ±4 the result is ±1 in this precision.
+// erf within 2 ulp: below 1 an odd polynomial, from 1 on 1 - e^q, where the polynomial q approximates log(1 - erf).
+// Beyond ±4 the result rounds to ±1.
 [[gnu::always_inline]] inline float erf_close_formula(float x) {
   float t = __builtin_fabsf(x);
   t = t > 4.0f ? 4.0f : t;
@@ -81,7 +82,8 @@ template <int kBytes>
   return __builtin_copysignf(y, x);
 }
 
-// Faster, within 8 ulp: for uses where other errors dominate. An odd rational function; beyond ±4 the result is ±1.
+// A faster erf, within 8 ulp, for uses where other errors dominate. It is an odd rational function; beyond ±4 the
+// result is ±1.
 [[gnu::always_inline]] inline float erf_formula(float x) {
   float c = x < -4.0f ? -4.0f : x;
   c = c > 4.0f ? 4.0f : c;
@@ -101,7 +103,7 @@ template <int kBytes>
   return c * p / q;
 }
 
-// Also an odd rational function; beyond ±7.9 the result is constant, within a few ulp of ±1.
+// tanh as an odd rational function. Beyond ±7.9 the result is constant, within a few ulp of ±1.
 [[gnu::always_inline]] inline float tanh_formula(float x) {
   float c = x < -7.9f ? -7.9f : x;
   c = c > 7.9f ? 7.9f : c;
@@ -138,12 +140,12 @@ void sigmoid_row(const float* x, float* y, int64_t n);
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_tanh_row(const float* x, float* y, int64_t n);
 
-// y = softmax(scale · x), n > 0. A row of -infinity becomes NaN.
+// y = softmax(scale · x), n > 0. If all x are -infinity, all y are NaN.
 void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
 
 // y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.
 struct RowStatistics {
-  float mean, inverse;  // `inverse` of the standard deviation
+  float mean, inverse;  // `inverse` is 1 / sqrt(variance + epsilon)
 };
 RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y, int64_t n);
 
