@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Gives each output its own memory.
+// Allocates separate memory for each output.
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}

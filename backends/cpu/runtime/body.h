@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 class Body {
  public:
-  // Throws sdk::Error. `parent` is the program of the node's graph and outlives the body.
+  // `parent`, the program of the node's graph, must outlive the body. Throws sdk::Error.
   Body(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph) : program_(parent, what, graph) {}
 
   const Program& program() const { return program_; }
@@ -17,15 +17,15 @@ class Body {
   // Returns the values of the outer graph that the body reads.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
-  // One caller's use of the body; its memory is kept from call to call.
+  // One caller's use of the body. Its executor, and so its memory, is returned to the body for later calls.
   class Use {
    public:
-    // `captured` has the values of `captures`.
+    // `captured`: the values of `captures()`, in the same order.
     Use(const Body& body, std::span<const Value> captured);
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    // Inputs are moved from. Throws sdk::Error.
+    // Moves from `inputs`. Throws sdk::Error.
     void run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context);
 
    private:

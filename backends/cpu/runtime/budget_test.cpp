@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that follow from a model do not overflow, and sizes beyond the budget are refused.
+// Sizes computed from a model are refused if they overflow or exceed the budget.
 #include "runtime/budget.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(Options, RefuseALimitThatIsNoNumber) {
   EXPECT_THAT(plugin.error, HasSubstr("max_bytes"));
 }
 
-// Large results are not folded but computed in the run.
+// Large results are computed during the run instead of being folded.
 TEST_F(Limited, FoldsNoMoreThanItMayHold) {
   GraphBuilder b;
   b.weight<int64_t>("n", BP_DTYPE_INT64, {1}, {4 << 20});

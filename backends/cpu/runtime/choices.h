@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators' implementations that are requested by name, and the report of those chosen.
+// The implementations of operators that are requested by name, and the log of those chosen.
 #pragma once
 
 #include <map>
@@ -20,7 +20,8 @@ struct ImplementationNames {
 
 class Choices {
  public:
-  // `wanted`: "best", or FAMILY=NAME, separated by commas. Throws sdk::Error if it is malformed or no list has a name.
+  // `wanted`: "best", or FAMILY=NAME pairs separated by commas. Throws sdk::Error if it is malformed or has an unknown
+  // name.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
   // Returns the requested implementation of a family, or "".

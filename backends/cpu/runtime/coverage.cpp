@@ -15,7 +15,7 @@ namespace {
 constexpr double kStepSeconds = 100e-9;
 constexpr uint32_t kNodesBetweenChecks = 256;
 
-constexpr int kMaxDepth = 16;  // of containers
+constexpr int kMaxDepth = 16;  // nesting of containers
 
 Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::string& place, int depth = 0) {
   if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");

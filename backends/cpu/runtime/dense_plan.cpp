@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Runs a step on dense operands.
+// Wraps a step that needs other formats: reorders its dense inputs into scratch memory, and its result back.
 class DenseStep final : public Step {
  public:
   DenseStep(Plan plan, std::span<const Tensor> inputs, MakeReorder make_reorder)
