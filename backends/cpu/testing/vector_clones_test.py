@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-# Loops without arithmetic on vectors, in some clones or in all, with the reason.
+# Functions that may have clones without vector instructions, the reason, and these clones.
 COPIES = "it copies"
 BY_INDEX = "it loads by index, for which compilers take no gathers"
 BLOCKS_OF_16 = "blocks of 16 channels are for AVX-512"
@@ -29,7 +29,7 @@ EXCEPT = {
     "select_8": (WIDE_INTEGERS, "baseline"),
 }
 REGISTERS = {"baseline": "xmm", "avx2": "ymm", "avx512": "[yz]mm"}
-# Instructions on whole vectors: packed floats and doubles, and packed integers.
+# Instructions on whole vectors: of floats, doubles and integers.
 PACKED = (r"v?(?:(?:add|sub|mul|div|max|min|and|andn|or|xor|sqrt|blendv|cmp\w*|cvt\w*|fn?m(?:add|sub)\d+)p[sd]"
           r"|p(?:add|sub|mul|max|min|cmp|and|or|xor|sll|srl|sra|madd|blend|abs|tern)\w*)")
 MATH = re.compile(r"<(?:exp|log|pow|tanh|erf|sin|cos)f?(?:@plt)?>")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps through the positions of a few dimensions, last dimension fastest, and tracks the offset by their strides.
+// Steps through the positions of several dimensions, the last one fastest, and computes the offset from their strides.
 #pragma once
 
 #include <cstddef>

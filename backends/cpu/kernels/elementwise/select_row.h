@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator Where for one row, with elements of any whole number of bytes.
+// The operator Where for one row, for elements of 1, 2, 4, 8 or 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct SelectRow {
   int64_t condition_stride, a_stride, b_stride;  // in elements
 };
 
-// result = condition ? a : b, for elements of `size` bytes.
+// Computes result = condition ? a : b for elements of `size` bytes.
 void select_row(const SelectRow& row, int64_t size);
 
 }  // namespace backplane::cpu
