@@ -217,7 +217,7 @@ struct Box {
   float area() const { return (bottom - top) * (right - left); }
 };
 
-float overlap(const Box& a, const Box& b) {
+float overlap(const Box& a, const Box& b) {  // intersection over union
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top),
               width = std::min(a.right, b.right) - std::max(a.left, b.left);
   if (!(height > 0 && width > 0)) return 0;

@@ -11,14 +11,14 @@
 
 namespace backplane::cpu {
 
-// Units of a block. Data for each unit are padded to whole blocks. The padding may have any value, as results do not
-// depend on it.
+// The number of units in a block. Data by unit are padded to whole blocks. The padding may have any value, since
+// results do not depend on it.
 inline constexpr int64_t kUnitBlock = 16;
 inline int64_t unit_blocks(int64_t units) {
   return (units + kUnitBlock - 1) / kUnitBlock;
 }
 
-// y = from + weights · x for one row; `y` may be `from`. Both are [gate][padded unit].
+// Computes y = from + weights · x for one row. `from` and `y`, which may be the same, are [gate][padded unit].
 struct GateRow {
   const float* x;
   const float* from;
@@ -31,11 +31,14 @@ class GatePanels {
 
   int64_t gates() const { return gates_; }
   int64_t weights() const { return gates_ * units_ * inputs_; }
-  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // floats in the panels
+  int64_t count() const {
+    return unit_blocks(units_) * kUnitBlock * gates_ * inputs_;
+  }  // number of floats in the panels
 
-  // Packs floats at any address.
+  // Packs weights from floats at `from`, which may be unaligned.
   void pack(const std::byte* from, float* panels) const;
-  // Computes blocks [first, last) of all rows, on the calling thread. `offset` is added to the rows' `from` and `y`.
+  // Computes the unit blocks [first, last) of all rows on the calling thread. `offset` is added to `from` and `y` of
+  // each row.
   void multiply(const float* panels, std::span<const GateRow> rows, int64_t offset, int64_t first, int64_t last) const;
 
  private:
