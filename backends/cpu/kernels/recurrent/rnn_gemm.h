@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of recurrent gates. The weights of some gates, [gate][unit][input], are packed as
-// panels: for each block of units [input][gate][unit of the block], so that a row is read once for all gates.
+// Products of rows with the weights of recurrent gates. A unit is one element of the hidden state. The weights
+// [gate][unit][input] are packed into panels, one for each block of units: [input][gate][unit in the block]. A row is
+// then read once for all gates.
 #pragma once
 
 #include <cstddef>
