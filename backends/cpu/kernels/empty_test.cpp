@@ -326,8 +326,8 @@ bp_dtype_t result_of(std::string_view op_type, bp_dtype_t operand) {
       "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN",
       "IsInf", "Not",     "RegexFullMatch", "And",  "Or",          "Xor"};
   if (kIndices.contains(op_type)) return BP_DTYPE_INT64;
-  if (op_type == "Multinomial") return BP_DTYPE_INT32;      // without its attribute dtype
-  if (op_type == "ConstantOfShape") return BP_DTYPE_FLOAT;  // without its attribute value
+  if (op_type == "Multinomial") return BP_DTYPE_INT32;      // the attribute dtype is not set
+  if (op_type == "ConstantOfShape") return BP_DTYPE_FLOAT;  // the attribute value is not set
   return kTruths.contains(op_type) ? BP_DTYPE_BOOL : operand;
 }
 

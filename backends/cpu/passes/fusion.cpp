@@ -50,9 +50,9 @@ constexpr Pattern kPatterns[] = {
 struct Chain {
   const Head& head;
   Kernel* kernel;
-  uint32_t first, last;  // calls
+  uint32_t first, last;  // indices of the first and the last call of the chain
   std::vector<uint32_t> reads;
-  int rank;          // of the result
+  int rank;          // rank of the result
   int64_t channels;  // 0: no scale per channel is possible, for example because the weights are not known
   std::vector<uint32_t> joined;
 };

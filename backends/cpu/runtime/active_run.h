@@ -38,8 +38,8 @@ class ActiveRun {
   static constexpr Clock::duration kNever{};
 
   static inline std::atomic<int> runs_ = 0;
-  static inline std::atomic<Clock::duration> last_overlap_{
-      kNever};  // when a run last began while another was in progress
+  // When a run last began while another was in progress.
+  static inline std::atomic<Clock::duration> last_overlap_{kNever};
 
   bool quiet_ = false;
   Clock::duration seen_ = kNever;  // last_overlap_ when this run began

@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Throws sdk::Error if the total overflows.
+  // Returns an offset. Throws sdk::Error if the total overflows.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();
@@ -60,7 +60,7 @@ class Arena {
 
   static constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
-  std::map<int64_t, int64_t> holes_;  // offset → bytes
+  std::map<int64_t, int64_t> holes_;  // size in bytes by offset
   int64_t end_ = 0;
 };
 

@@ -38,7 +38,7 @@ Body::Use::~Use() {
   try {
     std::lock_guard lock(body_.mutex_);
     body_.executors_.push_back(std::move(executor_));
-  } catch (...) {  // not enough memory to keep the executor
+  } catch (...) {  // not enough memory to keep the executor, so it is freed
   }
 }
 

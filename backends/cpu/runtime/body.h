@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph inside a node (a branch, the body of a loop), compiled as its own program.
+// A sub-graph of a node (a branch, or the body of a loop), compiled as its own program.
 #pragma once
 
 #include "runtime/executor.h"
@@ -14,7 +14,7 @@ class Body {
   const Program& program() const { return program_; }
   uint32_t input_count() const { return program_.graph().input_count; }
   uint32_t output_count() const { return program_.graph().output_count; }
-  // Returns the values of the outer graph that the body reads.
+  // Returns the indices of the values of the outer graph that the body reads.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
   // One caller's use of the body. Its executor, and so its memory, is returned to the body for later calls.
@@ -36,7 +36,7 @@ class Body {
  private:
   Program program_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Executor>> executors_;  // not in use
+  mutable std::vector<std::unique_ptr<Executor>> executors_;  // executors that are not in use
 };
 
 }  // namespace backplane::cpu

@@ -16,7 +16,7 @@ class Budget {
   int64_t limit() const { return limit_; }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  // Throws sdk::Error if the bytes, added to the bytes in use, exceed the limit. [any thread]
+  // Adds the bytes to those in use. Throws sdk::Error if the sum would exceed the limit. [any thread]
   void reserve(int64_t bytes) {
     if (used_.fetch_add(bytes, std::memory_order_relaxed) > limit_ - bytes) refuse(bytes);
   }

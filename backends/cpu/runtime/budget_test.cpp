@@ -72,7 +72,7 @@ TEST_F(Limited, NamesTheNodeAndTheLimit) {
 }
 
 TEST_F(Limited, RefusesValuesOfOperatorsThatRunAsAWhole) {
-  GraphBuilder b;  // four rows of 2^31 columns
+  GraphBuilder b;  // the result has four rows of 2^31 columns
   b.input("x", BP_DTYPE_INT64, {4, 1})
       .node("TfIdfVectorizer", 9, {"x"}, {"y"}, BP_DTYPE_FLOAT,
             {{"mode", "TF"},

@@ -12,7 +12,8 @@
 
 namespace backplane::cpu {
 
-// A list of implementations: "conv" has "winograd", "tiled", …, in the order in which they are tried.
+// The names in a list of implementations, in the order in which they are tried: family "conv" has "winograd", "tiled",
+// …
 struct ImplementationNames {
   std::string_view family;
   std::vector<std::string_view> names;
@@ -24,7 +25,7 @@ class Choices {
   // name.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
-  // Returns the requested implementation of a family, or "".
+  // Returns the name of the implementation requested for a family, or "".
   std::string_view forced(std::string_view family) const;
 
   // Logs the implementation of a node's plan, and why earlier ones in the list were refused.
@@ -32,7 +33,7 @@ class Choices {
 
  private:
   const sdk::Host& host_;
-  std::map<std::string, std::string, std::less<>> forced_;  // by family
+  std::map<std::string, std::string, std::less<>> forced_;  // requested name by family
 };
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor that the process runs on, as the one device of this backend.
+// The processor that the process runs on, as the only device of this backend.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ namespace backplane::cpu {
 
 // Properties of the machine.
 struct Machine {
-  std::string name;  // of the processor
+  std::string name;  // name of the processor
   std::string vendor;
-  std::string arch;  // "x86_64-avx512"
+  std::string arch;  // for example "x86_64-avx512"
   uint64_t memory_bytes = 0;
   int64_t available_bytes = 0;  // the part of memory_bytes that the process may use
   int cores = 1;
@@ -34,7 +34,7 @@ Machine read_machine(const sdk::Host& host);
 int choose_threads(const sdk::Host& host, int cores);
 int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
 bool choose_reference(const sdk::Host& host);
-// Parses the option "implementation"; nullopt if it is not set.
+// Parses the option "implementation". Returns nullopt if it is not set.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
 // Parses the value of the option "threads". Throws sdk::Error.
@@ -59,7 +59,7 @@ class Device final : public sdk::Device {
     return {threads_.count(), reference_, operators_.make_reorder(), choices_, threads_.budget().limit()};
   }
 
-  // Nominal rates for estimates.
+  // Nominal rates, used for estimates of run time.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 

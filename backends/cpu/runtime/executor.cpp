@@ -192,7 +192,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   // Plans without the inputs' values first, as before a run: a plan that succeeds is valid for all values of these
   // extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until planning succeeds; it may throw
+  planned.by_extents = false;  // until planning succeeds, since it may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);

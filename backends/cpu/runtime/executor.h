@@ -8,12 +8,12 @@
 
 namespace backplane::cpu {
 
-// Receives the outputs of a run.
+// The caller's interface for the outputs of a run.
 class Outputs {
  public:
   struct Memory {
     void* data = nullptr;
-    std::shared_ptr<const void> holder;  // null: `data` stays valid until the run ends
+    std::shared_ptr<const void> holder;  // owner of `data`; null: `data` stays valid until the run ends
   };
   virtual ~Outputs() = default;
   // Returns memory for an output with the dtype and extents of `tensor`; the run writes the output to it. Throws
@@ -58,8 +58,8 @@ class Executor {
 
   const Program& program_;
   std::vector<Value> inputs_;
-  std::vector<Shape> extents_;            // of the inputs, for looking up the schedule
-  std::vector<Outputs::Memory> targets_;  // by output
+  std::vector<Shape> extents_;            // extents of the inputs, for looking up the schedule
+  std::vector<Outputs::Memory> targets_;  // memory of the outputs that steps write directly
   bool extents_changed_ = true;
   bool addresses_changed_ = true;
   std::shared_ptr<const Schedule> schedule_;

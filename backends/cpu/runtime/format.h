@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the elements of a tensor are stored in memory. Most operators read and write dense tensors. Convolutions and the
-// operators between them run several times faster if the channels of a position are adjacent, in groups as wide as a
-// vector. Such tensors stay blocked from operator to operator: the planner inserts a reorder only where an operator
+// operators between them run several times faster if the channels of a position are adjacent in groups of a
+// fixed size. Such tensors stay blocked from operator to operator: the planner inserts a reorder only where an operator
 // needs another format (Plan::input_formats, Plan::output_format).
 #pragma once
 
@@ -17,8 +17,7 @@ enum class Format : uint8_t {
   kChannelsLast,  // [N, D1 … Dn, C]: one-byte types only, for integer convolutions
 };
 
-// Returns the channels in a block, which is the number of floats in a vector; 0 if this processor has no blocked
-// format.
+// Returns the number of channels in a block: 16 with AVX-512, otherwise 8; 0 if this processor has no blocked format.
 int64_t channel_block();
 
 // Whether a tensor of these extents can be blocked: it has elements, and 1 to 3 dimensions after batch and channels.

@@ -29,11 +29,11 @@ class Instance final : public sdk::Instance {
   void read_inputs();
 
   Executor executor_;
-  // by output: the address it is written to in the current run; a member so that runs do not allocate
+  // By output: the address to which it is written in the current run. A member so that runs do not allocate.
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
-  bool reads_inputs_ =
-      false;  // whether there are string or container inputs: their contents may change without a new binding
+  // Whether there are string or container inputs, whose contents may change without a new binding.
+  bool reads_inputs_ = false;
 };
 
 }  // namespace backplane::cpu

@@ -46,13 +46,13 @@ class Step {
   virtual bool pure() const { return true; }
 };
 
-// A node planned for concrete extents.
+// The result of planning a node for concrete extents.
 struct Plan {
-  std::unique_ptr<Step> step;             // null: see `deferred` and `error`
-  std::vector<Shape> shapes;              // of each output
-  std::vector<Format> input_formats;      // of each input; empty: all dense
-  Format output_format = Format::kDense;  // of output 0; all others are dense
-  int packed = -1;                        // the input that the kernel has packed into its own copy, or -1
+  std::unique_ptr<Step> step;             // null if planning was deferred or failed
+  std::vector<Shape> shapes;              // extents of each output
+  std::vector<Format> input_formats;      // format of each input; empty: all are dense
+  Format output_format = Format::kDense;  // format of output 0; all other outputs are dense
+  int packed = -1;                        // an input that the kernel has packed into its own copy, or -1
   const char* family = nullptr;           // list of implementations that was used (runtime/implementations.h), or null
   const char* implementation = nullptr;   // name of the chosen one in that list
   std::string refused;                    // "NAME: reason; …" for those before it, if `choices` is set
@@ -77,12 +77,13 @@ class Choices;
 
 // Everything that a plan depends on, apart from the inputs.
 struct PlanContext {
-  int threads = 1;         // number of threads that `parallel` uses during the run
-  bool reference = false;  // compute operators as they are defined: without blocked tensors, and without oneDNN where
-                           // there is plain code
+  int threads = 1;  // number of threads that `parallel` uses during the run
+  // Compute operators as they are defined: without blocked tensors, and without oneDNN where there is plain code.
+  bool reference = false;
   MakeReorder make_reorder = nullptr;
-  const Choices* choices = nullptr;  // requested implementations (runtime/choices.h); null: none, and nothing is logged
-  int64_t max_bytes = INT64_MAX;     // limit for one tensor
+  // The implementations that are requested by name; null: none are, and the choices are not logged.
+  const Choices* choices = nullptr;
+  int64_t max_bytes = INT64_MAX;  // limit for one tensor
 };
 
 // A node whose attributes have been read.

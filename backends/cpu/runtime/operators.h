@@ -49,7 +49,7 @@ class Operators {
 
  private:
   Parts parts_;
-  std::vector<const Row*> sorted_;  // by operator, domain and version
+  std::vector<const Row*> sorted_;  // sorted by operator, domain and version
 };
 
 }  // namespace backplane::cpu

@@ -50,13 +50,13 @@ class Planner {
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: whether its extents are known
   std::vector<bool> known;     // by value: whether its data are known before the run
-  std::vector<Planned> steps;  // to be run, in order
+  std::vector<Planned> steps;  // to be run in this order
   std::vector<uint32_t> operands;
   std::vector<uint32_t> folded;          // calls whose outputs were computed by this planner
   std::vector<uint32_t> costly;          // calls that take too long to fold
   std::vector<uint32_t> costly_to_plan;  // calls with known inputs that take too long to plan
   std::vector<uint32_t> deferred;        // calls to be planned during the run, in order
-  std::vector<Block> blocks;             // memory of the values that became known
+  std::vector<Block> blocks;             // memory of values that were folded
   bool transient = false;                // whether the program outlives the values folded here
   int64_t block_bytes = 0;
 

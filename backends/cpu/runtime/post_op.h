@@ -13,16 +13,16 @@ namespace backplane::cpu {
 struct Activation {
   enum Function : uint8_t {
     kRelu,
-    kLeakyRelu,  // alpha · x below 0
-    kClip,       // between alpha and beta
+    kLeakyRelu,  // alpha · x for x < 0, otherwise x
+    kClip,       // x limited to [alpha, beta]
     kSigmoid,
     kTanh,
     kElu,
-    kHardSigmoid,  // alpha · x + beta, between 0 and 1
-    kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
+    kHardSigmoid,  // alpha · x + beta, limited to [0, 1]
+    kHardSwish,    // x · HardSigmoid(x) with alpha = 1/6 and beta = 1/2
     kSwish,        // x · sigmoid(alpha · x)
     kGelu,         // x · (1 + erf(x / √2)) / 2
-    kGeluTanh,     // kGelu approximated by tanh
+    kGeluTanh,     // kGelu with erf approximated by tanh
   };
   Function function = kRelu;
   float alpha = 0;

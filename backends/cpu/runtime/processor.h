@@ -38,7 +38,7 @@ struct Processor {
 const char* name_of(Instructions instructions);                         // spelled as in the option `instructions`
 std::optional<Instructions> instructions_named(std::string_view name);  // ignores case; nullopt: unknown
 
-// Limits for the processor that kernels see.
+// Limits on the properties of the processor that kernels see.
 struct ProcessorLimits {
   std::optional<Instructions> most;
   int64_t l1_bytes = 0, l2_bytes = 0;  // 0: as the system reports

@@ -349,8 +349,8 @@ std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs)
     if (auto found = find()) return found;
   }
   UseThreads use(device_.threads());
-  auto made =
-      std::make_shared<const Schedule>(*this, inputs);  // outside the lock, so that runs with other extents do not wait
+  // Outside the lock, so that runs with other extents do not wait.
+  auto made = std::make_shared<const Schedule>(*this, inputs);
   std::lock_guard lock(mutex_);
   if (auto found = find()) return found;
   cache_.push_front({{inputs.begin(), inputs.end()}, made});

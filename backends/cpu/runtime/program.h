@@ -38,7 +38,7 @@ class Program {
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
-  uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
+  uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
   // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }

@@ -24,23 +24,27 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return {reason, std::move(detail)};
 }
 
-// The kinds of operands that a row accepts in addition to tensors of numbers.
+// The kinds of operands that a row can accept in addition to tensors of numbers.
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
-// Properties of operators that the runtime uses.
-inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result can be computed when the extents of the inputs are known
-inline constexpr uint32_t kFoldsLate =
-    2;  // nodes of this operator are folded only after the early passes, which look for them
-inline constexpr uint32_t kUpdatesInput0 =
-    4;  // output 0 is input 0 with some elements changed: the two may share a buffer
+// Properties of operators that the runtime uses:
+
+// The result depends only on the extents of the inputs.
+inline constexpr uint32_t kReadsExtentsOnly = 1;
+// Nodes of this operator are folded only after the early passes, which look for them.
+inline constexpr uint32_t kFoldsLate = 2;
+// Output 0 is input 0 with some elements changed, so the two may share a buffer.
+inline constexpr uint32_t kUpdatesInput0 = 4;
 
 // How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {
-  kOwn,           // by the row's kernel
-  kFp32,          // by the row's kernel for fp32: operands are converted first, results are rounded once at the end
-  kFp32Elements,  // likewise, some elements at a time: element i of the result depends only on element i of each
-                  // operand
+  // By the row's kernel.
+  kOwn,
+  // By the row's kernel for fp32: operands are converted first, and results are rounded once at the end.
+  kFp32,
+  // Like kFp32, but some elements at a time: element i of the result depends only on element i of each operand.
+  kFp32Elements,
 };
 
 // Describes an operator from its since version up to the next row of the same operator. Written as
@@ -51,11 +55,11 @@ struct Row {
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
   std::unique_ptr<Kernel> (*create)(const Node& node);  // called only after `supports` accepted the node
-  uint32_t operand_kinds = 0;                           // kTexts, kContainers
+  uint32_t operand_kinds = 0;                           // bits kTexts and kContainers
 
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: a bit for each input of which the kernel may keep its own copy
-  uint32_t facts = 0;    // kReadsExtentsOnly, …
+  uint32_t facts = 0;    // bits kReadsExtentsOnly, kFoldsLate and kUpdatesInput0
   // Returns the operations per element of output 0; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
 

@@ -14,7 +14,7 @@ namespace {
 struct Buffer {
   Location location;
   int64_t bytes = 0;
-  uint32_t pending = 0;      // remaining reads
+  uint32_t pending = 0;      // number of remaining reads
   size_t begin = 0;          // the first action that uses it
   size_t end = SIZE_MAX;     // the last action that uses it; SIZE_MAX: used until the run ends
   uint32_t whole = BP_NONE;  // the buffer that contains this one at `offset`
@@ -212,8 +212,8 @@ class Layout {
   const Program& program_;
   Schedule& schedule_;
   std::vector<Buffer> buffers_;
-  std::vector<uint32_t> buffer_of_;  // by value
-  std::vector<uint32_t> reads_;      // by value
+  std::vector<uint32_t> buffer_of_;  // by value: index in buffers_, or BP_NONE
+  std::vector<uint32_t> reads_;      // by value: number of reads
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ class Schedule {
   std::vector<Action> actions;
   std::vector<uint32_t> operands;       // indices of values, BP_NONE if omitted
   std::vector<Location> locations;      // by value
-  std::vector<Tensor> values;           // by value: extents if known before the run, data if kKnown
+  std::vector<Tensor> values;           // by value: extents if known before the run, and data if the location is kKnown
   std::vector<bool> shaped;             // by value: whether its extents are known before the run
   std::vector<uint32_t> deferred;       // indices of calls to be planned during the run, in order
   std::vector<uint32_t> deferred_uses;  // by value: how often deferred calls and graph outputs read it

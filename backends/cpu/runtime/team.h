@@ -108,7 +108,7 @@ class Team {
   const int max_helpers_;
   const pid_t process_;
   std::unique_ptr<Helper[]> helpers_;
-  std::unique_ptr<Share[]> shares_;  // the caller's, then the helpers'
+  std::unique_ptr<Share[]> shares_;  // shares of the caller, then of the helpers
   bool is_started_ = false;          // whether start() was called
   int started_ = 0;                  // number of helpers that have a thread
   std::atomic<bool> taken_{false};

@@ -29,8 +29,8 @@ class Threads {
   int count_;
   Budget budget_;
   oneapi::tbb::task_arena arena_;
-  std::optional<Team>
-      team_;  // absent for a single thread, and with several NUMA nodes: only arena threads are bound to one
+  // Absent for a single thread. Also absent with several NUMA nodes, because only arena threads are bound to a node.
+  std::optional<Team> team_;
 };
 
 // During its lifetime, `parallel` on this thread uses `threads`, and allocations are charged to their budget. Without

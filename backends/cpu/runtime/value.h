@@ -15,7 +15,7 @@ struct Elements;
 
 // Cheap to copy: copies share their data, which do not change once they belong to a value.
 struct Value {
-  uint32_t kind = 0;  // BP_KIND_*, 0: absent
+  uint32_t kind = 0;  // BP_KIND_*; 0: the value is absent
   Tensor tensor;      // if `kind` is BP_KIND_TENSOR
   // Owns the tensor's data. Null: the data are borrowed (from a weight, a graph input or an executor's arena) and stay
   // valid until the run ends.
@@ -33,7 +33,7 @@ struct Value {
 // The elements of a sequence, the element of an optional if it has one, or the values and keys of a map.
 struct Elements {
   std::vector<Value> values;
-  std::vector<std::string> keys;  // of maps: a string, or the 8 bytes of an int64
+  std::vector<std::string> keys;  // of a map: strings, or the 8 bytes of int64 numbers
 };
 
 // Returns the value's elements for modification. If other values share them, copies them for `value` first.

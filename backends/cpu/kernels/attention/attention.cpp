@@ -19,7 +19,7 @@ struct AttentionAttributes {
   std::optional<float> scale;
   float softcap;
   bool causal;
-  int64_t observed;  // qk_matmul_output_mode
+  int64_t observed;  // attribute qk_matmul_output_mode
 };
 
 // Strides of a mask that broadcasts to [batch, heads, queries, keys]. It may have fewer keys; the missing ones are

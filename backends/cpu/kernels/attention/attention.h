@@ -40,8 +40,8 @@ struct AttentionSize {
 
 struct AttentionRules {
   double scale = 1;
-  double softcap = 0;        // 0: none
-  bool causal = false;       // query i sees keys up to past(b) + i
+  double softcap = 0;        // 0: no cap
+  bool causal = false;       // query i sees keys 0 to past(b) + i
   int64_t window = -1;       // with `causal`: a query sees only this many of its latest keys; -1: all
   std::vector<float> sinks;  // by query head: an additional score in the softmax that has no value; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined

@@ -16,7 +16,7 @@ struct Flex {
   const Body* score_mod = nullptr;
   const Body* prob_mod = nullptr;
   std::optional<float> scale;
-  bp_dtype_t precision = BP_DTYPE_FLOAT;  // of scores and probabilities
+  bp_dtype_t precision = BP_DTYPE_FLOAT;  // data type of scores and probabilities
 };
 
 std::optional<AttentionSize> size_of(const Shape& q, const Shape& k, const Shape& v) {

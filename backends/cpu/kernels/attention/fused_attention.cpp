@@ -59,7 +59,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
     return fail("queries " + to_string(inputs[0].shape) + ", keys " + to_string(inputs[1].shape) + " and values " +
                 to_string(inputs[2].shape) + " do not fit each other");
   const int64_t queries = q.extents[2], size = q.extents[3], keys = k.extents[3], width = v.extents[3];
-  std::array<int64_t, 4> mask{};  // strides
+  std::array<int64_t, 4> mask{};  // strides of the mask by dimension of the scores; 0: broadcast
   if (Tensor m = at(inputs, 3); m.present()) {
     const Shape scores{outer[0], outer[1], queries, keys};
     const Shape both[] = {scores, m.shape};
@@ -75,7 +75,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
   const std::array<int64_t, 4> extents{outer[0], outer[1], queries, width};
   Shape result;
   for (size_t d = 0; d < 4; ++d) result.push_back(extents[static_cast<size_t>(a.result_order[d])]);
-  std::array<int64_t, 4> strides{};  // of the result, by dimension of `extents`
+  std::array<int64_t, 4> strides{};  // strides of the result by dimension of `extents`
   const Shape dense = strides_of(result);
   for (size_t d = 0; d < 4; ++d) strides[static_cast<size_t>(a.result_order[d])] = dense[static_cast<int>(d)];
 

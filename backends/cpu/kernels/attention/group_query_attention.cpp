@@ -40,7 +40,7 @@ struct Options {
 struct GroupQuery {
   Options options;
   AttentionSize size{};
-  int64_t past_capacity = 0;  // positions in the past tensors
+  int64_t past_capacity = 0;  // number of positions in the past tensors
   int64_t rotary_dim = 0, rotary_cached = 0;
   bool packed = false;                    // the query input also contains keys and values
   std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head

@@ -17,7 +17,7 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 struct Options {
   int64_t heads;
-  float scale, masked;  // masked: added to the scores of masked keys
+  float scale, masked;  // `masked`: added to the scores of masked keys
   bool causal;
   std::vector<int64_t> sizes;  // for Attention: total widths of queries, keys and values; may be empty
 };
@@ -51,7 +51,7 @@ struct MultiHead {
   AttentionSize size{};
   int64_t past = 0;  // number of keys before the new ones
   KeyMask mask;
-  std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head
+  std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
 
   // Whether attention_bias has the extents of the scores, or 1 for batch or heads.
   bool fit_bias(const Tensor& bias) {

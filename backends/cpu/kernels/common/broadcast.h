@@ -26,7 +26,7 @@ struct Broadcast {
   Broadcast(const Shape& result, const std::array<Shape, kOperands>& operands) {
     std::array<int64_t, kOperands> dense;
     dense.fill(1);
-    for (int i = result.rank() - 1; i >= 0; --i) {  // built from the innermost, then reversed
+    for (int i = result.rank() - 1; i >= 0; --i) {  // innermost first; reversed below
       const int64_t extent = result[i];
       elements *= extent;
       std::array<int64_t, kOperands> stride;

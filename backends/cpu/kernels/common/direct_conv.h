@@ -11,8 +11,8 @@ namespace backplane::cpu {
 struct ConvSize {
   int64_t batch;
   int64_t groups;
-  int64_t in_channels;   // of all groups
-  int64_t out_channels;  // of all groups
+  int64_t in_channels;   // in all groups
+  int64_t out_channels;  // in all groups
 };
 
 // x(i) and w(channel, i) return an element as `Sum`; y(channel, i, sum) stores a result. `channel` is the output

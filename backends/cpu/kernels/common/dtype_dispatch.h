@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a run-time data type to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; …
-// })`.
+// Maps a run-time data type to a C++ type, as in
+//   dispatch<Floats>(dtype, [](auto tag) { using T = typename decltype(tag)::type; … });
 #pragma once
 
 #include <type_traits>

@@ -17,7 +17,7 @@ struct Dimensions {
     extents.push_back(extent);
     strides.push_back(stride);
   }
-  // Throws sdk::Error if there are more positions than an int64 can count.
+  // Returns the number of positions. Throws sdk::Error if it does not fit in int64_t.
   int64_t positions() const { return product(extents); }
 };
 

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 // A quantized value q represents the number (q - zero) · scale.
 struct Quantization {
-  bp_dtype_t dtype = BP_DTYPE_UINT8;  // or INT8
+  bp_dtype_t dtype = BP_DTYPE_UINT8;  // or BP_DTYPE_INT8
   float scale = 1;
   int32_t zero = 0;
 

@@ -101,7 +101,7 @@ void StridedCopy::operator()(const void* source, void* target) const {
     });
     return;
   }
-  size_t unit = inner;  // the dimension along which the source is contiguous
+  size_t unit = inner;  // dimension with stride 1 in the source
   for (size_t d = 0; d < inner; ++d)
     if (strides_[d] == 1) unit = d;
   dispatch_size(element_size_, [&](auto tag) {

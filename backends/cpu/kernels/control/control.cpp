@@ -16,7 +16,7 @@ namespace {
 std::optional<bool> truth(const Value& value) {
   if (value.kind != BP_KIND_TENSOR || value.tensor.dtype != BP_DTYPE_BOOL || value.tensor.shape.elements() != 1)
     return std::nullopt;
-  return *value.tensor.as<const uint8_t>() != 0;  // any byte but 0 is true
+  return *value.tensor.as<const uint8_t>() != 0;  // any byte except 0 is true
 }
 
 // Returns a scalar for an input of a body, in the declared rank: some models declare [1] instead of a scalar.
@@ -108,8 +108,8 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
 // iterations.
 constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
-// ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
-// output...)
+// ---- Scan: the body takes (states..., slices of the scanned inputs...)
+// and returns (states..., slices of the outputs...)
 
 Verdict supports_scan(const Node& node) {
   auto scanned = node.attr("num_scan_inputs", int64_t{0});

@@ -29,7 +29,7 @@ void Stack::push(Value value) {
   }
   const auto* bytes = tensor.as<const std::byte>();
   const int64_t more = bytes_of(tensor);
-  if (static_cast<size_t>(more) > bytes_->capacity() - bytes_->size())  // the capacity may double
+  if (static_cast<size_t>(more) > bytes_->capacity() - bytes_->size())  // the vector may double its capacity
     require_memory(static_cast<int64_t>(bytes_->size()) + more, 2);
   bytes_->insert(bytes_->end(), bytes, bytes + more);
 }

@@ -183,8 +183,7 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- Any number of inputs, accumulated in order
-// ----------------------------------------------------------------------
+// ---- Any number of inputs, accumulated in order --------------------------------------------------------------------
 
 // Divides a sum of `count` inputs by `count`, which results in the mean.
 using Divide = void (*)(void* sum, int64_t n, size_t count);
@@ -233,8 +232,7 @@ constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- Formulas: integers wrap, and integer division by zero returns 0
-// --------------------------------------------------
+// ---- Formulas: integers wrap, and integer division by zero returns 0 -----------------------------------------------
 
 // The unsigned type, at least 32 bits wide, in which integer arithmetic on T has no undefined behavior.
 template <class T>
@@ -301,8 +299,7 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
-// ---- Pow: the result has the type of the base; the exponent may have another type
-// -------------------------------------
+// ---- Pow: the result has the type of the base; the exponent may have another type ----------------------------------
 
 template <class T>
 T power(T base, double exponent) {

@@ -13,7 +13,7 @@ struct SelectRow {
   const void *a, *b;
   void* result;
   int64_t n;
-  int64_t condition_stride, a_stride, b_stride;  // in elements
+  int64_t condition_stride, a_stride, b_stride;  // in elements; 0 repeats a single element
 };
 
 // Computes result = condition ? a : b for elements of `size` bytes.

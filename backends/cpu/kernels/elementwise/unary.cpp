@@ -96,8 +96,7 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- Formulas with attributes
-// ----------------------------------------------------------------------------------------
+// ---- Formulas with attributes --------------------------------------------------------------------------------------
 
 // Computes e^x - 1 for x <= 0; x > 0 counts as 0. For float, uses tanh, so that loops vectorize.
 auto exp_minus_one(auto x) {
@@ -231,8 +230,7 @@ constexpr Row with_check(Row row, Verdict (*supports)(const Node&)) {
   return row;
 }
 
-// ---- The table
-// -------------------------------------------------------------------------------------------------------
+// ---- The table -----------------------------------------------------------------------------------------------------
 
 constexpr auto kNegate = []<class T>(T x) -> T {
   if constexpr (std::is_integral_v<T>)

@@ -14,8 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- The generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
-// ------------
+// ---- The generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) ----------
 
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -175,8 +174,7 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   });
 }
 
-// ---- Dropout: unless in training mode, copies the data and sets the whole mask to true
-// ---------------------------------
+// ---- Dropout: unless in training mode, copies the data and sets the whole mask to true -----------------------------
 
 Verdict supports_dropout(const Node& node) {
   return accepts(node, 1, {kFloatTypes, kFloatTypes, just(BP_DTYPE_BOOL)});

@@ -137,8 +137,8 @@ double cubic_weight(double distance, double a) {
 Taps taps_of(const Axis& axis, const Attributes& a) {
   Taps taps;
   const double reach = a.filter == Filter::kCubic ? 2 : 1;
-  const double stretch =
-      a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // when shrinking, antialiasing widens the filter
+  // When shrinking, antialiasing widens the filter.
+  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
   require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
@@ -172,8 +172,7 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
   return taps;
 }
 
-// ---- One axis at a time: x is [outer, from, inner], y is [outer, to, inner]
-// --------------------------------------------
+// ---- One axis at a time: x is [outer, from, inner], y is [outer, to, inner] ----------------------------------------
 
 template <class To, class C>
 To rounded(C value) {
@@ -322,8 +321,7 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
   }
 }
 
-// ---- Planning
-// --------------------------------------------------------------------------------------------------------
+// ---- Planning ------------------------------------------------------------------------------------------------------
 
 // Fills `result`, one Axis per dimension, from the inputs scales or sizes, and roi. Returns a message if they are
 // invalid.

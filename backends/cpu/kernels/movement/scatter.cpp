@@ -140,8 +140,7 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
   });
 }
 
-// ---- TensorScatter: writes new time steps to a key-value cache [batch, …, time, …]
-// ------------------------------------
+// ---- TensorScatter: writes new time steps to a key-value cache [batch, …, time, …] ---------------------------------
 
 Verdict supports_tensor_scatter(const Node& node) {
   if (Verdict verdict = attribute_in(node, "mode", "linear", {"linear", "circular"}); !verdict) return verdict;

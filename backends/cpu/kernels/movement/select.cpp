@@ -76,16 +76,15 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: compares slices along an axis, or single elements
-// -------------------------------------------------------
+// ---- Unique: compares slices along an axis, or single elements -----------------------------------------------------
 
 Verdict supports_unique(const Node& node) {
   return accepts(node, 1, {set_of(NumbersAndBool{})});
 }
 
+// Groups of equal slices: the index of each group's first slice, the group of each slice, the size of each group.
 struct Groups {
-  std::vector<int64_t> first, inverse,
-      counts;  // index of each group's first slice; group of each slice; size of each group
+  std::vector<int64_t> first, inverse, counts;
 };
 
 // Groups equal slices. `compare(a, b)` returns a negative number, 0 or a positive number. If not `sorted`, groups are

@@ -22,9 +22,9 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1}
-                                << 16;  // limit for gates computed ahead of the steps, so that they stay in the cache
-constexpr double kTaskTime = 0.256;     // minimum work of a task in microseconds
+// The maximum number of gate values that are computed ahead of the steps; they stay in the cache.
+constexpr int64_t kGateFloats = int64_t{1} << 16;
+constexpr double kTaskTime = 0.256;  // minimum work of a task in microseconds
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
@@ -79,7 +79,7 @@ struct Job {
 struct State {
   float *h, *next, *c;
   float* candidate;  // for GRU: the contribution of the previous state, or that state after the reset
-  float* gates;      // [time step][sequence]
+  float* gates;      // [time step][sequence][gate][padded unit]
   GateRow* rows;     // one per row of `gates`
 };
 
@@ -93,8 +93,8 @@ class RecurrentStep final : public Step {
  public:
   RecurrentStep(int64_t threads, const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
       : layer_(layer), e_(e), units_(unit_blocks(layer.hidden) * kUnitBlock), has_peephole_(at(inputs, 7).present()) {
-    const int64_t first =
-        layer.cell == Cell::kGru ? 2 : layer.gates;  // in a GRU, the candidate may need the reset gate first
+    // In a GRU, the candidate may need the reset gate first.
+    const int64_t first = layer.cell == Cell::kGru ? 2 : layer.gates;
     for (int64_t gates : {first, layer.gates - first}) {
       if (gates == 0) continue;
       w_.emplace_back(gates, layer.hidden, e.input);

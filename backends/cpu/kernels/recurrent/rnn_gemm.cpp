@@ -66,9 +66,8 @@ template <int kLanes, int kGates, int kRows>
 
 template <int kLanes, int kGates>
 [[gnu::always_inline]] inline void multiply_rows(Tile t, int64_t rows) {
-  constexpr int kMost = kLanes == 16     ? 4
-                        : 8 / kGates < 4 ? 8 / kGates
-                                         : 4;  // maximum number of rows whose sums fit in the registers
+  // The maximum number of rows whose sums fit in the registers.
+  constexpr int kMost = kLanes == 16 ? 4 : 8 / kGates < 4 ? 8 / kGates : 4;
   for (; rows >= kMost; rows -= kMost, t.rows += kMost) multiply_tile<kLanes, kGates, kMost>(t);
   if constexpr (kMost > 2)
     if (rows >= 2) {

@@ -32,9 +32,8 @@ class GatePanels {
 
   int64_t gates() const { return gates_; }
   int64_t weights() const { return gates_ * units_ * inputs_; }
-  int64_t count() const {
-    return unit_blocks(units_) * kUnitBlock * gates_ * inputs_;
-  }  // number of floats in the panels
+  // The number of floats in the panels.
+  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }
 
   // Packs weights from floats at `from`, which may be unaligned.
   void pack(const std::byte* from, float* panels) const;

@@ -13,8 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- The operators
-// ---------------------------------------------------------------------------------------------------
+// ---- The operators -------------------------------------------------------------------------------------------------
 
 // Integers are summed as unsigned numbers, which wrap on overflow.
 template <class T>
@@ -126,8 +125,7 @@ using Max = Extreme<T, true>;
 template <class T>
 using Min = Extreme<T, false>;
 
-// ---- The loops
-// -------------------------------------------------------------------------------------------------------
+// ---- The loops -----------------------------------------------------------------------------------------------------
 
 // Merges adjacent dimensions that are all kept or all reduced. The innermost one, which is contiguous, is handled
 // separately.

@@ -12,8 +12,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// ---- Windows: sums of cosines
-// ----------------------------------------------------------------------------------------
+// ---- Windows: sums of cosines --------------------------------------------------------------------------------------
 
 Verdict supports_window(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
@@ -212,8 +211,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
   });
 }
 
-// ---- MelWeightMatrix: [spectrogram bins, mel bins]; each column is a triangle
-// -----------------------------------------
+// ---- MelWeightMatrix: [spectrogram bins, mel bins]; each column is a triangle --------------------------------------
 
 Verdict supports_mel(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});

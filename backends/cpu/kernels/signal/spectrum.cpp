@@ -7,8 +7,8 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kNearBytes =
-    int64_t{256} << 10;  // limit for the buffers of a group, so that all of them stay in a core's own cache
+// The limit for the buffers of a group, so that all of them stay in a core's own cache.
+constexpr int64_t kNearBytes = int64_t{256} << 10;
 
 }  // namespace
 

@@ -132,8 +132,7 @@ bool read(std::string_view text, T& value) {
     if (!is_true && text != "False" && text != "false" && !parse_real(text, number)) return false;
     value = Bool(is_true || number != 0);
   } else if constexpr (kIsFloating<T>) {
-    if constexpr (std::is_same_v<T,
-                                 float>) {  // parsed directly, because conversion from double would round a second time
+    if constexpr (std::is_same_v<T, float>) {  // conversion from double would round a second time
       if (parse(text, value)) return true;
     }
     if (!parse_real(text, number)) return false;

@@ -98,7 +98,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
       if (index >= h.colours)
         return "color " + std::to_string(index) + " is not in the palette of " + std::to_string(h.colours);
       const size_t colour = h.palette + size_t{index} * h.colour_bytes;
-      for (size_t c = 0; c < 3; ++c) target[c] = bytes[colour + 2 - c];  // stored as blue, green, red
+      for (size_t c = 0; c < 3; ++c)
+        target[c] = bytes[colour + 2 - c];  // bytes are stored in the order blue, green, red
     }
   }
   return std::nullopt;

@@ -23,9 +23,10 @@ inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
 struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
-  Problem (*size)(Encoded bytes, Size* size);  // reads only the header
-  Problem (*decode)(Encoded bytes, const Size& size,
-                    uint8_t* rgb);  // `size` is that of the header; `rgb` has 3 bytes per pixel
+  // Reads only the header.
+  Problem (*size)(Encoded bytes, Size* size);
+  // `size` is that of the header; `rgb` has 3 bytes per pixel.
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;

@@ -8,7 +8,7 @@ namespace {
 
 struct Header {
   Size size;
-  int kind = 0;         // 1 to 6
+  int kind = 0;         // the digit after P: 1 to 6
   int64_t largest = 1;  // the sample value for full brightness
   size_t end = 0;       // offset of the samples
 };
