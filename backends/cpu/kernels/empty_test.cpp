@@ -410,7 +410,7 @@ TEST(EmptyTensors, CostNothingInAnyOperator) {
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  EXPECT_LT(usage.ru_maxrss, 512 << 10);  // KiB
+  EXPECT_LT(usage.ru_maxrss, 512 << 10);  // both in KiB
 }
 
 }  // namespace

@@ -405,7 +405,8 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
   }
 }
 
-// A sum and a much larger constant: the constant must be added last, so that only one rounding is as coarse as it.
+// A sum plus a much larger constant must be rounded once. If the constant came first, each partial sum would be
+// rounded.
 TEST(FastBias, IsAddedLast) {
   const Case test{
       "", {1, 48, 8, 8}, [](Network& n) {

@@ -98,7 +98,7 @@ class QuantizedFusion {
     q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
-  // The same for the `value` of a DequantizeLinear or QuantizeLinear.
+  // The same for the quantized `value` that a DequantizeLinear reads or a QuantizeLinear computes.
   std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
     if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     return parameters(value, input(call, 1), input(call, 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces operators between DequantizeLinear and QuantizeLinear by operators on the quantized values.
+// Replaces operators between DequantizeLinear and QuantizeLinear with operators on the quantized values.
 #pragma once
 
 #include "runtime/call.h"

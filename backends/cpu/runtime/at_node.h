@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the node's name to errors that occur in it.
+// Adds a node's name to the errors that occur in that node.
 #pragma once
 
 #include <new>

@@ -9,8 +9,8 @@ namespace backplane::cpu {
 
 class Device;
 
-// Whether the device supports the node; node.operators() must be set. If so, and `out_row` is not null, sets it to the
-// operator's row.
+// Whether the device supports the node; node.operators() must be set. If so, sets `*out_row` to the operator's row;
+// `out_row` may be null.
 Verdict judge(const Node& node, const Row** out_row);
 
 // Whether the sub-graph in the attribute `name` has these numbers of inputs and outputs, and the device supports all of

@@ -32,8 +32,7 @@ std::string cpuinfo(std::string_view key) {
   return {};
 }
 
-// The name of the instruction set, and the fp32 operations per cycle of a core that starts two vector fused
-// multiply-adds.
+// The name of the instruction set, and a core's fp32 operations per cycle: two fused multiply-adds of vectors.
 struct Architecture {
   const char* name;
   double flops_per_cycle;

@@ -135,7 +135,7 @@ void Executor::resolve() {
   }
 }
 
-// Returns a value that is known before the deferred calls run.
+// Returns a value that has a location in the schedule. The result of a static step is valid once the step has run.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];

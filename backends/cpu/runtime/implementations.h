@@ -19,8 +19,8 @@ namespace backplane::cpu {
 template <class Problem>
 struct Implementation {
   const char* name;
-  // Returns why it cannot compute this problem, or null if it can. May store data for `plan` in `problem`. A null
-  // pointer to this function means that no problem is refused.
+  // Returns the reason why this implementation cannot compute the problem, or null if it can. May store data for `plan`
+  // in `problem`. A null pointer to this function means that no problem is refused.
   const char* (*refuses)(const PlanContext& context, Problem& problem);
   // Called only after `refuses` returned null.
   Plan (*plan)(const PlanContext& context, Problem& problem);

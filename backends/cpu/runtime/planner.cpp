@@ -230,8 +230,8 @@ void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<cons
   operands.insert(operands.end(), outputs.begin(), outputs.end());
 }
 
-// Returns the number of `value` in `format`: the value itself, or a copy made by a reorder step that is added for
-// `call`. All readers share the copy.
+// Returns the index of `value` in `format`: `value` itself, or a copy from a reorder step that is added for `call`. All
+// readers share the copy.
 uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   if (values[value].format == format) return value;
   twins_.resize(values.size(), BP_NONE);

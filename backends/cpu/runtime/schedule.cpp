@@ -184,7 +184,7 @@ class Layout {
 
   void place_arena() {
     Arena arena;
-    // A buffer has a higher index than its parts, so this order also reaches parts of parts.
+    // A buffer has a lower index than the one that contains it, so one pass extends the lifetimes of nested buffers.
     for (const Buffer& buffer : buffers_) {
       if (buffer.whole == BP_NONE) continue;
       Buffer& whole = buffers_[buffer.whole];

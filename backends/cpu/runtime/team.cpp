@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // After waiting this long for a helper, the caller checks whether it is running. Moving the helper takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
-// The check: if the helper's CPU time does not grow within this time, it is not running.
+// A helper whose CPU time does not grow within this time counts as not running.
 constexpr std::chrono::microseconds kLook{4};
 
 // How long a helper backs off: at first, as long as a system thread typically needs a core. The time doubles if it

@@ -12,7 +12,7 @@ class Threads;
 class Watch;
 
 struct ThreadState {
-  Threads* threads = nullptr;             // those of the device; null: none
+  Threads* threads = nullptr;             // the threads of the device in use; null: none
   bool inside_arena = false;              // the thread is in the arena of `threads`
   const ActiveRun* active_run = nullptr;  // the run that this thread works for; null: none
   Budget* budget = nullptr;               // charged for this thread's allocations; null: none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares to the thread sanitizer the order that oneTBB enforces (spawn before body before join), because oneTBB is
-// not instrumented. Files that are compiled without instrumentation also use this; their build defines BACKPLANE_TSAN.
+// not instrumented. The files that use this are compiled without instrumentation too, with BACKPLANE_TSAN defined.
 // Without that macro, the functions do nothing.
 #pragma once
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""new_operator_test.py BUILD: an operator is added to a scratch copy of the tree, with one new file and one word in a list, and
-`backplane` runs a model with it.
+"""new_operator_test.py BUILD: adds an operator to a scratch copy of the tree, with one new file and one word in a list, and
+runs a model with it.
 
-Only what follows from the two edits is compiled: the new file and the table. The library is then linked as BUILD links its own, whose
-other objects are the same.
+Only the sources that the two edits affect are compiled: the new file and the table. The library is then linked with the other objects
+of BUILD.
 """
 import os
 import re

@@ -43,7 +43,7 @@ struct GroupQuery {
   int64_t past_capacity = 0;  // number of positions in the past tensors
   int64_t rotary_dim = 0, rotary_cached = 0;
   bool packed = false;                    // the query input also contains keys and values
-  std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head
+  std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
   int64_t bias_keys = 0;
 
   int64_t head_at(int64_t b, int64_t s, int64_t h, int64_t heads, int64_t row_heads) const {
@@ -56,7 +56,7 @@ struct GroupQuery {
 // The keys or values of all positions of all heads. Offsets are in elements.
 struct Cache {
   Tensor past, present;  // the node's input and output; either may be absent
-  float* floats;         // read by attention; if the type of `present` is FLOAT, its memory
+  float* floats;         // what attention reads; the memory of `present` if that is FLOAT
 
   // Starts the head at offset `at`: copies `count` elements of its past, which begin at offset `kept`.
   void begin(int64_t at, int64_t kept, int64_t count) const {

@@ -159,8 +159,8 @@ std::unique_ptr<Kernel> create_linear(const Node& node) {
   return make_kernel([a](Tensors inputs) { return plan_linear(a, inputs); });
 }
 
-// CausalConvWithState: a convolution over each channel and its past inputs. The last inputs are the state for the next
-// run.
+// ---- CausalConvWithState: a convolution over each channel and its past inputs. The last inputs are the state for the
+// next run.
 
 template <class T>
 void run_causal(bool silu, int64_t width, Tensors in, Tensors out) {

@@ -124,7 +124,7 @@ float* present_or(const Tensor& present, int64_t floats, std::vector<float>& sto
   return storage.data();
 }
 
-// MultiHeadAttention
+// ---- MultiHeadAttention
 
 namespace mha {
 
@@ -228,7 +228,7 @@ Verdict supports(const Node& node) {
 
 }  // namespace mha
 
-// Attention
+// ---- Attention
 
 namespace combined {
 

@@ -58,7 +58,7 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
     return t.one_offset ? ids[0] + s : ids[b * t.length + s];
   };
   if (t.cached != 0) {
-    const int64_t span = t.one_offset ? t.length : 1;  // number of positions after each given one that are used
+    const int64_t span = t.one_offset ? t.length : 1;  // number of consecutive positions that each given one stands for
     for (int64_t i = 0; i < positions.shape.elements(); ++i) {
       const int64_t p = positions.as<int64_t>()[i];
       if (p < 0 || p > t.cached - span)

@@ -28,7 +28,7 @@ struct EncodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // for FLOAT8E8M0
 };
-// Integers are truncated and wrap around.
+// Encodes a value. For an integer type, the value is truncated and wraps around.
 uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 
 // Convert elements [begin, begin + n) of `data` to or from float. `begin` must be a multiple of 8.

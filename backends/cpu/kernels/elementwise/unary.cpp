@@ -29,7 +29,7 @@ template <class T, class R, class Formula>
   const Formula formula = any.as<Formula>();
   const T* x = static_cast<const T*>(from);
   R* y = static_cast<R*>(to);
-#pragma GCC ivdep  // the result may overwrite the input, at the same index
+#pragma GCC ivdep  // independent: the result overwrites the input only at the same index
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
 }
 
@@ -98,7 +98,7 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 
 // ---- Formulas with attributes --------------------------------------------------------------------------------------
 
-// Computes e^x - 1 for x <= 0; x > 0 counts as 0. For float, uses tanh, so that loops vectorize.
+// Computes e^x - 1 for x <= 0. For float, uses tanh so that loops vectorize; x > 0 then counts as 0.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
     const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays NaN

@@ -69,7 +69,7 @@ struct Attributes {
         axes(node.ints("axes")) {}
 };
 
-// The extents of one axis before and after resampling, and what maps its positions.
+// The extents of one axis before and after resampling, and the parameters that map its positions.
 struct Axis {
   int64_t from = 0, to = 0;
   double scale = 1;

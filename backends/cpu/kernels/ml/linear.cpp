@@ -51,8 +51,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
       ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
-        // Without a second score there is nothing to normalize over: of the transforms, only PROBIT is applied to a
-        // single score.
+        // Only PROBIT applies to a single score; the other transforms are for the scores of several classes.
         if (matrix.outputs > 1 || post == ml::PostTransform::kProbit) ml::transform(post, scores);
         ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });

@@ -24,8 +24,7 @@ struct Ensemble {
     std::vector<ml::Score> scores(out.size());
     ml::aggregate(forest, aggregate, row, scores);
     for (size_t t = 0; t < out.size(); ++t) out[t] = scores[t].value + (base.empty() ? 0 : base[t]);
-    // Without a second score there is nothing to normalize over: of the transforms, only PROBIT is applied to a single
-    // score.
+    // Only PROBIT applies to a single score; the other transforms are for the scores of several classes.
     if (out.size() > 1 || post == PostTransform::kProbit) ml::transform(post, out);
   }
 };

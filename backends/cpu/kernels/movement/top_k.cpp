@@ -81,7 +81,7 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   };
   best.clear();
   int32_t threshold = INT32_MIN;
-  bool full = false;  // the threshold is the smallest of k earlier keys
+  bool full = false;  // whether the threshold is the smallest of k earlier keys
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;

@@ -80,9 +80,9 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
   }
   const size_t needed = facts_of(cell).activations.size() * static_cast<size_t>(directions);
   if (names.size() < needed) return std::nullopt;
-  names.resize(needed);  // for one direction, ONNX's default of RNN still names two
+  names.resize(needed);  // ONNX's default for RNN names two functions even for one direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
-  size_t alpha_at = 0, beta_at = 0;  // each function with the parameter takes the next value of its list
+  size_t alpha_at = 0, beta_at = 0;  // the next values that no function has used yet
   std::vector<GateFunction> result;
   for (const std::string& name : names) {
     const auto* found =

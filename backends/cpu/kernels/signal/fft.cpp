@@ -23,7 +23,7 @@ constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
 // The measured cost of a stage per element, relative to radix 4.
 constexpr double kStageCosts[] = {1, 0.8, 1.1, 1.6, 2.2, 4, 5};
 
-// The minimum work of one task of a stage, in numbers; such a task takes a few microseconds.
+// The minimum work of one task of a stage, in doubles; such a task takes a few microseconds.
 constexpr int64_t kTaskDoubles = int64_t{1} << 15;
 
 // Factors n into radices. Returns an empty vector if n has other prime factors.
