@@ -23,10 +23,9 @@ struct Machine {
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal fp32 rate
 };
-// Reads the properties of the machine when the backend is created. Also fixes the instruction set and cache sizes that
-// processor() returns from then on. The limit on instructions comes from the option "instructions", or else from the
-// environment variable BACKPLANE_CPU_INSTRUCTIONS. Throws sdk::Error if the name is unknown, or if the option allows
-// less than the process already uses.
+// Reads the properties of the machine, once per backend, and fixes what processor() returns from then on. The option
+// "instructions" or else the environment variable BACKPLANE_CPU_INSTRUCTIONS limits the instructions. Throws sdk::Error
+// if the limit is unknown, or if the option is below what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
 // Read the plugin's settings: the default number of threads and of bytes for its device, and whether operators are

@@ -148,9 +148,8 @@ bool Team::run(const Loop& loop, int caller_index) {
   wanted_.store(wanted, std::memory_order_release);  // stored after the previous round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
-  // Sequentially consistent. Here and in `park`: either the helper sees the new round, or this thread sees that the
-  // helper is parked. In `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread
-  // sees it inside.
+  // Here and in `park`: either the helper sees the new round, or this thread sees that the helper is parked. In
+  // `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread sees it inside.
   round_.fetch_add(1);
   for (int index = 0; index < wanted; ++index) {
     Helper& helper = helpers_[index];

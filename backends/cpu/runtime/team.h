@@ -2,10 +2,10 @@
 // A team of threads that one run uses for all of its loops. Between loops, its helper threads spin for kSpinTime and
 // then sleep: a loop that soon follows another starts without a system call, and an idle team uses no CPU time.
 //
-// If another process takes a helper's core in the middle of a piece, the helper stands still for a time slice of the
-// system, which is milliseconds. Instead of waiting that long, the caller detects that the helper is not running, moves
-// it to the caller's own core and sleeps until the piece is done. The helper then leaves that core and backs off:
-// because the move took time from the other process, it sleeps, at most as long as it had worked.
+// If another process takes a helper's core in the middle of a piece, the helper stops for milliseconds, a time slice of
+// the system. The caller detects this, moves the helper to its own core and sleeps until the piece is done. The helper
+// then leaves that core and backs off: because the move took time from the other process, it sleeps, at most as long as
+// it had worked.
 #pragma once
 
 #include <pthread.h>

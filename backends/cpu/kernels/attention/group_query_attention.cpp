@@ -68,8 +68,8 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Finishes the head at offset `at`, of which elements [first, last) of `floats` are new: fills the rest up to
-  // `capacity` with zeros and, if the type of `present` is a 16-bit float, converts to it.
+  // Finishes the head at offset `at`, whose elements [first, last) are new: zeroes the rest up to `capacity`, and
+  // converts to `present` if that has 16-bit floats.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;

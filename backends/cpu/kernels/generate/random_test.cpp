@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers are equal in all runs with the same seed, differ from run to run without a seed, and have the expected
-// distribution. The seeds of the statistical tests are fixed, so their results never change; their bounds are chosen so
-// that a correct generator fails for about one seed in a million.
+// Random numbers repeat in each run with a seed, differ from run to run without one, and have the expected
+// distribution. The seeds are fixed, so the results of these tests never change; a correct generator fails for about
+// one seed in a million.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -69,7 +69,7 @@ Ensemble read_regressor(const Node& node) {
   return ensemble;
 }
 
-// Returns yes() if `read` accepts the node, else no() with the message of the error that it throws.
+// Returns no() with the message of the error if `read` throws, else yes().
 Verdict readable(const Node& node, auto read) {
   try {
     read(node);

@@ -87,8 +87,8 @@ struct Groups {
   std::vector<int64_t> first, inverse, counts;
 };
 
-// Groups equal slices. `compare(a, b)` returns a negative number, 0 or a positive number. If not `sorted`, groups are
-// in order of their first slices.
+// Groups equal slices; `compare(a, b)` returns a number below, equal to or above 0. If not `sorted`, groups are ordered
+// by their first slices.
 template <class Compare>
 Groups group(int64_t n, bool sorted, const Compare& compare) {
   require_memory(n, 4 * int64_t{sizeof(int64_t)});

@@ -214,8 +214,8 @@ class RecurrentStep final : public Step {
   bool candidate_waits() const { return layer_.cell == Cell::kGru && !layer_.linear_before_reset; }
   bool candidate_apart() const { return layer_.cell == Cell::kGru && layer_.linear_before_reset; }
 
-  // Adds the two biases of each gate. The exception is a GRU's candidate with linear_before_reset: the reset gate
-  // multiplies its second bias, so that one is kept in `candidate_bias`.
+  // Adds the two biases of each gate, except those of a GRU's candidate with linear_before_reset: the reset gate
+  // multiplies the second one, which stays in `candidate_bias`.
   void fill(const Direction& to, int64_t d, const Run& run) const {
     const int64_t hidden = layer_.hidden;
     const Tensor bias = at(run.in, 3), peephole = at(run.in, 7);

@@ -35,9 +35,9 @@ class Fft {
   // Returns the number of elements per sequence for which both buffers must have room; it is `length` or more.
   int64_t room() const { return convolution_ == nullptr ? length_ : convolution_->length(); }
 
-  // Computes the forward transform of `x` without scaling. `x` and `other` are both overwritten; the one that is
-  // returned has the result. For the inverse transform, swap real and imaginary parts of the input and of the result.
-  // `alone`: the caller is not in a parallel loop, so use all threads of the device.
+  // Computes the forward transform of `x`, unscaled. Overwrites `x` and `other`; returns the one that has the result.
+  // For the inverse, swap real and imaginary parts of input and result. `alone`: use all threads of the device, for
+  // callers outside of parallel loops.
   ComplexLanes operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
  private:

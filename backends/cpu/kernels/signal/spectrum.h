@@ -108,8 +108,8 @@ void Spectrum::complex_lines(const Group& group, const Load& load, const Store& 
   }
 }
 
-// The transform of x[2i] + j·x[2i+1] is the sum of the even points' transform, which is its conjugate-symmetric part,
-// and j times that of the odd points.
+// The transform of x[2i] + j·x[2i+1] is that of the even points (its conjugate-symmetric part) plus j times that of the
+// odd points.
 template <class Load, class Store>
 void Spectrum::even_lines(const Group& group, const Load& load, const Store& store) const {
   const int64_t half = length_ / 2;
