@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend: the processor that the process runs on, as one device.
+// The CPU backend: presents the processor that this process runs on as one device.
 #include "backplane/sdk/plugin.hpp"
 
 #include "runtime/coverage.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the engine through the plugin's C ABI.
+// Tests the backend through the plugin's C ABI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ class Engine : public ::testing::Test {
   Plugin plugin;
 };
 
-// Relu may overwrite its input, Reshape shares memory, and the middle value is an output too: no value may be
-// overwritten while it is still needed.
+// Relu may overwrite its input, Reshape shares its memory, and a value in the middle is also an output. Memory must not
+// be overwritten while it is still needed.
 TEST_F(Engine, SharesMemoryInAChainWithoutLosingValues) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2, 3}).weight<int64_t>("shape", BP_DTYPE_INT64, {2}, {3, 2});
@@ -94,7 +94,7 @@ TEST_F(Engine, FoldsWhatFollowsFromExtents) {
   EXPECT_THAT(run.outputs[0].as<float>(), ElementsAre(-1, -2, -3, -4));
 }
 
-// The extents of NonZero's result depend on values; the nodes after it are planned during the run.
+// The extents of NonZero's result depend on values, so the nodes after it are planned during the run.
 TEST_F(Engine, PlansDataDependentNodesDuringTheRun) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {4}).weight<int64_t>("first", BP_DTYPE_INT64, {1}, {0});
@@ -142,7 +142,7 @@ TEST_F(Engine, RunsInstancesSideBySide) {
 }
 
 TEST_F(Engine, ConvolutionEqualsItsDefinition) {
-  // Groups, strides, dilation, uneven padding and a bias; wide enough that threads divide the channels.
+  // Groups, strides, dilation, uneven padding and a bias, with enough channels for several threads.
   constexpr int64_t kIn = 32, kOut = 64, kSide = 9, kGroups = 2;
   GraphBuilder b;
   Floats w(kOut * kIn / kGroups * 9), bias(kOut), x(2 * kIn * kSide * kSide);
@@ -212,7 +212,8 @@ TEST_F(Engine, RefusesBadBindings) {
   view.strides = strides;
   EXPECT_EQ(bind(0, view, &error), BP_UNSUPPORTED);
 
-  // Only the run detects a buffer too small for the result; with smaller extents it fits without rebinding.
+  // The bound buffer is too small for the result, which only the run detects. With smaller extents, the same binding
+  // works.
   HostTensor small = floats({2, 1}, {0, 0});
   ASSERT_EQ(bind(0, good.view(), &error), BP_OK);
   ASSERT_EQ(bind(BP_SLOT_OUTPUT, small.view(), &error), BP_OK);
@@ -258,7 +259,7 @@ TEST_F(Engine, LeavesDoneAndSignalsToTheCallerWhenARunFails) {
   EXPECT_THAT(semaphore, ElementsAre(5, BP_OK));
   EXPECT_EQ(done.calls, 1);
   EXPECT_EQ(done.status, BP_OK);
-  run.deadline = 1;  // long ago
+  run.deadline = 1;  // in the past
   signal.value = 6;
   EXPECT_EQ(api.run(instance, &run, nullptr), BP_TIMED_OUT);
   EXPECT_THAT(semaphore, ElementsAre(5, BP_OK));
@@ -348,7 +349,7 @@ TEST(Negotiation, RefusesWithAReason) {
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
 }
 
-// A process uses one instruction set, which the first backend decides, unless the environment variable did.
+// A process uses a single instruction set. The first backend sets it, unless the environment variable did.
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operators of this backend and the passes over them.
+// The table of all operators of this backend and the passes over its graphs.
 #pragma once
 
 #include "runtime/operators.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements cost nothing, whatever their other extents: every operator of the table runs on such tensors
-// and must return a result or an error at once.
+// A tensor without elements costs nothing, whatever its other extents are. Every operator of the table runs on such
+// tensors and must return a result or an error at once.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -32,7 +32,7 @@ struct Operand {
 };
 
 struct Case {
-  const char* op_type;  // with "DOMAIN::" in front, except for ai.onnx
+  const char* op_type;  // prefixed with "DOMAIN::" unless the domain is ai.onnx
   std::vector<Operand> inputs;
   Attributes attributes = {};
   std::vector<bp_dtype_t> outputs = {BP_DTYPE_FLOAT};
@@ -67,7 +67,7 @@ const Operand kZero = value(0, BP_DTYPE_UINT8);
 using Ints = std::vector<int64_t>;
 using Reals = std::vector<float>;
 
-// Operators whose inputs need individual types or shapes.
+// Cases for operators whose inputs must have particular types or shapes.
 std::vector<Case> cases() {
   const std::vector<bp_dtype_t> u8{BP_DTYPE_UINT8}, i64{BP_DTYPE_INT64}, two{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};
   const std::vector<bp_dtype_t> three{BP_DTYPE_FLOAT, BP_DTYPE_FLOAT, BP_DTYPE_FLOAT};
@@ -243,7 +243,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Operators that cannot have empty tensors: their operands are containers or scalars, or they have no operands.
+// Operators to which this test does not apply: their operands are containers or scalars, or they have none.
 const std::set<std::string> kOthers = {"Constant",
                                        "ConcatFromSequence",
                                        "If",
@@ -261,7 +261,7 @@ const std::set<std::string> kOthers = {"Constant",
                                        "SplitToSequence",
                                        "ai.onnx.ml::CastMap",
                                        "ai.onnx.ml::DictVectorizer",
-                                       "ai.onnx.ml::TreeEnsembleClassifier",  // its rows must have columns
+                                       "ai.onnx.ml::TreeEnsembleClassifier",  // needs at least one column
                                        "ai.onnx.ml::ZipMap"};
 
 double cpu_seconds() {
@@ -275,7 +275,7 @@ HostTensor empty(const Operand& operand) {
   return {operand.dtype, operand.extents, texts ? std::string(sizeof(int64_t), '\0') : std::string()};
 }
 
-// Runs a node of version `since` and returns whether it had a result. Neither a result nor an error may take long.
+// Runs a node of version `since` and returns whether it succeeded. It must not take long, even if it fails.
 bool try_node(Plugin& plugin, const Case& c, uint32_t since, std::string* error = nullptr) {
   GraphBuilder b;
   std::vector<std::string> names, results;
@@ -326,8 +326,8 @@ bp_dtype_t result_of(std::string_view op_type, bp_dtype_t operand) {
       "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN",
       "IsInf", "Not",     "RegexFullMatch", "And",  "Or",          "Xor"};
   if (kIndices.contains(op_type)) return BP_DTYPE_INT64;
-  if (op_type == "Multinomial") return BP_DTYPE_INT32;      // without its attribute dtype
-  if (op_type == "ConstantOfShape") return BP_DTYPE_FLOAT;  // without its attribute value
+  if (op_type == "Multinomial") return BP_DTYPE_INT32;      // the attribute dtype is not set
+  if (op_type == "ConstantOfShape") return BP_DTYPE_FLOAT;  // the attribute value is not set
   return kTruths.contains(op_type) ? BP_DTYPE_BOOL : operand;
 }
 
@@ -410,7 +410,7 @@ TEST(EmptyTensors, CostNothingInAnyOperator) {
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  EXPECT_LT(usage.ru_maxrss, 512 << 10);  // KiB
+  EXPECT_LT(usage.ru_maxrss, 512 << 10);  // both in KiB
 }
 
 }  // namespace

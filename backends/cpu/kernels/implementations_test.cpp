@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every listed implementation, selected by name, with the reference.
+// Forces each implementation by name and compares its results with those of reference mode.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,11 +15,11 @@ namespace {
 
 struct Case {
   std::string family, name;
-  Extents x;  // of the input "x"; the output is "y"
+  Extents x;  // extents of the input "x"; the output is "y"
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // and its VNNI (products of 8-bit integers)
+  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers)
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
@@ -49,7 +49,7 @@ std::function<void(GraphBuilder&)> matmul(const Extents& b, bp_dtype_t dtype = B
   };
 }
 
-// B is an input of the model, so its data are not known before the run.
+// A product whose second operand is an input of the model, so that it is not known before the run.
 void square(GraphBuilder& g) {
   g.node("MatMul", 13, {"x", "x"}, {"y"});
 }
@@ -72,7 +72,7 @@ std::function<void(GraphBuilder&)> pool(const std::string& op_type, bool after_c
   };
 }
 
-// Conv between DequantizeLinear and QuantizeLinear; "x" and "y" are fp32.
+// A Conv between DequantizeLinear and QuantizeLinear; "x" and "y" are fp32.
 std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, int64_t pad, int64_t stride) {
   return [=](GraphBuilder& g) {
     g.weight<float>("scale", BP_DTYPE_FLOAT, {}, {0.02f});
@@ -113,7 +113,7 @@ std::vector<Case> all_cases() {
       {"pool", "blocked", {1, 32, 16, 16}, pool("MaxPool", true)},
       {"pool", "dense", {1, 32, 16, 16}, pool("AveragePool", false)},
       {"pool", "direct", {1, 32, 16, 16}, pool("MaxPool", true)},
-      // The tolerance is one step of the result: a sum midway between two quantized values may be rounded to either.
+      // The tolerance is one quantization step of the result: a sum midway between two steps may be rounded up or down.
       {"q8", "depthwise", {1, 128, 8, 8}, q8({128, 1, 3, 3}, 128, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
@@ -146,7 +146,7 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
   const bool reported = std::any_of(forced.log.begin(), forced.log.end(),
                                     [&](const std::string& line) { return line.find(taken) != std::string::npos; });
   if (!reported && (test.needs_avx512 || test.name == "winograd" || test.name == "tiled" || test.name == "blocked"))
-    GTEST_SKIP() << "this processor has no such implementation";
+    GTEST_SKIP() << "this processor does not support the implementation";
   EXPECT_TRUE(reported) << ::testing::PrintToString(forced.log);
 
   const auto compare = [&](const auto& got, const auto& wanted) {
@@ -171,7 +171,7 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
 
-// Fails if a list has an entry without a case.
+// Fails if a list has an implementation without a case.
 TEST(Implementations, EachHasACase) {
   for (const char* family : {"conv", "matmul", "gemm", "pool", "q8"}) {
     const Plugin plugin("2", {{"implementation", std::string(family) + "=?"}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft, for which there are no conformance cases. Expected numbers are computed by hand or by the
-// formula, or are ONNX Runtime's results.
+// Operators of com.microsoft, which the conformance cases do not cover. The expected numbers are computed by hand or
+// from the formula, or are results of ONNX Runtime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ class Microsoft : public ::testing::Test {
   Plugin plugin;
 };
 
-// Two columns of 16 weights in one block each. The first column is 0 … 15 with zero point 8 and scale 2, the second all
-// 3 with zero point 1 and scale 0.5.
+// Two columns of 16 weights, each a single block. The first column is 0 … 15 with zero point 8 and scale 2. All weights
+// of the second are 3, with zero point 1 and scale 0.5.
 TEST_F(Microsoft, MatMulNBitsUnpacksLowNibblesFirst) {
   Bytes packed;
   for (int i = 0; i < 16; i += 2) packed.push_back(static_cast<uint8_t>(i | (i + 1) << 4));
@@ -46,13 +46,13 @@ TEST_F(Microsoft, MatMulNBitsUnpacksLowNibblesFirst) {
   b.output("y");
   Floats a(32, 1.0f);
   std::fill_n(a.begin(), 16, 0.0f);
-  a[3] = 1;  // selects weight 3 of each column
+  a[3] = 1;  // row 0 of `a` selects weight 3 of each column
   Outcome outcome = run(b, {HostTensor::of(BP_DTYPE_FLOAT, {2, 16}, a)});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
   EXPECT_THAT(outcome.outputs[0].as<float>(), ElementsAre((3 - 8) * 2, (3 - 1) * 0.5f, (120 - 16 * 8) * 2, 16));
 }
 
-// A token attends to the one before it and to itself; equal keys get equal attention.
+// The token attends to the past one and to itself. Their keys are equal, so both get the same attention.
 TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 1, 4}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
@@ -71,8 +71,8 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
 }
 
-// Batches of different lengths, in a cache with room after them, in each type: new tokens are written at each batch's
-// end, everything after them is 0, and attention has the same results as for FLOAT with the same numbers.
+// The batches have different lengths, and the cache has room for more positions. For each type of cache: each batch's
+// new token is written at its end, the positions after it are 0, and attention has the same results as for FLOAT.
 TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
   const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};
@@ -80,7 +80,7 @@ TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
     Floats values;
     for (int64_t i = 0; i < count; ++i) {
       seed = seed * 1664525u + 1013904223u;
-      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // exact in both 16-bit types
+      values.push_back(static_cast<float>(seed >> 26) / 32.0f - 1);  // exact in FLOAT16 and BFLOAT16
     }
     return values;
   };
@@ -140,7 +140,7 @@ TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   }
 }
 
-// Sequence lengths beyond the cache are refused before it is read.
+// Sequence lengths that exceed the cache are refused before it is read.
 TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 1, 2}).input("k", BP_DTYPE_FLOAT, {1, 1, 2}).input("v", BP_DTYPE_FLOAT, {1, 1, 2});
@@ -160,7 +160,7 @@ TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
   }
 }
 
-// y = sum / sqrt(mean of sum²) * gamma; the other output is sum = x + skip = (3, -3), whose squares are all 9.
+// y = sum / sqrt(mean of sum²) * gamma. The other output is sum = x + skip = (3, -3), so the mean of its squares is 9.
 TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {1, 2}).input("skip", BP_DTYPE_FLOAT, {1, 2});
@@ -175,7 +175,8 @@ TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(3, -3));
 }
 
-// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, rounded to 16 steps of 0.4 above the zero point 4; 255 saturates.
+// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, which rounds to 16 steps of 0.4; added to the zero point 4, that is 20. 255
+// saturates.
 TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   GraphBuilder b;
   b.input("a", BP_DTYPE_UINT8, {2}).input("b", BP_DTYPE_UINT8, {1});
@@ -191,7 +192,7 @@ TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   EXPECT_THAT(outcome.outputs[0].as<uint8_t>(), ElementsAre(20, 255));
 }
 
-// Multiples of 1/4 between -1.5 and 1.5.
+// Returns multiples of 1/4 between -1.5 and 1.5.
 Floats quarters(size_t count, size_t seed) {
   Floats values;
   for (size_t i = 0; i < count; ++i) values.push_back((static_cast<float>((i * 7 + seed * 5) % 13) - 6) / 4);
@@ -203,7 +204,7 @@ HostTensor quarters_of(const std::vector<int64_t>& extents, size_t seed) {
   return HostTensor::of(BP_DTYPE_FLOAT, extents, quarters(count, seed));
 }
 
-// Here and below, the expected numbers are results of ONNX Runtime 1.31.1.
+// In the rest of this file, the expected numbers are results of ONNX Runtime 1.31.1.
 TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
   GraphBuilder b;
   for (const char* name : {"q", "k", "v"}) b.input(name, BP_DTYPE_FLOAT, {1, 2, 4});
@@ -226,7 +227,7 @@ TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
               ElementsAre(-0.5, 1.25, 1, -2, 1.5, -1.5, -0.25, 1.5, 1.5, -1.5, -1.25, -1));
 }
 
-// In cross-attention, keys and values are [batch, head, position, size], and the bias is not added to them.
+// In cross-attention, keys and values may be given as [batch, head, position, size]; the bias is not added to them.
 TEST_F(Microsoft, MultiHeadAttentionTakesKeysByHeads) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 2, 4})

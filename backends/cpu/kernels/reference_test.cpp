@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares fast implementations of operators with reference mode, on one, two and three threads.
+// Compares fast implementations of operators with those of reference mode, on one, two and three threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ HostTensor noise(const Extents& extents, uint32_t seed, float size = 1) {
   return HostTensor::of(BP_DTYPE_FLOAT, extents, data);
 }
 
-// A node, its inputs, and which of them are known.
+// A node with its inputs, some of which are weights (`known`).
 struct Case {
   std::string name, op_type;
   uint32_t since_version;
@@ -66,7 +66,8 @@ struct Sizes {
   int64_t times, batch, input, hidden;
 };
 
-// Weights so small that gates do not saturate. `more`: with lengths, states and, for an LSTM, peepholes.
+// The weights are so small that gates do not saturate. `more`: adds sequence lengths, initial states and, for an LSTM,
+// peepholes.
 Case recurrent(const std::string& name, const std::string& op_type, Sizes s, bool known, bool more,
                Attributes attributes) {
   const int64_t gates = op_type == "LSTM" ? 4 : op_type == "GRU" ? 3 : 1;

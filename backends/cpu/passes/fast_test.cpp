@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares fusion and blocked tensors with reference mode, which has neither, on small networks with many combinations
-// of neighbouring operators.
+// Compares small networks, in which many combinations of operators follow each other, with reference mode, which
+// neither fuses nodes nor uses blocked tensors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace backplane::cpu::testing {
 namespace {
 
-// A network over "x" that ends in "y" (and may have other outputs), with helper functions.
+// A network with input "x" and output "y", and perhaps other outputs.
 struct Network : GraphBuilder {
   uint32_t seed = 1;
   Network& random(const std::string& name, const Extents& extents) {
@@ -54,7 +54,7 @@ Attributes with(Attributes attributes, const std::string& name, AttributeValue v
   return attributes;
 }
 
-// Adds "j": "x" convolved to these extents, with its channels shuffled.
+// Adds "j": the result of a convolution of "x" with these extents, with its channels shuffled.
 void shuffled(Network& n, const Extents& extents) {
   const Extents parts{extents[0], 4, extents[1] / 4, extents[2], extents[3]};
   n.conv("x", "c", {extents[1], 16, 1, 1});
@@ -179,7 +179,7 @@ const Case kCases[] = {
        n.conv("j", "y", {36, 1, 3, 3}, with(kSame3, "group", int64_t{36}));
        n.output("y");
      }},
-    {"ShuffleBetweenGroups",  // the depthwise convolution passes the shuffle on to the next convolution
+    {"ShuffleBetweenGroups",  // the shuffle moves past the depthwise convolution into the next one
      {2, 16, 5, 6},
      [](Network& n) {
        shuffled(n, {2, 36, 5, 6});
@@ -188,7 +188,7 @@ const Case kCases[] = {
        n.normalize("d", "b", 36);
        n.conv("b", "g", {44, 9, 1, 1}, {{"group", int64_t{4}}}).node("Relu", 14, {"g"}, {"y"}).output("y");
      }},
-    {"ShuffleBeforeFewPlaces",  // too few for tiles
+    {"ShuffleBeforeFewPlaces",  // too few positions for tiles
      {1, 16, 2, 1},
      [](Network& n) {
        shuffled(n, {1, 36, 2, 1});
@@ -283,7 +283,7 @@ const Case kCases[] = {
        n.node("Sigmoid", 13, {"e"}, {"y"}).output("y").output("twice");
        n.conv("c", "f", {16, 48, 1, 1}).output("f");
        n.conv("c", "g", {16, 48, 1, 1});
-       concat({"f", "g"}, "whole");  // f, an output, has its own memory
+       concat({"f", "g"}, "whole");  // f is an output and has its own memory
        n.node("Neg", 13, {"g"}, {"k"}).node("Exp", 13, {"g"}, {"l"});
        concat({"k", "l"}, "rows", 0);
        n.output("whole").output("rows");
@@ -405,7 +405,8 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
   }
 }
 
-// A sum plus a far larger constant must be rounded once, not with each term of the sum.
+// A sum plus a much larger constant must be rounded once. If the constant came first, each partial sum would be
+// rounded.
 TEST(FastBias, IsAddedLast) {
   const Case test{
       "", {1, 48, 8, 8}, [](Network& n) {

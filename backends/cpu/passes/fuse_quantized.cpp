@@ -36,19 +36,19 @@ class QuantizedFusion {
   }
 
  private:
-  // A chain of calls: `head`, perhaps an activation, and the QuantizeLinear of the result.
+  // Calls that follow each other: `head`, an optional activation, and the QuantizeLinear of the result.
   struct Chain {
     uint32_t head;
-    std::vector<uint32_t> calls;  // in order
+    std::vector<uint32_t> calls;  // in order; the first is `head`
     std::optional<Activation> activation;
     Quantization result;
   };
-  // The quantized form of a dequantized value.
+  // The input of a DequantizeLinear.
   struct QuantizedValue {
-    uint32_t value;  // the quantized values
+    uint32_t value;  // index of the value
     Quantization quantization;
   };
-  // Known quantized values with one zero point, and one scale or one per channel.
+  // Known weights in quantized form, with one zero point, and with one scale or one per output channel.
   struct Weights {
     uint32_t value;
     int32_t zero;
@@ -85,7 +85,7 @@ class QuantizedFusion {
     }
   }
 
-  // ---- known properties of the operands
+  // ---- Known properties of the operands
 
   // Returns the quantization of an 8-bit `value` if its scale and zero point are single known numbers, else nullopt.
   std::optional<Quantization> parameters(uint32_t value, uint32_t scale_value, uint32_t zero_value) const {
@@ -98,7 +98,7 @@ class QuantizedFusion {
     q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
-  // As above, for a DequantizeLinear or QuantizeLinear.
+  // The same for the quantized `value` that a DequantizeLinear reads or a QuantizeLinear computes.
   std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
     if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     return parameters(value, input(call, 1), input(call, 2));
@@ -113,7 +113,7 @@ class QuantizedFusion {
     return QuantizedValue{value, *q};
   }
 
-  // `axis` is that of the output channels.
+  // Returns the weights of which `real` is the dequantized form, else nullopt. `axis` is that of the output channels.
   std::optional<Weights> weights(uint32_t real, int axis) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
@@ -143,12 +143,12 @@ class QuantizedFusion {
         result.zero = z;
       }
     }
-    // Only then do the weights minus their zero point fit in int8.
+    // Only with this zero point do the differences from it fit in int8.
     if (result.zero != (w.dtype == BP_DTYPE_INT8 ? 0 : 128)) return std::nullopt;
     return result;
   }
 
-  // Returns a known vector of real numbers, which may be stored as int32 values and scales; else nullopt.
+  // Returns a known vector of real numbers, else nullopt. The vector may be a DequantizeLinear of int32 values.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);
@@ -192,7 +192,7 @@ class QuantizedFusion {
     return clip;
   }
 
-  // ---- the rules
+  // ---- The rules
 
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
     if (!has_q8_products()) return false;
@@ -254,8 +254,8 @@ class QuantizedFusion {
     return true;
   }
 
-  // Fuses the sum into the convolution that computes its operand `a`, if the sum is the only reader of `a`
-  // (dequantized: `real`).
+  // Fuses the sum into the convolution that computes the operand `a`, whose dequantized form is `real`. The sum must be
+  // the only reader of `a`.
   bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
@@ -292,7 +292,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // Operators that only move elements work on quantized values too, if input and output have the same quantization.
+  // An operator that only moves elements can move quantized values, if its input and output have the same quantization.
   bool move(const Chain& chain) {
     Call& call = g_.call(chain.head);
     const std::optional<QuantizedValue> x = quantized(call.inputs[0]);
@@ -316,7 +316,7 @@ class QuantizedFusion {
     return true;
   }
 
-  // Replaces a QLinearConv or QLinearMatMul, whose scales and zero points are inputs.
+  // Replaces a QLinearConv or QLinearMatMul, which have scales and zero points as inputs.
   void linear(uint32_t call) {
     const Node node = g_.node(call);
     const bool is_conv = node.op_type() == "QLinearConv";
@@ -353,7 +353,8 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // Drops DequantizeLinear calls without readers: all of these use the quantized values now.
+  // Drops the DequantizeLinear calls without readers. Fused calls have replaced their readers and use the quantized
+  // values.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {
@@ -392,14 +393,14 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
-  // A fused convolution: the call of its node, the call that computes it now, and the parameters.
+  // A fused convolution: the call of its node, the call that computes it after fusion, and its parameters.
   struct Q8Conv {
     uint32_t head, call;
     Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, Q8Conv> convs_;  // by their result (quantized values)
+  std::map<uint32_t, Q8Conv> convs_;  // by the value that they compute
 };
 
 }  // namespace

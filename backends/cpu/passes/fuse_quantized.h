@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators between DequantizeLinear and QuantizeLinear become operators on the quantized values.
+// Replaces operators between DequantizeLinear and QuantizeLinear with operators on the quantized values.
 #pragma once
 
 #include "runtime/call.h"
 
 namespace backplane::cpu {
 
-// An early pass. Every DequantizeLinear whose result has no readers left counts as folded.
+// An early pass. It marks a DequantizeLinear as folded if no reader of its result is left.
 void fuse_quantized(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
                     const std::vector<bool>& known);
 

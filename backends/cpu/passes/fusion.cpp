@@ -16,12 +16,12 @@ namespace backplane::cpu {
 
 namespace {
 
-// A node whose kernel accepts post-operations, and the number of its operator's inputs: a tensor that is added comes
-// after them.
+// An operator whose kernel accepts post-operations. `inputs` is the number of its inputs; a tensor to be added follows
+// them.
 struct Head {
   std::string_view op_type;
   size_t inputs;
-  int channel_axis;  // of the result; negative ones count from the end
+  int channel_axis;  // in the result; negative axes count from the end
 };
 constexpr Head kHeads[] = {
     {"Conv", 3, 1},
@@ -29,13 +29,13 @@ constexpr Head kHeads[] = {
     {"Gemm", 3, -1},
     {"MatMul", 2, -1},
 };
-// Likewise for products of quantized values with their scale (find_scaled_product).
+// The same for integer products that find_scaled_product fused with their scale.
 constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
     {"ConvInteger", 5, 1},
 };
 
-// The operators at which patterns start.
+// An operator, and the function that looks for a pattern which contains it.
 struct Pattern {
   std::string_view op_type;
   void (*find)(FusionGraph& graph, uint32_t call);
@@ -46,14 +46,14 @@ constexpr Pattern kPatterns[] = {
     {"Softmax", find_attention},
 };
 
-// A head and the calls that were fused with it so far.
+// A head and the calls that are fused with it so far.
 struct Chain {
   const Head& head;
   Kernel* kernel;
-  uint32_t first, last;  // calls
+  uint32_t first, last;  // indices of the first and the last call of the chain
   std::vector<uint32_t> reads;
-  int rank;          // of the result
-  int64_t channels;  // 0: channels cannot be scaled, as when weights are not known
+  int rank;          // rank of the result
+  int64_t channels;  // 0: no scale per channel is possible, for example because the weights are not known
   std::vector<uint32_t> joined;
 };
 
@@ -110,8 +110,8 @@ class Fusion {
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
   }
 
-  // A depthwise convolution works in any order of channels, so that a shuffle before it can be left to the convolution
-  // that reads its result.
+  // A depthwise convolution may process channels in any order. If a channel shuffle precedes it, the convolution that
+  // reads its result can therefore do the shuffle instead.
   bool pass_shuffle(Chain& chain) {
     const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
     if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
@@ -138,7 +138,7 @@ class Fusion {
                                           [&](uint32_t value) { return value != BP_NONE && g_.known(value); });
   }
 
-  // Returns the number of channels, 0 if they cannot be scaled and shifted.
+  // Returns the number of channels, or 0 if they cannot be scaled and shifted.
   int64_t channels(const Chain& chain) const {
     if (!g_.known(chain.reads[1])) return 0;
     const Shape& weights = g_.value(chain.reads[1]).shape;
@@ -151,7 +151,8 @@ class Fusion {
     return weights.elements();
   }
 
-  // Returns a constant as one number per channel of the chain's result; empty if it is unknown or does not fit.
+  // Returns a constant as one number per channel of the chain's result. Returns an empty vector if the value is not
+  // known or does not fit.
   std::vector<float> per_channel(const Chain& chain, uint32_t value) const {
     if (value == BP_NONE || !g_.known(value) || chain.channels == 0 || chain.rank <= 0) return {};
     const Tensor& t = g_.value(value);
@@ -180,8 +181,7 @@ class Fusion {
     return join(chain, calls, {.kind = PostOp::kActivation, .activation = {function, alpha, beta}});
   }
 
-  // ---- the rules
-  // -----------------------------------------------------------------------------------------------------
+  // ---- The rules
 
   bool batch_normalization(Chain& chain) {
     uint32_t next = g_.sole_reader(result(chain), {"BatchNormalization"});
@@ -304,7 +304,8 @@ class Fusion {
     return false;
   }
 
-  // x · (1 + erf(x / √2)) / 2, or the same with tanh(√(2/π) · (x + 0.044715 · x³)) for erf, as exporters write them.
+  // x · (1 + erf(x / √2)) / 2 as exporters write it, or its approximation with tanh(√(2/π) · (x + 0.044715 · x³)) in
+  // place of erf.
   bool gelu(Chain& chain) {
     const uint32_t x = result(chain);
     if (g_.is_output(x) || g_.readers(x).size() < 2) return false;
@@ -313,7 +314,7 @@ class Fusion {
       joined.push_back(value == BP_NONE ? BP_NONE : g_.sole_reader(value, op_types));
       return joined.back() == BP_NONE ? BP_NONE : calls_[joined.back()].outputs[0];
     };
-    auto with = [&](double constant) {  // the last call's other operand
+    auto with = [&](double constant) {  // whether the last call has this constant as an operand
       const uint32_t call = joined.back();
       if (call == BP_NONE) return false;
       for (uint32_t value : calls_[call].inputs) {
@@ -344,7 +345,7 @@ class Fusion {
       }
       value = follow(value, {"Add"});
       if (value == BP_NONE || !with(1)) continue;
-      // Times 0.5 and x, in any order.
+      // Multiplications by 0.5 and by x, in any order.
       value = follow(value, {"Mul"});
       if (value == BP_NONE) continue;
       if (g_.reads(joined.back(), x) || with(0.5)) {
@@ -365,7 +366,7 @@ class Fusion {
     }
     return false;
   }
-  // Tried in this order, again and again until none fits.
+  // Tried in this order, repeatedly, until none applies.
   static constexpr Rule kRules[] = {&Fusion::batch_normalization,
                                     &Fusion::scale_or_shift,
                                     &Fusion::residual,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuses a node with nodes that only post-process its result: normalizations, additions and activations are applied
-// where the result is written.
+// Fuses a node with the nodes that only post-process its result, such as normalizations, additions and activations. The
+// node's kernel applies them when it writes the result.
 #pragma once
 
 #include "runtime/call.h"
 
 namespace backplane::cpu {
 
-// Moves the kernel of each fused chain to its last call, with the operands of the whole chain; the other calls count as
-// folded.
+// For each chain of calls that can be fused, moves the kernel of the first call to the last one, together with the
+// operands of the whole chain. Marks the other calls as folded.
 void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a program as fusion sees them: the readers, the producer and the known data of each value, and which
-// calls were fused.
+// The calls of a program as passes see them: the readers, the producer and the known data of each value, and which
+// calls are already fused.
 #pragma once
 
 #include <algorithm>
@@ -27,13 +27,13 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
-  // Whether the call is not fused yet and has one of these operators.
+  // Whether the call has one of these operators and is not fused yet.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
-  // Return the value's only reader, or its producer, if that has one of these operators; else BP_NONE.
+  // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   bool reads(uint32_t call, uint32_t value) const;
-  // Returns the other operand of a call with two operands, one of which is `value`; BP_NONE if it does not have two.
+  // Returns the other operand of a call that has two different operands, one of which is `value`; else BP_NONE.
   uint32_t other(uint32_t call, uint32_t value) const;
   uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
 
@@ -41,13 +41,13 @@ class FusionGraph {
   bool is_scalar(uint32_t value, double wanted) const;
 
   const bp_type_t& type(uint32_t value) const { return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); }
-  // Returns an extent of the value's declared type, or -1 if it is not a number.
+  // Returns an extent of the value's declared type, or -1 if it is not static.
   int64_t extent(uint32_t value, int32_t dim) const;
-  // Whether two values are known to have the same extents in every run.
+  // Whether the declared types show that two values have the same extents in every run.
   bool same_extents(uint32_t a, uint32_t b) const;
   bool same_extent(const bp_type_t& a, int32_t a_dim, const bp_type_t& b, int32_t b_dim) const;
 
-  // A value whose channels are those of `source`, shuffled (kernels/conv/channel_shuffle.h).
+  // Describes a value that has the channels of `source` in shuffled order (kernels/conv/channel_shuffle.h).
   struct Shuffle {
     uint32_t call, source;
     int64_t groups;
@@ -59,7 +59,7 @@ class FusionGraph {
   }
 
   void take(uint32_t call) { taken_[call] = true; }
-  // Replaces these calls: the last one gets `kernel` and these operands, the others count as folded.
+  // Replaces these calls: the last one gets `kernel` and `operands`, and the others are marked as folded.
   void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);
 
  private:
@@ -67,12 +67,12 @@ class FusionGraph {
   std::span<Call> calls_;
   std::span<const Tensor> values_;
   const std::vector<bool>& known_;
-  std::vector<bool> taken_;           // by call
-  std::vector<bool> kept_;            // by value: a graph output
-  std::vector<uint32_t> read_first_;  // by value: its first entry in readers_
+  std::vector<bool> taken_;           // by call: already fused
+  std::vector<bool> kept_;            // by value: is a graph output
+  std::vector<uint32_t> read_first_;  // by value: index of its first reader in readers_
   std::vector<uint32_t> readers_;
   std::map<uint32_t, Shuffle> shuffles_;
-  std::vector<uint32_t> maker_;  // by value: the call that produces it, or BP_NONE
+  std::vector<uint32_t> maker_;  // by value: the call that computes it, or BP_NONE
 };
 
 }  // namespace backplane::cpu

@@ -11,7 +11,7 @@ namespace {
 
 using Order = std::array<int, 4>;
 
-// Returns the permutation of a Transpose of four dimensions, else nullopt.
+// Returns the permutation of a Transpose with four dimensions, else nullopt.
 std::optional<Order> order_of(const Node& transpose) {
   const std::vector<int64_t> perm = transpose.ints("perm");
   if (perm.size() != 4) return std::nullopt;
@@ -20,7 +20,8 @@ std::optional<Order> order_of(const Node& transpose) {
   return order;
 }
 
-// An operand, traced back through Transpose, and Mul or Div by constants, whose results have no other reader.
+// An operand, traced back through Transpose, and through Mul or Div by a constant, as long as each result has no other
+// reader.
 struct Operand {
   uint32_t value;
   Order order{0, 1, 2, 3};  // dimension d of the operand is dimension order[d] of `value`
@@ -37,7 +38,8 @@ Operand trace(const FusionGraph& g, uint32_t value, std::vector<uint32_t>& joine
       if (!order) return operand;
       Order before;
       for (size_t d = 0; d < 4; ++d) before[d] = (*order)[static_cast<size_t>(operand.order[d])];
-      // One of the two last dimensions must stay contiguous: for other matrices a copy is faster.
+      // One of the last two dimensions must stay contiguous: otherwise a copy is faster than a product with large
+      // strides.
       if (before[2] != 3 && before[3] != 3) return operand;
       operand.order = before;
       operand.value = g.call(call).inputs[0];

@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether a call computes the mean over the last axis only, with keepdims.
+// Whether a call computes the mean over the last axis only, with keepdims = 1.
 bool is_mean_of_rows(const FusionGraph& g, uint32_t call) {
   if (call == BP_NONE || g.call(call).inputs.size() != 2 || g.node(call).attr("keepdims", int64_t{1}) != 1)
     return false;
@@ -17,7 +17,8 @@ bool is_mean_of_rows(const FusionGraph& g, uint32_t call) {
   return axis == -1 || axis == g.type(g.call(call).inputs[0]).rank - 1;
 }
 
-// Returns a call's other operand if it is known and has one number for each of `n` channels, else BP_NONE.
+// Returns the other operand of a call with the operand `value`, if it is known and has one number for each of `n`
+// channels; else BP_NONE.
 uint32_t channels_of(const FusionGraph& g, uint32_t call, uint32_t value, int64_t n) {
   const uint32_t other = call == BP_NONE ? BP_NONE : g.other(call, value);
   const bool fits = g.known(other) && g.value(other).dtype == BP_DTYPE_FLOAT && g.value(other).shape.rank() == 1 &&

@@ -8,7 +8,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether a value is one number, or one for each of `columns`, and adds no dimensions to a product.
+// Whether a value can scale the columns of a product: it is a single number, or has one for each of `columns`, and does
+// not add dimensions.
 bool scales_columns(const FusionGraph& g, uint32_t value, int32_t product_rank, int64_t columns) {
   if (value == BP_NONE || g.value(value).dtype != BP_DTYPE_FLOAT) return false;
   const int32_t rank = g.type(value).rank;

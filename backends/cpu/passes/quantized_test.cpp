@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares networks with DequantizeLinear and QuantizeLinear around each operator with reference mode, which computes
-// in fp32. Only sums near the middle between two quantized values may be rounded differently.
+// Compares networks with QuantizeLinear and DequantizeLinear around each operator with reference mode, which computes
+// in fp32. Results may differ only where a sum is near the middle between two quantized values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ int64_t product(const Extents& extents) {
   return n;
 }
 
-// A network over "x" that ends in "y". For each value NAME, NAME.q has the quantized and NAME.d the dequantized values.
+// A network with input "x" and output "y". For a value NAME, NAME.q is the quantized and NAME.d the dequantized value.
 struct Quantized : GraphBuilder {
   uint32_t seed = 7;
   bp_dtype_t quantized_type = BP_DTYPE_UINT8;
@@ -48,19 +48,19 @@ struct Quantized : GraphBuilder {
     type(name + ".q", quantized_type, extents);
     return *this;
   }
-  // Adds the scale and zero point of `name`, QuantizeLinear and DequantizeLinear.
+  // Adds the scale and zero point of `name`, and its QuantizeLinear and DequantizeLinear.
   Quantized& quantize(const std::string& name, float scale, int zero) {
     weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
     weight_bytes(name + ".z", quantized_type, {}, std::string(1, static_cast<char>(zero)));
     return behind(name, name);
   }
-  // Adds both nodes with the scale and zero point of the value `of`.
+  // Adds a QuantizeLinear and a DequantizeLinear that use the scale and zero point of the value `of`.
   Quantized& behind(const std::string& name, const std::string& of) {
     node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, quantized_type);
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
     return *this;
   }
-  // Adds random quantized weights and their DequantizeLinear, with a scale for each element of `axis`.
+  // Adds random quantized weights with one scale per element of `axis`, and their DequantizeLinear.
   Quantized& weights(const std::string& name, bp_dtype_t dtype, const Extents& extents, int64_t axis) {
     const int64_t count = extents[static_cast<size_t>(axis)];
     const bool is_signed = dtype == BP_DTYPE_INT8;
@@ -93,9 +93,9 @@ struct Quantized : GraphBuilder {
 struct Case {
   const char* name;
   Extents input;
-  double step;  // of the output
+  double step;  // quantization step of the output
   std::function<void(Quantized&)> build;
-  bool exact = false;  // each quantized value equals the reference's
+  bool exact = false;  // quantized values must equal those of the reference
 };
 
 Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
@@ -104,7 +104,7 @@ Attributes window(int64_t kernel, int64_t stride, int64_t pad) {
           {"pads", Extents{pad, pad, pad, pad}}};
 }
 
-// A depthwise convolution with 3×3 windows.
+// Returns a case with a depthwise convolution with 3×3 windows.
 Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input, const Extents& strides,
                const Extents& pads, bool clips) {
   return {name, input, 0.03, [=](Quantized& n) {
@@ -121,7 +121,7 @@ Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// A pointwise convolution, optionally followed by a sum with the input.
+// Returns a case with a pointwise convolution, to which the input may be added (`adds`).
 Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input, int64_t channels, int64_t stride,
                bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {
@@ -141,7 +141,8 @@ Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// Sums of values whose scales differ by a power of two are often midway between two quantized values.
+// Returns a case with a sum or product. If scales differ by a power of two, sums are often midway between quantized
+// values.
 Case sum(const char* name, bp_dtype_t quantized_type, const char* op, float scale) {
   return {name,
           {3, 5, 67, 71},
@@ -297,7 +298,7 @@ TEST_P(OnCodes, GivesTheCodesOfTheReference) {
     }
     float least = b[0], most = b[0];
     for (float v : b) least = std::min(least, v), most = std::max(most, v);
-    EXPECT_GT(most - least, 10 * GetParam().step);  // otherwise the comparison proves nothing
+    EXPECT_GT(most - least, 10 * GetParam().step);  // otherwise even constant results would pass
   }
 }
 

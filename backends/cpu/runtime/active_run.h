@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run in progress, and whether it is the only one in this process, on any device. A run that is alone may use all
-// cores; one of several leaves them to the others. Shortly after runs overlapped, no run counts as alone: if another
-// caller merely pauses between its runs, threads woken in that moment would be in its way.
+// Counts the runs in progress in this process, on all devices, and reports whether a run is the only one. A run that is
+// alone may use all cores; runs that overlap leave cores to each other. For kQuiet after an overlap, no new run counts
+// as alone: another caller may only be pausing between two runs, and threads woken meanwhile would compete with its
+// next run.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,8 @@ class ActiveRun {
   ActiveRun(const ActiveRun&) = delete;
   ActiveRun& operator=(const ActiveRun&) = delete;
 
-  // Whether no run was in progress when this one began, none started since, and none overlapped in the kQuiet before.
+  // Whether this run began with no other in progress, no other has begun since, and none overlapped during the kQuiet
+  // before it began.
   bool alone() const { return quiet_ && last_overlap_.load(std::memory_order_relaxed) == seen_; }
 
   // Whether at least two runs are in progress.
@@ -36,7 +38,8 @@ class ActiveRun {
   static constexpr Clock::duration kNever{};
 
   static inline std::atomic<int> runs_ = 0;
-  static inline std::atomic<Clock::duration> last_overlap_{kNever};  // when a run last began during another
+  // When a run last began while another was in progress.
+  static inline std::atomic<Clock::duration> last_overlap_{kNever};
 
   bool quiet_ = false;
   Clock::duration seen_ = kNever;  // last_overlap_ when this run began

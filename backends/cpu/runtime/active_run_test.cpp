@@ -9,7 +9,7 @@ namespace backplane::cpu {
 namespace {
 
 TEST(ActiveRun, ARunIsAloneUntilAnotherComes) {
-  std::this_thread::sleep_for(2 * ActiveRun::kQuiet);  // repeated tests would see each other's overlaps
+  std::this_thread::sleep_for(2 * ActiveRun::kQuiet);  // lets overlaps of a previous repetition of this test expire
   const ActiveRun first;
   EXPECT_TRUE(first.alone());
   EXPECT_FALSE(ActiveRun::several());
@@ -20,7 +20,7 @@ TEST(ActiveRun, ARunIsAloneUntilAnotherComes) {
     EXPECT_FALSE(first.alone());
   }
   EXPECT_FALSE(ActiveRun::several());
-  EXPECT_FALSE(first.alone()) << "the other may come again";
+  EXPECT_FALSE(first.alone()) << "after an overlap, a run does not become alone again";
 }
 
 TEST(ActiveRun, IsAloneAgainAfterAQuietTime) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns offsets in one block of memory, which is allocated later: in the smallest hole that fits, otherwise at the
-// end.
+// Assigns offsets within one block of memory that is allocated later. An allocation goes into the smallest free hole
+// that fits; if none fits, the block grows.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Throws sdk::Error if the total overflows.
+  // Returns an offset. Throws sdk::Error if the total overflows.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();
@@ -46,7 +46,7 @@ class Arena {
   int64_t size() const { return end_; }
 
  private:
-  // Allocates at the end, extending a hole there.
+  // Allocates at the end of the block. A hole at the end becomes part of the allocation.
   int64_t grow(int64_t bytes) {
     int64_t offset = end_;
     if (!holes_.empty() && std::prev(holes_.end())->first + std::prev(holes_.end())->second == end_) {
@@ -60,7 +60,7 @@ class Arena {
 
   static constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
-  std::map<int64_t, int64_t> holes_;  // offset → bytes
+  std::map<int64_t, int64_t> holes_;  // size in bytes by offset
   int64_t end_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds a node's name to failures in it.
+// Adds a node's name to the errors that occur in that node.
 #pragma once
 
 #include <new>
@@ -11,11 +11,11 @@
 
 namespace backplane::cpu {
 
-// Returns a node's operator and its name, or its number if it has none, for messages.
+// Describes a node for messages: its operator and its name, or its number if it has no name.
 std::string describe(const bp_node_t& node);
 
-// Returns body(). Adds the node to an sdk::Error that it throws, unless that names a node already or the run was
-// cancelled or timed out, and to failed allocations.
+// Returns body(). If body throws an sdk::Error that has no node yet, rethrows it with this node's name; cancellations
+// and timeouts pass unchanged. A failed allocation becomes an sdk::Error with the node's name.
 template <class Body>
 auto at_node(const bp_node_t& node, const Body& body) {
   try {
@@ -26,7 +26,8 @@ auto at_node(const bp_node_t& node, const Body& body) {
   } catch (const std::bad_alloc&) {
     throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": there is not enough memory", node.id);
   } catch (const std::length_error&) {
-    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": a list would be larger than all memory", node.id);
+    throw sdk::Error(BP_RESOURCE_EXHAUSTED, describe(node) + ": there is not enough memory for a list of this size",
+                     node.id);
   }
 }
 

@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Gives each output its own memory.
+// Allocates separate memory for each output.
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}
@@ -38,7 +38,7 @@ Body::Use::~Use() {
   try {
     std::lock_guard lock(body_.mutex_);
     body_.executors_.push_back(std::move(executor_));
-  } catch (...) {  // not enough memory to keep the executor
+  } catch (...) {  // not enough memory to keep the executor, so it is freed
   }
 }
 

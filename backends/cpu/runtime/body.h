@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph inside a node (a branch, the body of a loop), compiled as its own program.
+// A sub-graph of a node (a branch, or the body of a loop), compiled as its own program.
 #pragma once
 
 #include "runtime/executor.h"
@@ -8,24 +8,24 @@ namespace backplane::cpu {
 
 class Body {
  public:
-  // Throws sdk::Error. `parent` is the program of the node's graph and outlives the body.
+  // `parent`, the program of the node's graph, must outlive the body. Throws sdk::Error.
   Body(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph) : program_(parent, what, graph) {}
 
   const Program& program() const { return program_; }
   uint32_t input_count() const { return program_.graph().input_count; }
   uint32_t output_count() const { return program_.graph().output_count; }
-  // Returns the values of the outer graph that the body reads.
+  // Returns the indices of the values of the outer graph that the body reads.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
-  // One caller's use of the body; its memory is kept from call to call.
+  // One caller's use of the body. Its executor, and so its memory, is returned to the body for later calls.
   class Use {
    public:
-    // `captured` has the values of `captures`.
+    // `captured`: the values of `captures()`, in the same order.
     Use(const Body& body, std::span<const Value> captured);
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    // Inputs are moved from. Throws sdk::Error.
+    // Moves from `inputs`. Throws sdk::Error.
     void run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context);
 
    private:
@@ -36,7 +36,7 @@ class Body {
  private:
   Program program_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Executor>> executors_;  // not in use
+  mutable std::vector<std::unique_ptr<Executor>> executors_;  // executors that are not in use
 };
 
 }  // namespace backplane::cpu

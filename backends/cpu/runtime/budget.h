@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the bytes that a device holds: packed weights, arenas, allocations of runs. Callers' tensors do not count.
+// Limits the bytes that a device allocates for packed weights, arenas and runs. The framework's tensors do not count.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@ class Budget {
   int64_t limit() const { return limit_; }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  // Throws sdk::Error if the bytes, added to the bytes in use, exceed the limit. [any thread]
+  // Adds the bytes to those in use. Throws sdk::Error if the sum would exceed the limit. [any thread]
   void reserve(int64_t bytes) {
     if (used_.fetch_add(bytes, std::memory_order_relaxed) > limit_ - bytes) refuse(bytes);
   }
   void release(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  // Throws as `reserve` does, without counting the bytes.
+  // Throws as `reserve` does, but does not count the bytes.
   void check(int64_t bytes) const {
     if (used() > limit_ - bytes) throw_too_large(bytes);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that follow from a model do not overflow, and sizes beyond the budget are refused.
+// Sizes computed from a model are refused if they overflow or exceed the budget.
 #include "runtime/budget.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST_F(Limited, NamesTheNodeAndTheLimit) {
 }
 
 TEST_F(Limited, RefusesValuesOfOperatorsThatRunAsAWhole) {
-  GraphBuilder b;  // four rows of 2^31 columns
+  GraphBuilder b;  // the result has four rows of 2^31 columns
   b.input("x", BP_DTYPE_INT64, {4, 1})
       .node("TfIdfVectorizer", 9, {"x"}, {"y"}, BP_DTYPE_FLOAT,
             {{"mode", "TF"},
@@ -105,7 +105,7 @@ TEST(Options, RefuseALimitThatIsNoNumber) {
   EXPECT_THAT(plugin.error, HasSubstr("max_bytes"));
 }
 
-// Large results are not folded but computed in the run.
+// Large results are computed during the run instead of being folded.
 TEST_F(Limited, FoldsNoMoreThanItMayHold) {
   GraphBuilder b;
   b.weight<int64_t>("n", BP_DTYPE_INT64, {1}, {4 << 20});

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a program.
 #pragma once
 
 #include "runtime/row.h"
@@ -8,18 +7,19 @@ namespace backplane::cpu {
 
 class ValueKernel;
 
-// A node of the graph, ready to be planned. Operands are values, BP_NONE if omitted. They point into the graph or,
-// for nodes with sub-graphs, into `reads`, where the captured values follow the inputs.
+// A node of the graph, ready to be planned. `inputs` and `outputs` hold the indices of values, BP_NONE if omitted. They
+// point into the graph; for a node with sub-graphs, `inputs` points into `reads`, where the captured values follow the
+// inputs.
 struct Call {
   std::unique_ptr<Kernel> kernel;
-  const ValueKernel* whole = nullptr;  // the same kernel, if it is a ValueKernel
+  const ValueKernel* whole = nullptr;  // `kernel`, if it is a ValueKernel; else null
   const Row* row = nullptr;
   const bp_node_t* node = nullptr;
   std::span<const uint32_t> inputs;
   std::span<const uint32_t> outputs;
-  bool may_fold = true;         // its result may be computed ahead of the run and kept
-  bool costly_to_plan = false;  // planned during the run, where planning can be cancelled
-  bool folded = false;          // it was folded: all its outputs are known for the whole program
+  bool may_fold = true;         // its result may be computed at compile time and kept
+  bool costly_to_plan = false;  // plan it during the run, where planning can be cancelled
+  bool folded = false;          // all its outputs were computed at compile time
   std::vector<uint32_t> reads;
 };
 

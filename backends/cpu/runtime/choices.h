@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators' implementations that are requested by name, and the report of those chosen.
+// The implementations of operators that are requested by name, and the log of those chosen.
 #pragma once
 
 #include <map>
@@ -12,7 +12,8 @@
 
 namespace backplane::cpu {
 
-// A list of implementations: "conv" has "winograd", "tiled", …, in the order in which they are tried.
+// The names in a list of implementations, in the order in which they are tried: family "conv" has "winograd", "tiled",
+// …
 struct ImplementationNames {
   std::string_view family;
   std::vector<std::string_view> names;
@@ -20,10 +21,11 @@ struct ImplementationNames {
 
 class Choices {
  public:
-  // `wanted`: "best", or FAMILY=NAME, separated by commas. Throws sdk::Error if it is malformed or no list has a name.
+  // `wanted`: "best", or FAMILY=NAME pairs separated by commas. Throws sdk::Error if it is malformed or has an unknown
+  // name.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
-  // Returns the requested implementation of a family, or "".
+  // Returns the name of the implementation requested for a family, or "".
   std::string_view forced(std::string_view family) const;
 
   // Logs the implementation of a node's plan, and why earlier ones in the list were refused.
@@ -31,7 +33,7 @@ class Choices {
 
  private:
   const sdk::Host& host_;
-  std::map<std::string, std::string, std::less<>> forced_;  // by family
+  std::map<std::string, std::string, std::less<>> forced_;  // requested name by family
 };
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts containers of the host to values and back.
+// Converts the host's containers (sequences, maps, optionals) to values and back.
 #pragma once
 
 #include "backplane/host.h"
@@ -7,11 +7,11 @@
 
 namespace backplane::cpu {
 
-// Converts a host's container, of a type of `graph`; tensors are borrowed from it. Throws sdk::Error if its elements
-// are not of that type.
+// Converts a host's container of type `type` to a value, which borrows the container's tensors. Throws sdk::Error if
+// the elements are not of the declared type.
 Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
                      const bp_container_t* container);
-// Replaces the elements of a host's container. Throws sdk::Error.
+// Replaces the elements of a host's container with those of `value`. Throws sdk::Error.
 void write_container(const bp_container_api_t& api, const Value& value, bp_container_t* container);
 
 }  // namespace backplane::cpu

@@ -15,7 +15,7 @@ namespace {
 constexpr double kStepSeconds = 100e-9;
 constexpr uint32_t kNodesBetweenChecks = 256;
 
-constexpr int kMaxDepth = 16;  // of containers
+constexpr int kMaxDepth = 16;  // nesting of containers
 
 Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::string& place, int depth = 0) {
   if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");
@@ -63,17 +63,17 @@ bp_dtype_set_t supported_dtypes() {
 Verdict judge(const Node& node, const Row** out_row) {
   for (const bp_opset_t& opset : kNewestOpsets)
     if (node.domain() == std::string_view(opset.domain.data, opset.domain.size) && node.since_version() > opset.version)
-      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
-                                     " is newer than version " + std::to_string(opset.version) +
-                                     ", the newest known one");
+      return no(BP_REASON_OPSET, "version " + std::to_string(node.since_version()) +
+                                     " of the operator is newer than version " + std::to_string(opset.version) +
+                                     ", the newest that is supported");
   const Operators& operators = *node.operators();
   const Row* row = operators.find(node);
   if (row == nullptr) {
     if (const Row* other = operators.find_operator(node)) {
       if (other->since_version <= node.since_version())
-        return no(BP_REASON_DTYPE, "it is not supported for strings or values that are not tensors");
-      return no(BP_REASON_OPSET, "its form of version " + std::to_string(node.since_version()) +
-                                     " is not known, the oldest known one is of version " +
+        return no(BP_REASON_DTYPE, "the operator is not supported for strings or for values that are not tensors");
+      return no(BP_REASON_OPSET, "version " + std::to_string(node.since_version()) +
+                                     " of the operator is not supported; the oldest supported version is " +
                                      std::to_string(other->since_version));
     }
     return no(BP_REASON_OPERATOR, "the operator is not known");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on a node: the one predicate that both coverage and compilation use.
+// Decides whether the device supports a node. Coverage and compilation both use this verdict.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
@@ -9,26 +9,28 @@ namespace backplane::cpu {
 
 class Device;
 
-// Whether the node, whose operators() are set, can be run; if so, sets `out_row` (may be null) to its row.
+// Whether the device supports the node; node.operators() must be set. If so, sets `*out_row` to the operator's row;
+// `out_row` may be null.
 Verdict judge(const Node& node, const Row** out_row);
 
-// Whether the graph in an attribute has these numbers of inputs and outputs, and all its nodes can be run.
+// Whether the sub-graph in the attribute `name` has these numbers of inputs and outputs, and the device supports all of
+// its nodes.
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
-// The newest operator set known for each domain.
+// The newest opset that this backend supports, by domain.
 inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
                                                {{"ai.onnx.ml", 10}, 5, 0},
                                                {{"ai.onnx.preview", 15}, 1, 0},
                                                {{"ai.onnx.preview.training", 24}, 1, 0},
                                                {{"com.microsoft", 13}, 1, 0}};
 
-// Data types that values may have on this device.
+// Returns the data types that this device supports.
 bp_dtype_set_t supported_dtypes();
 
-// Returns the seconds that the node takes at the device's nominal rates, 0 if extents are unknown.
+// Returns an estimate of the node's run time in seconds at the device's nominal rates, 0 if extents are unknown.
 double estimate(const Row& row, const Node& node, const Device& device);
 
-// Reports the verdicts on all nodes of the query. Throws sdk::Error.
+// Reports the verdicts on all nodes of a coverage query. Throws sdk::Error.
 void cover(const Device& device, sdk::Coverage& coverage);
 
 }  // namespace backplane::cpu

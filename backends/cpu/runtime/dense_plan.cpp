@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Runs a step on dense operands.
+// Wraps a step that needs other formats: reorders its dense inputs into scratch memory, and its result back.
 class DenseStep final : public Step {
  public:
   DenseStep(Plan plan, std::span<const Tensor> inputs, MakeReorder make_reorder)
@@ -43,7 +43,7 @@ class DenseStep final : public Step {
  private:
   struct Operand {
     std::unique_ptr<Step> step;      // null: no reorder is needed
-    Format format = Format::kDense;  // the format that the inner step needs
+    Format format = Format::kDense;  // format that the wrapped step needs
     int64_t offset = 0;
   };
   Operand reordered(const Shape& shape, Format from, Format to) {

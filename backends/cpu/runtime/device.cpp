@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// The value of a line "key : value" of /proc/cpuinfo, or an empty string.
+// Returns the value of the first line "key : value" of /proc/cpuinfo, or an empty string.
 std::string cpuinfo(std::string_view key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -32,7 +32,7 @@ std::string cpuinfo(std::string_view key) {
   return {};
 }
 
-// The name of the instruction set, and its fp32 operations in a cycle (two fused multiply-adds of a vector).
+// The name of the instruction set, and a core's fp32 operations per cycle: two fused multiply-adds of vectors.
 struct Architecture {
   const char* name;
   double flops_per_cycle;
@@ -51,7 +51,7 @@ Architecture architecture() {
 #endif
 }
 
-// Returns the memory limit of the process's control group, INT64_MAX without one.
+// Returns the memory limit of the process's control group, or INT64_MAX if it has none.
 int64_t allowed_bytes() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     int64_t bytes = 0;
@@ -98,7 +98,7 @@ int64_t choose_max_bytes(const sdk::Host& host, int64_t available) {
   return value ? parse_max_bytes(*value) : available;
 }
 
-// The option "reference", else the environment's BACKPLANE_CPU_REFERENCE.
+// Reads the option "reference", or if it is not set, the environment variable BACKPLANE_CPU_REFERENCE.
 bool choose_reference(const sdk::Host& host) {
   const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
   const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
@@ -125,7 +125,7 @@ static void choose_instructions(const sdk::Host& host) {
     try {
       limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
     } catch (const sdk::Error& error) {
-      host.log(BP_LOG_ERROR, error.text);  // if another device takes the model, the refusal would go unseen
+      host.log(BP_LOG_ERROR, error.text);  // logged because the error is not shown if another device takes the model
       throw;
     }
   }
@@ -139,8 +139,8 @@ static void choose_instructions(const sdk::Host& host) {
   const Instructions used = processor(&limits).instructions;
   if (option && used > *limits.most) {
     throw sdk::Error(BP_INVALID_ARGUMENT, "option instructions is '" + std::string(*option) +
-                                              "', but the process runs " + name_of(used) +
-                                              " already; set it for the first backend of a process");
+                                              "', but this process already uses " + name_of(used) +
+                                              "; set the option for the first backend of the process");
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor that the process runs on, as the one device of this backend.
+// The processor that the process runs on, as the only device of this backend.
 #pragma once
 
 #include <optional>
@@ -14,26 +14,26 @@ namespace backplane::cpu {
 
 // Properties of the machine.
 struct Machine {
-  std::string name;  // of the processor
+  std::string name;  // name of the processor
   std::string vendor;
-  std::string arch;  // "x86_64-avx512"
+  std::string arch;  // for example "x86_64-avx512"
   uint64_t memory_bytes = 0;
-  int64_t available_bytes = 0;  // how much of that the process may use
+  int64_t available_bytes = 0;  // the part of memory_bytes that the process may use
   int cores = 1;
   uint32_t numa_nodes = 1;
-  double flops_per_core = 0;  // nominal, in fp32
+  double flops_per_core = 0;  // nominal fp32 rate
 };
-// Reads the properties once, when the backend is created. Also decides what processor() returns from then on: by the
-// option "instructions", else the environment's BACKPLANE_CPU_INSTRUCTIONS, and the host's cache sizes. Throws
-// sdk::Error for an unknown name, and for an option below what the process already uses.
+// Reads the properties of the machine, once per backend, and fixes what processor() returns from then on. The option
+// "instructions" or else the environment variable BACKPLANE_CPU_INSTRUCTIONS limits the instructions. Throws sdk::Error
+// if the limit is unknown, or if the option is below what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
-// Settings of the plugin; invalid ones throw sdk::Error. They are the default number of threads of a device, the
-// default number of bytes that it may hold, and whether operators are computed as defined (PlanContext::reference).
+// Read the plugin's settings: the default number of threads and of bytes for its device, and whether operators are
+// computed as their definition says (PlanContext::reference). They throw sdk::Error if the setting is invalid.
 int choose_threads(const sdk::Host& host, int cores);
 int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
 bool choose_reference(const sdk::Host& host);
-// Parses the option "implementation"; nullopt if it is not set.
+// Parses the option "implementation". Returns nullopt if it is not set.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
 // Parses the value of the option "threads". Throws sdk::Error.
@@ -43,7 +43,7 @@ int64_t parse_max_bytes(std::string_view text);
 
 class Device final : public sdk::Device {
  public:
-  // `operators` and `choices`, which may be null, outlive the device.
+  // `operators` and `choices` must outlive the device. `choices` may be null.
   Device(const sdk::Backend& backend, const Machine& machine, const Operators& operators, const Choices* choices,
          int threads, int64_t max_bytes, bool reference)
       : sdk::Device(backend),
@@ -58,7 +58,7 @@ class Device final : public sdk::Device {
     return {threads_.count(), reference_, operators_.make_reorder(), choices_, threads_.budget().limit()};
   }
 
-  // Nominal rates for estimates.
+  // Nominal rates, used for estimates of run time.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 

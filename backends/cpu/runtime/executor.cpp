@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Runs a step, as a span of the run's trace.
+// Runs a step and records it as a span in the run's trace.
 void run_step(const Step& step, const bp_node_t& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
               void* scratch, const RunContext& context) {
   uint64_t begin = context.begin_span();
@@ -38,7 +38,8 @@ void Executor::set_input(uint32_t index, Value value) {
   if (value.kind != type.kind ||
       value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
-    throw sdk::Error(BP_TYPE_MISMATCH, program_.name_of(id) + " is given a value that does not fit its declared type");
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     program_.name_of(id) + " was set to a value that does not fit its declared type");
   }
   extents_changed_ = extents_changed_ || changed;
   addresses_changed_ = addresses_changed_ || inputs_[index].tensor.data != value.tensor.data;
@@ -100,7 +101,7 @@ bool Executor::written_in_place(uint32_t output) const {
   return location.place == Place::kOutput && location.index == output;
 }
 
-// Requests memory for the outputs that steps write directly.
+// Requests memory from the caller for those outputs that steps write directly.
 void Executor::place_outputs(Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   for (uint32_t o = 0; o < graph.output_count; ++o) {
@@ -134,7 +135,7 @@ void Executor::resolve() {
   }
 }
 
-// Returns a value that is available before or after the static steps.
+// Returns a value that has a location in the schedule. The result of a static step is valid once the step has run.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
@@ -146,7 +147,7 @@ Value Executor::value_of(uint32_t value) const {
   return Value::of(tensor, std::move(holder));
 }
 
-// Returns an output outside of the memory that this executor reuses: a copy if necessary.
+// Returns the value unchanged if it lies outside the arena, or else a copy, because the next run reuses the arena.
 Value Executor::leave(Value value) const {
   auto address = reinterpret_cast<uintptr_t>(value.tensor.data);
   auto arena = reinterpret_cast<uintptr_t>(arena_.get());
@@ -167,7 +168,7 @@ void Executor::run_static(const RunContext& context) {
 void Executor::run_deferred(Outputs& outputs, const RunContext& context) {
   values_.resize(schedule_->values.size());
   for (uint32_t v = 0; v < values_.size(); ++v) values_[v] = value_of(v);
-  // Containers are moved out, so that they have one owner and can be modified in place.
+  // Drops the second reference to each container, so that a kernel can modify the container in place.
   for (uint32_t i = 0; i < program_.graph().input_count; ++i) {
     if (inputs_[i].kind != BP_KIND_TENSOR) inputs_[i].elements = nullptr;
   }
@@ -188,9 +189,10 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
-  // Plan without values first, as before the run: such a plan is valid for all values.
+  // Plans without the inputs' values first, as before a run: a plan that succeeds is valid for all values of these
+  // extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until planning succeeds; it may throw
+  planned.by_extents = false;  // until planning succeeds, since it may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);
@@ -203,7 +205,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
     throw sdk::Error(planned.plan.deferred ? BP_INTERNAL : BP_TYPE_MISMATCH,
-                     planned.plan.deferred ? "its extents are unknown even with all inputs known" : error);
+                     planned.plan.deferred ? "its output extents cannot be computed even from known inputs" : error);
   }
   if (context.choices != nullptr) context.choices->report(describe(*call.node), planned.plan);
   planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);
@@ -250,8 +252,8 @@ void Executor::run_deferred_at(uint32_t index, const Call& call, Outputs& output
   }
 }
 
-// A graph output is written to the memory that the run provides; other values get their own memory until their last
-// use.
+// Sets the address of an output of a deferred call. A graph output uses memory that the caller provides; any other
+// value is allocated, and freed after its last use.
 void Executor::place_deferred(uint32_t value, Outputs& outputs) {
   const bp_graph_t& graph = program_.graph();
   Tensor& tensor = values_[value].tensor;

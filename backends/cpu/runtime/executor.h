@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program, one run at a time, and owns the memory for it. Used for islands (instance.h) and for graphs inside
-// nodes (body.h).
+// Runs a program, one run at a time, and owns the memory of the run. Used for islands (instance.h) and for sub-graphs
+// (body.h).
 #pragma once
 
 #include "runtime/schedule.h"
@@ -8,17 +8,19 @@
 
 namespace backplane::cpu {
 
-// Receives the outputs of a run.
+// The caller's interface for the outputs of a run.
 class Outputs {
  public:
   struct Memory {
     void* data = nullptr;
-    std::shared_ptr<const void> holder;  // null: `data` stays valid until the run ends
+    std::shared_ptr<const void> holder;  // owner of `data`; null: `data` stays valid until the run ends
   };
   virtual ~Outputs() = default;
-  // Returns memory for an output of these extents, to which the run will write the output. Throws sdk::Error.
+  // Returns memory for an output with the dtype and extents of `tensor`; the run writes the output to it. Throws
+  // sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
-  // Takes an output that is in other memory, or was computed during the run. Throws sdk::Error.
+  // Receives an output that is in other memory. A run with deferred calls passes every output, also those that it wrote
+  // to the memory from `memory`. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
 };
 
@@ -28,16 +30,16 @@ class Executor {
 
   const Program& program() const { return program_; }
 
-  // Sets an input for all later runs; a container for the next run only, unless the input is a captured value. Throws
-  // sdk::Error if it does not fit the declared type.
+  // Sets an input for all later runs. A container is set for the next run only, unless the input is a captured value.
+  // Throws sdk::Error if the value does not fit the declared type.
   void set_input(uint32_t index, Value value);
-  // Plans for the extents that are set. Throws sdk::Error.
+  // Plans for the extents of the inputs that are set. Throws sdk::Error.
   void prepare();
   bool is_prepared() const { return !extents_changed_; }
-  // Only after `prepare`.
+  // Call only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }
   void run(Outputs& outputs, const RunContext& context);
-  // Releases all values, but keeps its own memory.
+  // Releases all values, but keeps the arena.
   void clear();
 
  private:
@@ -57,19 +59,19 @@ class Executor {
 
   const Program& program_;
   std::vector<Value> inputs_;
-  std::vector<Shape> extents_;            // of the inputs, for looking up the schedule
-  std::vector<Outputs::Memory> targets_;  // by output
+  std::vector<Shape> extents_;            // extents of the inputs, for looking up the schedule
+  std::vector<Outputs::Memory> targets_;  // memory of the outputs that steps write directly
   bool extents_changed_ = true;
   bool addresses_changed_ = true;
   std::shared_ptr<const Schedule> schedule_;
   Block arena_;
   int64_t arena_bytes_ = -1;
-  std::vector<Tensor> operands_;  // as Schedule::operands, with addresses
+  std::vector<Tensor> operands_;  // as Schedule::operands, with current addresses
 
-  // For calls that are planned during the run: values until their last use, and the number of remaining uses.
+  // For deferred calls: the values, kept until their last use, and the number of remaining uses of each.
   std::vector<Value> values_;
   std::vector<uint32_t> uses_;
-  // The last plan of each call. It is reused for the same input extents if it does not depend on values.
+  // The last plan of each call. It is reused for inputs of the same extents if it does not depend on their values.
   struct Planned {
     std::vector<Shape> inputs;
     Plan plan;

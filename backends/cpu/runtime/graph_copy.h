@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a host's graph and its types. An older host's have fewer fields, and may end where its memory does: copy
-// them with these functions, not by assignment.
+// Copy a host's graph and its types. An older host's structs have fewer fields and may end at the end of its memory, so
+// a plain assignment would read beyond them.
 #pragma once
 
 #include "backplane/graph.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered lists of the implementations of an operator: the best first, the reference, which refuses nothing, last.
+// Ordered lists of the implementations of an operator: the best first, the reference last. The reference refuses
+// nothing.
 //
 //   constexpr std::array kConvs = {
 //       Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
@@ -18,15 +19,16 @@ namespace backplane::cpu {
 template <class Problem>
 struct Implementation {
   const char* name;
-  // Returns why it cannot compute this problem, or null if it can. May store in `problem` what `plan` needs. A null
-  // pointer refuses nothing.
+  // Returns the reason why this implementation cannot compute the problem, or null if it can. May store data for `plan`
+  // in `problem`. A null pointer to this function means that no problem is refused.
   const char* (*refuses)(const PlanContext& context, Problem& problem);
-  // Only after `refuses` returned null.
+  // Called only after `refuses` returned null.
   Plan (*plan)(const PlanContext& context, Problem& problem);
 };
 
-// Returns the plan of the first implementation that does not refuse the problem; in reference mode, that of the last.
-// If one is requested by name (Choices), those before it are skipped; if it refuses, the following ones are tried.
+// Returns the plan of the first implementation that does not refuse the problem. In reference mode, that is always the
+// last one. If an implementation is requested by name (Choices), those before it are skipped; if it refuses, those
+// after it are tried.
 template <class Problem, size_t kCount>
 Plan plan_best(const PlanContext& context, const char* family, const std::array<Implementation<Problem>, kCount>& list,
                Problem& problem) {

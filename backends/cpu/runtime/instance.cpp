@@ -11,7 +11,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether strides are those of a dense row-major tensor; strides of extents below 2 are ignored.
+// Whether the tensor is stored as a dense row-major one. The stride of a dimension with fewer than 2 elements is
+// ignored.
 bool dense(const bp_tensor_t& tensor) {
   if (tensor.layout == BP_LAYOUT_DENSE) return true;
   if (tensor.layout != BP_LAYOUT_STRIDED || tensor.strides == nullptr) return false;
@@ -57,7 +58,7 @@ void Instance::extents(const sdk::Slots& slots) {
   inputs_changed_ = true;
 }
 
-// True for every tensor if bp_run_t.output is set; needed only if extents are not known before the run.
+// A tensor output may be requested from bp_run_t.output, if that is set, when its extents are not known before the run.
 bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }
@@ -78,12 +79,13 @@ void Instance::plan(const bp_run_t& run) {
   }
   for (uint32_t o = 0; o < graph.output_count && run.output == nullptr; ++o) {
     if (output_container(o) == nullptr && !executor_.schedule().shaped[graph.outputs[o]])
-      throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) + " has data-dependent extents; set bp_run_t.output");
+      throw sdk::Error(BP_BAD_STATE, where(BP_SLOT_OUTPUT + o) +
+                                         " has extents that depend on the values of inputs; set bp_run_t.output");
   }
 }
 
-// Writes outputs to bound memory, or to the memory that bp_run_t.output returns if none is bound or the size is known
-// only during the run.
+// Writes outputs to the memory bound to them. Gets memory from bp_run_t.output if none is bound, or if an output's size
+// is known only during the run.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
@@ -108,7 +110,7 @@ class Instance::RunOutputs final : public Outputs {
   }
 
  private:
-  // `bytes`: those of strings, else 0.
+  // `bytes`: the size of a string tensor, 0 for other tensors.
   void* place(uint32_t output, const Tensor& tensor, uint64_t bytes) {
     uint32_t value = instance_.program().graph().outputs[output];
     bool known_before = instance_.executor_.schedule().shaped[value] || instance_.program().has_numbers(value);
@@ -157,7 +159,7 @@ void Instance::run(const bp_run_t& run) {
   });
 }
 
-// Called only after the points that the run waits for: until then, other work may still write the inputs.
+// Called only after the run's wait points are reached: until then, other work may still write the inputs.
 void Instance::read_inputs() {
   const bp_graph_t& graph = program().graph();
   for (uint32_t i = 0; i < graph.input_count; ++i) {

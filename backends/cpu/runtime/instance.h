@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's state for one run at a time: its memory and its outputs' memory. The SDK keeps bindings and orders runs.
+// A program's state for one run at a time: its arena and the addresses of its outputs. The SDK (sdk::Instance) keeps
+// the bindings and orders runs.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"
@@ -28,10 +29,11 @@ class Instance final : public sdk::Instance {
   void read_inputs();
 
   Executor executor_;
-  // by output: its memory in the current run; a member so that runs don't allocate
+  // By output: the address to which it is written in the current run. A member so that runs do not allocate.
   std::vector<std::optional<void*>> given_;
   bool inputs_changed_ = true;
-  bool reads_inputs_ = false;  // strings and containers, which may change without being bound again
+  // Whether there are string or container inputs, whose contents may change without a new binding.
+  bool reads_inputs_ = false;
 };
 
 }  // namespace backplane::cpu

@@ -25,7 +25,7 @@ void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<
   const std::shared_ptr<const Schedule> schedule = program_.schedule(shapes);
   for (size_t o = 0; o < outputs.size(); ++o) {
     const uint32_t value = program_.graph().outputs[o];
-    if (!schedule->shaped[value]) continue;  // known only during the run
+    if (!schedule->shaped[value]) continue;  // the extents are known only during the run
     const Shape& shape = schedule->values[value].shape;
     outputs[o].rank = static_cast<uint32_t>(shape.rank());
     std::copy(shape.begin(), shape.end(), outputs[o].extents);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a handle for the host: that of an island, which creates instances. Graphs inside its nodes have
-// programs too, without handles.
+// An island's program with the handle that the host uses; creates instances. The programs of sub-graphs (body.h) have
+// no handle.
 #pragma once
 
 #include "backplane/sdk/backend.hpp"

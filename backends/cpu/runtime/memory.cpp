@@ -17,20 +17,21 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kOwnPages = int64_t{128} << 10;  // from this size up, the unused part of the last page is negligible
+constexpr int64_t kOwnPages =
+    int64_t{128} << 10;  // smallest block with its own mapping: the unused part of its last page is small in comparison
 
 bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;
 }
 
-// Larger than any address space, but can be rounded up without overflow.
+// Larger than any address space, and can still be rounded up without overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 56;
 
 [[noreturn]] void throw_no_memory(int64_t bytes) {
-  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "there is no memory for " + std::to_string(bytes) + " bytes");
+  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "there is not enough memory for " + std::to_string(bytes) + " bytes");
 }
 
-// Charges bytes to the calling thread's budget, and releases them unless a block takes them over.
+// Charges bytes to the calling thread's budget. The destructor releases them, unless `into` passed them to a block.
 class Charge {
  public:
   explicit Charge(int64_t bytes) : budget_(thread_state().budget), bytes_(bytes) {
@@ -52,7 +53,7 @@ class Charge {
   int64_t bytes_;
 };
 
-// The address sanitizer checks only the ends of blocks from the allocator.
+// The address sanitizer detects overruns only of blocks from the allocator.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMayMap = false;
 #else
@@ -76,7 +77,7 @@ Block allocate(int64_t bytes) {
   const auto size = static_cast<size_t>(align_up(bytes > 0 ? bytes : 1, alignment));
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), size));
   if (memory == nullptr) throw_no_memory(bytes);
-  if (huge) madvise(memory, size, MADV_HUGEPAGE);  // a hint, which may be refused
+  if (huge) madvise(memory, size, MADV_HUGEPAGE);  // a hint, which the system may ignore
   return charge.into(memory, 0);
 }
 
@@ -84,7 +85,7 @@ Block allocate_pages(int64_t bytes) {
   if (bytes < kOwnPages || bytes > kMaxBytes || !kMayMap) return allocate(bytes);
   Charge charge(bytes);
   const auto size = static_cast<size_t>(align_up(bytes, sysconf(_SC_PAGESIZE)));
-  const size_t more = wants_huge_pages(bytes) ? kHugePage : 0;  // to start at a huge page
+  const size_t more = wants_huge_pages(bytes) ? kHugePage : 0;  // room to align the start to a huge page
   void* mapping = mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) throw_no_memory(bytes);
   auto* memory = static_cast<std::byte*>(mapping);

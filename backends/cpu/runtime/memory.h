@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for tensors: owned blocks aligned to a cache line. Large ones use huge pages if possible, since hardware
-// prefetching stops at page boundaries.
+// Owned blocks of memory for tensors, aligned to a cache line. Large blocks use huge pages if the system allows it,
+// because hardware prefetching stops at page boundaries.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,23 @@ inline int64_t align_up(int64_t bytes, int64_t alignment = kAlignment) {
 }
 
 struct BlockDelete {
-  size_t mapped = 0;         // bytes of its own mapping; 0: it is from the allocator
-  Budget* budget = nullptr;  // the budget that `bytes` are released to, or null
+  size_t mapped = 0;         // size of the block's own mapping in bytes; 0: the block is from the allocator
+  Budget* budget = nullptr;  // the budget that gets `bytes` back, or null
   int64_t bytes = 0;
   void operator()(std::byte* memory) const;
 };
 using Block = std::unique_ptr<std::byte, BlockDelete>;
 
-// For runs: from the allocator, which reuses freed blocks. Never null: empty tensors have an address too. Throws
-// sdk::Error if the calling thread's budget (runtime/threads.h) or the machine lacks the memory.
+// Allocates memory for runs with the C allocator, which reuses freed blocks. The result is never null, even for 0
+// bytes. Throws sdk::Error if the calling thread's budget (runtime/threads.h) or the machine has too little memory.
 Block allocate(int64_t bytes);
 
-// For memory that stays (weights, arenas), and for temporary memory while compiling: large blocks have their own pages,
-// which are returned to the system when freed, without holes in the heap. Otherwise as `allocate`.
+// Like `allocate`, for memory that is kept (weights, arenas) and temporary memory of compilation. Large blocks get
+// their own pages: freeing them returns the pages to the system and leaves no holes in the heap.
 Block allocate_pages(int64_t bytes);
 
-// For other memory whose size follows from a model or from values, such as a std::vector: throws sdk::Error if `count`
-// elements exceed what is left of the calling thread's budget.
+// For memory that is not allocated here, such as a std::vector whose size follows from a model or from values. Throws
+// sdk::Error if `count` elements need more than the calling thread's budget has left.
 void require_memory(int64_t count, int64_t element_bytes);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of the ABI's graph.
+// A read-only view of a node of the ABI's graph.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace backplane::cpu {
 
-// Convenient access to a node of the ABI's graph. Cheap to create; borrows the graph.
+// Cheap to create. Borrows the graph.
 class Body;
 class Operators;
 class Program;
 class Node {
  public:
   // `operators`: the table, for rows that look up other rows; may be null after compilation. `program`: the program
-  // that is being compiled, or null for coverage.
+  // that is being compiled; null for coverage.
   Node(const bp_graph_t& graph, uint32_t index, const Operators* operators = nullptr, Program* program = nullptr)
       : graph_(&graph), index_(index), node_(bp_graph_node(&graph, index)), operators_(operators), program_(program) {}
 
@@ -35,17 +35,17 @@ class Node {
   uint32_t output_count() const { return node_->output_count; }
   bool has_input(uint32_t slot) const { return bp_node_input(graph_, node_, slot) != BP_NONE; }
   bool has_output(uint32_t slot) const { return bp_node_output(graph_, node_, slot) != BP_NONE; }
-  // The type of an input or output; kind 0, dtype 0 and rank -1 if it is omitted or its type is unknown.
+  // Returns the type of an input or output. If it is omitted or its type is unknown: kind 0, dtype 0 and rank -1.
   bp_type_t input_type(uint32_t slot) const;
   bp_type_t output_type(uint32_t slot) const;
-  // The number of elements of an input or output, or -1 if its rank or an extent is unknown.
+  // Returns the number of elements of an input or output, or -1 if its rank or an extent is unknown.
   double input_elements(uint32_t slot) const { return elements(input_type(slot)); }
   double output_elements(uint32_t slot) const { return elements(output_type(slot)); }
-  // An extent of an input, or -1 if it is unknown or the input has no dimension `dim`.
+  // Returns an extent of an input, or -1 if it is unknown or the input has no dimension `dim`.
   int64_t input_extent(uint32_t slot, int dim) const;
   bool input_is_constant(uint32_t slot) const;
 
-  // The value of an attribute, or `fallback` if the node has none of that name and type.
+  // Returns the value of an attribute, or `fallback` if the node has no attribute with this name and type.
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;
@@ -53,11 +53,12 @@ class Node {
   std::vector<float> floats(std::string_view name) const;       // empty when absent
   std::vector<std::string> texts(std::string_view name) const;  // empty when absent
   const bp_attribute_t* find(std::string_view name) const;      // null when absent
-  // The graph in an attribute, null when absent. `body` compiles it: only while the node's own program is compiled.
+  // `graph_in` returns the sub-graph in an attribute, null when absent. `body` compiles it and may be called only while
+  // the node's own program is being compiled.
   const bp_graph_t* graph_in(std::string_view name) const;
   const Body& body(std::string_view name) const;
 
-  // A copy of this node that reports its string tensors as INT64.
+  // Returns a copy of this node that reports its string tensors as INT64.
   Node with_texts_as_numbers() const;
 
  private:

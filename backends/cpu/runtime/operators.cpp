@@ -13,7 +13,7 @@ auto key(const Row* row) {
   return std::tuple(row->op_type, row->domain, row->since_version);
 }
 
-// The kinds of the node's operands other than tensors of numbers, as bits: kTexts, kContainers.
+// Returns what the node's row must accept in addition to tensors of numbers: bits kTexts and kContainers.
 uint32_t needs_of(const Node& node) {
   uint32_t needs = 0;
   auto add = [&](const bp_type_t& type) {
@@ -43,7 +43,7 @@ Operators::Operators(Parts parts) : parts_(std::move(parts)) {
 const Row* Operators::find(const Node& node) const {
   const auto wanted = std::tuple(node.op_type(), node.domain(), node.since_version());
   const uint32_t needs = needs_of(node);
-  const Row* other = nullptr;  // the newest row that also accepts operand kinds that the node does not have
+  const Row* other = nullptr;  // the newest row that also accepts kinds of operands that this node does not have
   for (auto after = std::ranges::upper_bound(sorted_, wanted, {}, key); after != sorted_.begin(); --after) {
     const Row* row = *std::prev(after);
     if (!same_operator(*row, node)) break;

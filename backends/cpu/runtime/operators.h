@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of all operators, and the passes that rewrite a program's calls. The runtime gets them from the plugin.
+// The rows of all operators, and the passes that rewrite a program's calls. The plugin (table.cpp) provides them to the
+// runtime.
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Rewrites calls while a program is compiled. `values` and `known` are the program's, indexed by value.
+// Rewrites calls while a program is compiled. `values` and `known` are those of the program, indexed by value.
 using Pass = void (*)(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
                       const std::vector<bool>& known);
 
@@ -18,11 +19,11 @@ class Operators {
  public:
   struct Parts {
     std::vector<Row> rows;
-    // Creates the kernel of a node with fp16 or bf16 inputs whose row computes in fp32.
+    // Creates the kernel for a node with fp16 or bf16 inputs if its row says that it is computed in fp32.
     std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
     MakeReorder make_reorder = nullptr;
-    // In order; not run in reference mode. Early passes run before calls of rows with kFoldsLate are folded, late ones
-    // after that.
+    // Run in this order, but not in reference mode. Early passes run before nodes of rows with kFoldsLate are folded,
+    // late passes after them.
     std::vector<Pass> early_passes, late_passes;
     std::vector<ImplementationNames> implementations;
   };
@@ -30,13 +31,14 @@ class Operators {
   Operators(const Operators&) = delete;
   Operators& operator=(const Operators&) = delete;
 
-  // The row for a node, or null. If all operands are tensors of numbers, rows that accept only these take precedence.
+  // Returns the row for a node, or null. For a node that has only tensors of numbers, a row that accepts only these
+  // takes precedence.
   const Row* find(const Node& node) const;
-  // The oldest row of a node's operator, whatever its version, or null: distinguishes an unknown operator from an
-  // unknown version.
+  // Returns the oldest row of the node's operator in any version, or null. This distinguishes an unknown operator from
+  // an unknown version.
   const Row* find_operator(const Node& node) const;
 
-  // Creates the kernel of a node that the row accepted. `reference`: the row's own kernel, for fp16 and bf16 too.
+  // Creates the kernel for a node that the row accepted. `reference`: use the row's own kernel for fp16 and bf16 too.
   std::unique_ptr<Kernel> create(const Row& row, const Node& node, bool reference) const;
 
   std::span<const Row> rows() const { return parts_.rows; }
@@ -47,7 +49,7 @@ class Operators {
 
  private:
   Parts parts_;
-  std::vector<const Row*> sorted_;  // by operator, domain and version
+  std::vector<const Row*> sorted_;  // sorted by operator, domain and version
 };
 
 }  // namespace backplane::cpu

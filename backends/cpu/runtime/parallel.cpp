@@ -23,7 +23,8 @@ constexpr int64_t kPiecesPerThread = 4;
 int thread_count() {
   const Threads* current = thread_state().threads;
   if (current != nullptr) return current->count();
-  // A oneTBB worker that runs a piece of an outer loop: nested loops stay in its arena. Other threads are in no arena.
+  // A oneTBB worker that runs a piece of an outer loop runs nested loops in the same arena. Other threads have no
+  // arena.
   bool worker = oneapi::tbb::this_task_arena::current_thread_index() != oneapi::tbb::task_arena::not_initialized;
   return worker ? std::max(1, oneapi::tbb::this_task_arena::max_concurrency()) : 1;
 }
@@ -42,8 +43,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   const ThreadState state = thread_state();
   const Loop whole{count, pieces, body, self, state.budget, state.watch, grain};
   if (threads == 1 || pieces <= 1) return whole.run_part(0, count);
-  // A run that is alone uses the team; several runs share oneTBB's workers, of which there are never more than cores.
-  // Outside of runs, when weights are packed, each loop counts as a run.
+  // A run that is alone uses the team. Concurrent runs share oneTBB's workers, which never outnumber the cores. Outside
+  // of runs, when weights are packed, each loop counts as a run.
   std::optional<ActiveRun> packing;
   Threads* current = state.threads;
   if (current != nullptr && state.active_run == nullptr) packing.emplace();
@@ -64,10 +65,10 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  // Announced here too: if the arena is full, one of its threads starts the loop instead of this thread.
+  // Needed here too: if the arena is full, one of its threads starts the loop instead of this thread.
   happens_before(&pieces);
-  // Isolated: while a piece waits for its nested loop, its thread takes no other piece of the outer loop, which would
-  // use the same part of scratch memory.
+  // Isolated: otherwise, a thread that waits for a nested loop could start another piece of the outer loop, which would
+  // overwrite that thread's part of the scratch memory.
   if (current != nullptr && !state.inside_arena)
     current->arena().execute(loop);
   else

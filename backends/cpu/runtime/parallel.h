@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel loops on the threads of the device that is in use (runtime/threads.h).
+// Parallel loops on the threads of the current device (runtime/threads.h).
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace backplane::cpu {
 
-// Runs body(begin, end) over [0, count) in pieces of at least `grain` on the backend's threads; the caller takes part.
-// If count > `grain`, the caller's watch (runtime/watch.h) is checked about every millisecond, which may cut pieces
-// further. Rethrows the first exception of a piece or the watch.
+// Runs body(begin, end) over [0, count) in pieces of at least `grain` elements on the device's threads, including the
+// calling thread. If count > `grain`, checks the calling thread's watch (runtime/watch.h) about every millisecond,
+// cutting pieces into smaller ones for that. Rethrows the first exception thrown by a piece or by the watch.
 void parallel(int64_t count, int64_t grain, const auto& body);
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self);
 void parallel(int64_t count, int64_t grain, const auto& body) {
@@ -18,10 +18,10 @@ void parallel(int64_t count, int64_t grain, const auto& body) {
       const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-// How many threads `parallel` can use here, at least 1. Plans use PlanContext::threads instead.
+// The number of threads that `parallel` can use when called here, at least 1. Plans use PlanContext::threads instead.
 int thread_count();
 
-// The calling thread's index, below thread_count(): unique among the threads of a parallel loop.
+// The calling thread's index: below thread_count(), and unique among the threads that run a parallel loop.
 int thread_index();
 
 }  // namespace backplane::cpu

@@ -14,11 +14,12 @@
 namespace backplane::cpu {
 namespace {
 
-// Kernels such as attention index scratch memory by thread_index() and keep using it after a loop nested in a piece.
+// Kernels such as attention index scratch memory by thread_index(), and use the same part before and after a nested
+// loop.
 TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, 1, INT64_MAX);
-  const ActiveRun other, mine;  // two runs at once: oneTBB's workers instead of a team
+  const ActiveRun other, mine;  // two runs at once use oneTBB's workers instead of a team
   const UseThreads use(threads);
   const UseActiveRun use_run(&mine);
   std::array<std::atomic<int>, 64> inside{};

@@ -13,7 +13,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Larger results are computed in each run rather than kept.
+// The most bytes of a node's outputs that are folded; larger outputs are computed in each run.
 constexpr int64_t kFoldLimit = int64_t{64} << 20;
 
 using Clock = std::chrono::steady_clock;
@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // Thrown when folding exceeds its time allowance.
 struct TooLong {};
 
-// Stops folding a node when the time allowance is used up, or when the outer watch throws.
+// Throws when the time allowance for folding is used up, or when the watch that was active before throws.
 class FoldWatch final : public Watch {
  public:
   explicit FoldWatch(std::chrono::nanoseconds time) : outer_(thread_state().watch), end_(Clock::now() + time) {}
@@ -35,7 +35,7 @@ class FoldWatch final : public Watch {
   Clock::time_point end_;
 };
 
-// Returns body(), or false if it takes longer than the time left in the allowance.
+// Returns body(). If body takes longer than the time left in the allowance, stops it and returns false.
 template <class Body>
 bool within(FoldAllowance& allowance, const Body& body) {
   const auto begin = Clock::now();
@@ -157,7 +157,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   gather(call.inputs, values, inputs);
   Plan plan;
   if (call.costly_to_plan) return false;
-  // With all inputs known, planning may be most of the work, as for Unique: its time then counts as folding.
+  // Planning from known inputs may do most of the work, as for Unique. The time for it counts as folding.
   if (!inputs_known || !call.may_fold) {
     plan = plan_kernel(call, inputs);
   } else if (!within(allowance_, [&] {
@@ -201,7 +201,8 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   return true;
 }
 
-// Returns the kernel's plan. Aligns known inputs, except those that the kernel packs or reads as bytes.
+// Returns the kernel's plan. Copies unaligned known inputs to aligned memory, except those that the kernel packs or
+// reads as bytes.
 Plan Planner::plan_kernel(const Call& call, std::vector<Tensor>& inputs) {
   auto align = [&](auto&& leave) {
     bool moved = false;
@@ -229,7 +230,8 @@ void Planner::add_step(uint32_t call, std::unique_ptr<Step> step, std::span<cons
   operands.insert(operands.end(), outputs.begin(), outputs.end());
 }
 
-// Returns the value in `format`: itself, or a copy, shared by all readers, from a reorder step added for `call`.
+// Returns the index of `value` in `format`: `value` itself, or a copy from a reorder step that is added for `call`. All
+// readers share the copy.
 uint32_t Planner::in_format(uint32_t value, Format format, uint32_t call) {
   if (values[value].format == format) return value;
   twins_.resize(values.size(), BP_NONE);
@@ -268,7 +270,7 @@ void Planner::make_dense(std::span<const uint32_t> outputs) {
   }
 }
 
-// If the step throws, the memory allocated here for the outputs is released.
+// Outputs become known only if the step succeeds; if it throws, their memory is released.
 bool Planner::fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Call& call = calls_[index];
   const bool alias = step.alias() >= 0;

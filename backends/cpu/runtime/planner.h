@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans an island's nodes in order and turns kernels into steps. Tracks what is known about each value: its extents,
-// and its data if it is a weight or was computed before the run (constant folding).
+// Plans an island's nodes in order and turns their kernels into steps. Tracks which values have known extents, and
+// which have known data: weights and values computed before the run (folding).
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace backplane::cpu {
 
-// The remaining time for folding, and the remaining bytes for its results. Nodes that need more are computed during
-// the run.
+// The time in which nodes may still be folded, and the bytes that their results may still take. Nodes that need more
+// are computed during the run.
 struct FoldAllowance {
   std::chrono::nanoseconds time;
   int64_t bytes;
@@ -21,13 +21,13 @@ struct FoldAllowance {
 
 class Planner {
  public:
-  // Starts with what the program knows about every value. `allowance` must outlive the planner.
+  // Starts with the program's values and known data. `allowance` must outlive the planner.
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known, FoldAllowance& allowance);
 
   void set_extents(uint32_t value, const Shape& shape);
 
-  // A step. Its operands in `operands`, from `first_operand` on: `input_count` inputs, then `output_count` outputs.
+  // A step and its operands: in `operands` from `first_operand` on, `input_count` inputs, then `output_count` outputs.
   struct Planned {
     uint32_t call;
     std::unique_ptr<Step> step;
@@ -35,29 +35,29 @@ class Planner {
     uint32_t input_count;
     uint32_t output_count;
   };
-  // Plans or folds all calls that are not folded yet; those for which neither is possible end up in `deferred`.
+  // Plans or folds all calls that are not folded yet. Calls for which neither is possible are added to `deferred`.
   // Throws sdk::Error.
   void walk();
-  // After the walk: makes `outputs` and the inputs of deferred calls dense, under their own value numbers.
+  // Call after `walk`. Makes `outputs` and the inputs of deferred calls dense, and keeps their indices.
   void make_dense(std::span<const uint32_t> outputs);
 
-  // Returns the data of a known value at an address aligned for its type.
+  // Returns the data of a known value at an address that is aligned for the value's type.
   std::function<void*(uint32_t value)> aligned;
-  // Called with an input of which a kernel has packed its own copy.
+  // Called with an input that a kernel has packed into its own copy.
   std::function<void(uint32_t value)> on_packed;
 
-  // Indexed by value. Entries beyond the graph's values are copies of values in another format.
+  // Indexed by value. Entries after the graph's values are copies of values in another format.
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: whether its extents are known
-  std::vector<bool> known;     // by value: whether its data are known
-  std::vector<Planned> steps;  // to be run, in order
+  std::vector<bool> known;     // by value: whether its data are known before the run
+  std::vector<Planned> steps;  // to be run in this order
   std::vector<uint32_t> operands;
-  std::vector<uint32_t> folded;          // calls whose outputs became known
+  std::vector<uint32_t> folded;          // calls whose outputs were computed by this planner
   std::vector<uint32_t> costly;          // calls that take too long to fold
   std::vector<uint32_t> costly_to_plan;  // calls with known inputs that take too long to plan
   std::vector<uint32_t> deferred;        // calls to be planned during the run, in order
-  std::vector<Block> blocks;             // memory of the values that became known
-  bool transient = false;                // whether values that become known are freed before the program is
+  std::vector<Block> blocks;             // memory of values that were folded
+  bool transient = false;                // whether the program outlives the values folded here
   int64_t block_bytes = 0;
 
  private:
@@ -72,25 +72,27 @@ class Planner {
   PlanContext context_;
   std::span<const Call> calls_;
   FoldAllowance& allowance_;
-  std::vector<uint32_t> twins_;  // by value: its copy in the other format (of a copy: the original), or BP_NONE
-  // Operands of the call that is being planned. Members, so that they are not allocated for each call.
+  std::vector<uint32_t>
+      twins_;  // by value: the same value in the other format, or BP_NONE; a copy refers to its original
+  // Operands of the call being planned. They are members so that planning a call does not allocate.
   std::vector<Tensor> inputs_, outputs_;
   std::vector<uint32_t> call_operands_;
 };
 
-// Whether the data's address is not aligned for the tensor's type.
+// Whether the tensor's address is not aligned for its type.
 bool misaligned(const Tensor& tensor);
 
-// A node's inputs or outputs as tensors; omitted ones as Tensor{}.
+// Return a node's inputs or outputs as tensors; an omitted one is Tensor{}.
 std::vector<Tensor> gather(std::span<const uint32_t> operands, std::span<const Tensor> values);
 void gather(std::span<const uint32_t> operands, std::span<const Tensor> values, std::vector<Tensor>& out_tensors);
 
 // Returns a tensor's size in bytes. Throws sdk::Error if an extent is negative or the size exceeds `max_bytes`.
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes);
 
-// Whether a node has outputs and none of them has an element: there is nothing to compute.
+// Whether a node has outputs and all of them are empty, so that there is nothing to compute.
 bool all_empty(std::span<const Tensor> outputs);
-// For such a node: replaces the plan's step by one that does nothing, unless the step is an alias.
+// For a node with `all_empty` outputs: replaces the plan's step with one that does nothing, unless the step is an
+// alias.
 Plan without_work(Plan plan);
 
 }  // namespace backplane::cpu

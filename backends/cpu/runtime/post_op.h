@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that a kernel applies to its result before writing it, in place of the nodes that follow
+// Operations that a kernel applies to its result before writing it. They replace the nodes after it
 // (passes/fusion.cpp).
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace backplane::cpu {
 
-// A function of one float; alpha and beta are those of the ONNX operator.
+// A function of one float x. alpha and beta are the attributes of the ONNX operator.
 struct Activation {
   enum Function : uint8_t {
     kRelu,
-    kLeakyRelu,  // alpha · x below 0
-    kClip,       // between alpha and beta
+    kLeakyRelu,  // alpha · x for x < 0, otherwise x
+    kClip,       // x limited to [alpha, beta]
     kSigmoid,
     kTanh,
     kElu,
-    kHardSigmoid,  // alpha · x + beta, between 0 and 1
-    kHardSwish,    // x · HardSigmoid(x) with 1/6 and 1/2
+    kHardSigmoid,  // alpha · x + beta, limited to [0, 1]
+    kHardSwish,    // x · HardSigmoid(x) with alpha = 1/6 and beta = 1/2
     kSwish,        // x · sigmoid(alpha · x)
     kGelu,         // x · (1 + erf(x / √2)) / 2
-    kGeluTanh,     // kGelu approximated by tanh
+    kGeluTanh,     // kGelu with erf approximated by tanh
   };
   Function function = kRelu;
   float alpha = 0;
@@ -31,8 +31,8 @@ struct Activation {
 
 struct PostOp {
   enum Kind : uint8_t {
-    kAffine,  // times `scale` plus `shift`, each with one number for each channel
-    kAdd,     // plus the kernel's last input, which has the extents of the result
+    kAffine,  // multiplies by `scale` and adds `shift`, which have one number per channel
+    kAdd,     // adds the kernel's last input, which has the extents of the result
     kActivation,
   };
   Kind kind = kAffine;
@@ -41,15 +41,15 @@ struct PostOp {
   Activation activation;
 };
 
-// Whether `op` only adds constants, not all of them 0.
+// Whether `op` only adds constants, and not all of them are 0.
 inline bool shifts(const PostOp& op) {
   return op.kind == PostOp::kAffine && std::ranges::any_of(op.shift, [](float shift) { return shift != 0; }) &&
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
 // Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds tensors,
-// then applies activations. The constants that two nodes add are not combined: their sum would be rounded once more
-// than the nodes round. (Scaling by normalizations is rounded anyway.)
+// then applies activations. The constants of two additions are not combined, because their sum would be rounded one
+// more time than the nodes round. (Scaling, which comes from normalizations, is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
   return next.kind == PostOp::kActivation || post_ops.empty() ||

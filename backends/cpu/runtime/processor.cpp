@@ -26,7 +26,7 @@ bool onednn_has(dnnl::cpu_isa wanted) {
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
 }
 
-// The instructions of the processor, within oneDNN's limit.
+// Returns the processor's instructions, up to oneDNN's limit.
 Instructions present() {
 #if defined(__x86_64__)
   const bool has_fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -37,7 +37,7 @@ Instructions present() {
   return onednn_has(dnnl::cpu_isa::sse41) ? Instructions::kSse41 : Instructions::kBaseline;
 }
 
-// Bytes of the L2 (`second`) or L1 data cache as sysconf reports them, 0 if unknown.
+// Returns the size in bytes of the L2 (`second`) or L1 data cache that sysconf reports, 0 if unknown.
 int64_t system_cache([[maybe_unused]] bool second) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
   return std::max<int64_t>(0, sysconf(second ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL1_DCACHE_SIZE));
@@ -55,7 +55,7 @@ Processor describe(const ProcessorLimits& limits) {
   const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
   if (limits.most)
     most = *limits.most;
-  else if (variable != nullptr)  // which the backend has validated
+  else if (variable != nullptr)  // the backend has validated its value
     most = instructions_named(variable).value_or(most);
   limit_onednn(most);
   Processor result;

@@ -20,14 +20,14 @@ namespace {
 
 constexpr size_t kMaxSchedules = 64;
 
-// The allowance for folding while compiling, and for each schedule. Results computed from weights are mostly as large
-// as the weights, or up to 8 times larger if their type is wider.
+// The allowances for folding during compilation and during each scheduling. Results computed from weights are about as
+// large as the weights, or up to 8 times larger if their type is wider.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
-constexpr int64_t kFoldShare = 4;  // folded values take at most a quarter of the option max_bytes
+constexpr int64_t kFoldShare = 4;  // folded values take at most 1/4 of the option max_bytes
 
-// Stops compilation when it is cancelled.
+// Stops a compilation that was cancelled.
 class CompileWatch final : public Watch {
  public:
   CompileWatch(const sdk::Host& host, const bp_cancel_t* cancel) : host_(host), cancel_(cancel) {}
@@ -124,8 +124,8 @@ void Program::map_weights() {
       detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
                    "weight '" + name + "' cannot be read");
     }
-    // Weights are borrowed. In files they may be unaligned, but kernels need aligned elements: unaligned ones are
-    // copied. Matrices are copied only if a kernel uses them directly: most kernels pack them anyway.
+    // Weights are borrowed. Those in files may be unaligned, but kernels need aligned elements, so unaligned ones are
+    // copied here. Matrices are copied only when a kernel reads them unpacked: most kernels pack them anyway.
     tensor.data = const_cast<void*>(data);
     const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;
     const bool is_odd = is_text ? reinterpret_cast<uintptr_t>(data) % sizeof(int64_t) != 0 : misaligned(tensor);
@@ -148,7 +148,8 @@ FoldAllowance Program::schedule_folding() const {
   return {kScheduleFoldTime, foldable_bytes_};
 }
 
-// Copies in pieces, so that the host can release pages after each: otherwise large weights would be in memory twice.
+// Copies in pieces and lets the host release the pages of each, because a large weight would otherwise be in memory
+// twice.
 Block Program::copy_weight(uint32_t value, int64_t bytes) const {
   constexpr int64_t kPiece = int64_t{16} << 20;
   Block copy = allocate_pages(bytes);
@@ -206,8 +207,8 @@ PlanContext Program::plan_context() const {
   return device_.plan_context();
 }
 
-// Weights that early passes use in quantized form are never dequantized. Others are, since weights are read in every
-// run, unless their elements have fewer than eight bits and would grow too much.
+// Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, because
+// runs would do it again and again. Exceptions are types of fewer than 8 bits: they would grow too much.
 void Program::fold_and_fuse() {
   const auto run = [&](std::span<const Pass> passes) {
     if (plan_context().reference) return;
@@ -226,7 +227,7 @@ void Program::fold_and_fuse() {
   run(device_.operators().late_passes());
 }
 
-// Without input extents, the walk folds exactly the calls that depend on weights only.
+// Without input extents, the planner folds exactly the calls that depend on weights only.
 void Program::fold_constants() {
   Planner planner(plan_context(), calls_, values_, known_, folding_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };
@@ -245,9 +246,8 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// Determines when output extents become known (BP_SHAPES_*). With static input extents, the schedule shows it.
-// Otherwise a schedule for sample extents does: whether a node depends on a value follows from the graph, not from the
-// extents.
+// Determines when output extents become known (BP_SHAPES_*). A schedule shows this. If input extents are not static,
+// sample extents are used: whether a node depends on a value follows from the graph and not from the extents.
 uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
     std::vector<Shape> shapes;
@@ -289,7 +289,7 @@ uint32_t Program::classify() const {
       return told_by(Schedule(*this, *shapes));
     } catch (const sdk::Error& failure) {
       if (failure.status == BP_CANCELLED) throw;
-      // These extents do not fit this island; others may.
+      // These sample extents do not fit this island; others may.
     }
   }
   return BP_SHAPES_DATA_DEPENDENT;
@@ -306,7 +306,7 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// Pairs the input and output of an update, unless another call reads the input: it would see the changes.
+// Pairs the input and output of an update. Skips inputs that another call reads, since that call would see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;
@@ -349,8 +349,8 @@ std::shared_ptr<const Schedule> Program::schedule(std::span<const Shape> inputs)
     if (auto found = find()) return found;
   }
   UseThreads use(device_.threads());
-  auto made =
-      std::make_shared<const Schedule>(*this, inputs);  // outside the lock, so that runs with other extents do not wait
+  // Outside the lock, so that runs with other extents do not wait.
+  auto made = std::make_shared<const Schedule>(*this, inputs);
   std::lock_guard lock(mutex_);
   if (auto found = find()) return found;
   cache_.push_front({{inputs.begin(), inputs.end()}, made});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled island: a kernel for each node, the weights, and schedules for the latest sets of input extents.
+// A compiled island: a kernel for each node, the weights, and schedules for the most recently used input extents.
 #pragma once
 
 #include <list>
@@ -18,9 +18,10 @@ class Schedule;
 
 class Program {
  public:
-  // Throws sdk::Error. `what.graph` must outlive the program.
+  // `what.graph` must outlive the program. Throws sdk::Error.
   Program(Device& device, const bp_compile_t& what);
-  // Compiles a graph inside a node of `parent`, which must outlive this. Values known in the parent are known here too.
+  // Compiles a sub-graph of a node of `parent`, which must outlive this program. Values known in the parent are known
+  // here.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
 
@@ -28,43 +29,45 @@ class Program {
   PlanContext plan_context() const;
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
-  // `inputs`: the graph's inputs, then its captured values. `captures`: their numbers in the surrounding graph.
+  // `inputs`: the graph's inputs, then its captured values. `captures`: the captured values' indices in the outer
+  // graph.
   std::span<const uint32_t> inputs() const { return inputs_; }
   std::span<const uint32_t> captures() const { return captures_; }
-  // For each value of the graph its data type; also its extents and data if they are the same in every run (`known`:
-  // weights and values computed from them).
+  // By value of the graph: its data type. If it is known (the same in every run: a weight, or computed from weights),
+  // its extents and data too.
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }
-  uint32_t shapes() const { return shapes_; }  // BP_SHAPES_*
-  // Pairs of an input and the output that is this input with some elements updated: the two may share a buffer.
+  uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
+  // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
-  // The declared type of an input or output of the graph.
+  // Returns the declared type of a value of the graph.
   const bp_type_t& type_of(uint32_t value) const {
     return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
   }
-  // Whether extents agree with the static extents of a declared type.
+  // Whether these extents agree with the static extents of a declared type.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
-  // Whether all extents of a value's declared type are static.
+  // Whether all extents of the value's declared type are static.
   bool has_numbers(uint32_t value) const;
   std::string name_of(uint32_t value) const;
 
-  // The allowance for folding in one schedule.
+  // The allowance for folding while one schedule is created.
   FoldAllowance schedule_folding() const;
 
-  // Compiles one of the graph's subgraphs; the body lives as long as the program. For constructors of kernels.
+  // Compiles one of the graph's sub-graphs. The program owns the body. For constructors of kernels.
   const Body& add_body(uint32_t subgraph);
 
-  // Returns a known value's data, aligned for its type: the value's own, or a copy created once. Thread-safe.
+  // Returns a known value's data, aligned for its type: its own memory, or a copy that is created once. Thread-safe.
   void* aligned(uint32_t value) const;
 
-  // Reports that a kernel has packed a copy of this value: if it is the only reader, the host may release the pages.
+  // Reports that a kernel has packed its own copy of this value. If no other call reads the value, the host may release
+  // its pages.
   void consumed(uint32_t value) const;
 
-  // The schedule for these extents, one shape per input; created if it is not in the cache. Thread-safe. Throws
+  // Returns the schedule for these extents, one shape per input, from the cache if it is there. Thread-safe. Throws
   // sdk::Error.
   std::shared_ptr<const Schedule> schedule(std::span<const Shape> inputs) const;
 
@@ -81,16 +84,16 @@ class Program {
 
   Device& device_;
   const bp_graph_t& graph_;
-  const bp_compile_t* what_ = nullptr;  // while compiling
-  FoldAllowance folding_{};             // likewise
-  int64_t foldable_bytes_ = 0;          // limit for all values folded by the program, and by each schedule
+  const bp_compile_t* what_ = nullptr;  // null after compiling
+  FoldAllowance folding_{};             // allowance while compiling
+  int64_t foldable_bytes_ = 0;  // limit for all values folded in the program, and again for those of each schedule
   std::vector<uint32_t> inputs_;
   std::vector<uint32_t> captures_;
   std::vector<std::unique_ptr<Body>> bodies_;
   std::vector<Call> calls_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;
-  std::vector<uint32_t> reads_;  // by value: how often calls and graph outputs read it
+  std::vector<uint32_t> reads_;  // by value: how many inputs of calls and graph outputs read it
   std::vector<Block> blocks_;
   mutable std::mutex copies_mutex_;
   mutable std::map<uint32_t, Block> copies_;  // by value: aligned copies of unaligned data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the operator table: everything that the runtime knows about an operator.
+// A row of the operator table: what the runtime knows about an operator.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// The acceptance of a node, or the reason for its refusal.
+// Whether a node is accepted, and the reason if it is not.
 struct Verdict {
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
@@ -24,39 +24,43 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return {reason, std::move(detail)};
 }
 
-// The kinds of operands that a row accepts in addition to tensors of numbers.
+// The kinds of operands that a row can accept in addition to tensors of numbers.
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
-// Properties that the runtime uses.
-inline constexpr uint32_t kReadsExtentsOnly = 1;  // the result is known as soon as the inputs' extents are
-inline constexpr uint32_t kFoldsLate =
-    2;  // nodes of this operator are folded only after the early passes, which look for them
-inline constexpr uint32_t kUpdatesInput0 =
-    4;  // output 0 is input 0 with some elements changed: the two may share a buffer
+// Properties of operators that the runtime uses:
+
+// The result depends only on the extents of the inputs.
+inline constexpr uint32_t kReadsExtentsOnly = 1;
+// Nodes of this operator are folded only after the early passes, which look for them.
+inline constexpr uint32_t kFoldsLate = 2;
+// Output 0 is input 0 with some elements changed, so the two may share a buffer.
+inline constexpr uint32_t kUpdatesInput0 = 4;
 
 // How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {
-  kOwn,           // by the row's kernel
-  kFp32,          // by the row's kernel for fp32: operands are converted first, results are rounded once at the end
-  kFp32Elements,  // likewise, some elements at a time: element i of the result depends only on element i of each
-                  // operand
+  // By the row's kernel.
+  kOwn,
+  // By the row's kernel for fp32: operands are converted first, and results are rounded once at the end.
+  kFp32,
+  // Like kFp32, but some elements at a time: element i of the result depends only on element i of each operand.
+  kFp32Elements,
 };
 
-// An operator from one opset version up to the next row of the same operator. Written as
+// Describes an operator from its since version up to the next row of the same operator. Written as
 //   Row{kDomain, kName, 1, supports, create}.in_fp32(0b010).costing(operations)
 struct Row {
   std::string_view domain;
   std::string_view op_type;
   uint32_t since_version;
   Verdict (*supports)(const Node& node);
-  std::unique_ptr<Kernel> (*create)(const Node& node);  // only after `supports` accepted the node
-  uint32_t operand_kinds = 0;                           // kTexts, kContainers
+  std::unique_ptr<Kernel> (*create)(const Node& node);  // called only after `supports` accepted the node
+  uint32_t operand_kinds = 0;                           // bits kTexts and kContainers
 
   HalfRule half = HalfRule::kOwn;
-  uint32_t weights = 0;  // with kFp32: bits of the inputs of which the kernel may keep its own copy
-  uint32_t facts = 0;    // kReadsExtentsOnly, …
-  // Operations for each element of output 0, where a multiply-add counts as two; null: one.
+  uint32_t weights = 0;  // with kFp32: a bit for each input of which the kernel may keep its own copy
+  uint32_t facts = 0;    // bits kReadsExtentsOnly, kFoldsLate and kUpdatesInput0
+  // Returns the operations per element of output 0; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {

@@ -10,19 +10,19 @@ namespace backplane::cpu {
 
 namespace {
 
-// A buffer of one or several values, one after another (in place) or at the same time (alias).
+// The memory of one or more values: later values overwrite earlier ones (in place), or share their bytes (alias).
 struct Buffer {
   Location location;
   int64_t bytes = 0;
-  uint32_t pending = 0;      // remaining reads
-  size_t begin = 0;          // the first action that needs it
-  size_t end = SIZE_MAX;     // the last one; SIZE_MAX: needed until the run ends
-  uint32_t whole = BP_NONE;  // the buffer that it is a part of, from `offset` on
+  uint32_t pending = 0;      // number of remaining reads
+  size_t begin = 0;          // the first action that uses it
+  size_t end = SIZE_MAX;     // the last action that uses it; SIZE_MAX: used until the run ends
+  uint32_t whole = BP_NONE;  // the buffer that contains this one at `offset`
   int64_t offset = 0;
-  bool parted = false;  // other buffers are parts of this one
+  bool parted = false;  // contains other buffers
 };
 
-// Decides by lifetime which values share memory, and assigns offsets.
+// Decides which values share memory, from the actions that use them, and assigns offsets.
 class Layout {
  public:
   Layout(const Program& program, Schedule& schedule) : program_(program), schedule_(schedule) {
@@ -57,8 +57,7 @@ class Layout {
     return {schedule_.operands.data() + step.first_operand + step.input_count, step.output_count};
   }
 
-  // Deferred calls and graph outputs count as reads that no step performs, so that the memory of these values is not
-  // reused.
+  // Deferred calls and graph outputs count as reads that no step does, so that their values' memory is never reused.
   void count_reads(std::span<const Planner::Planned> steps) {
     auto count = [&](std::span<const uint32_t> values) {
       for (uint32_t value : values) {
@@ -107,7 +106,7 @@ class Layout {
         if (reads_[value] == 0) buffer.end = action;
       }
     }
-    // Calls that are not run have no action of their own: their reads count for the previous action.
+    // An alias or concatenation that is skipped has no action. Its reads count for the previous action.
     size_t now = no_run && action != 0 ? action - 1 : action;
     for (uint32_t value : node.inputs) {
       if (value == BP_NONE) continue;
@@ -121,7 +120,8 @@ class Layout {
     buffers_[buffer].pending += reads_[node.outputs[0]];
   }
 
-  // Makes the inputs parts of the output's memory and returns true, if all of them can be moved there and fill it.
+  // If every input can be moved into the output's memory and together they fill it, makes them parts of it and returns
+  // true.
   bool become_parts(const Operands& node) {
     const uint32_t output = node.outputs[0];
     if (output == BP_NONE || node.outputs.size() != 1) return false;
@@ -156,7 +156,7 @@ class Layout {
                        [&](uint32_t value) { return buffer_of_[value] == buffer; });
   }
 
-  // A part's location is its whole's location plus an offset.
+  // The location of a part follows from that of the buffer which contains it.
   Location location_of(uint32_t buffer) const {
     int64_t offset = 0;
     for (; buffers_[buffer].whole != BP_NONE; buffer = buffers_[buffer].whole) offset += buffers_[buffer].offset;
@@ -171,7 +171,7 @@ class Layout {
            buffer.whole == BP_NONE && !buffer.parted && buffer.bytes == bytes_at(node.outputs[0]);
   }
 
-  // Moves the buffers of graph outputs from the arena to the caller's memory.
+  // Moves the buffers of graph outputs from the arena to the memory of the caller.
   void place_outputs() {
     const bp_graph_t& graph = program_.graph();
     for (uint32_t o = 0; o < graph.output_count; ++o) {
@@ -184,7 +184,7 @@ class Layout {
 
   void place_arena() {
     Arena arena;
-    // A whole has a higher index than its parts.
+    // A buffer has a lower index than the one that contains it, so one pass extends the lifetimes of nested buffers.
     for (const Buffer& buffer : buffers_) {
       if (buffer.whole == BP_NONE) continue;
       Buffer& whole = buffers_[buffer.whole];
@@ -212,8 +212,8 @@ class Layout {
   const Program& program_;
   Schedule& schedule_;
   std::vector<Buffer> buffers_;
-  std::vector<uint32_t> buffer_of_;  // by value
-  std::vector<uint32_t> reads_;      // by value
+  std::vector<uint32_t> buffer_of_;  // by value: index in buffers_, or BP_NONE
+  std::vector<uint32_t> reads_;      // by value: number of reads
 };
 
 }  // namespace

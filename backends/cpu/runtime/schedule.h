@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: the steps in order, and the location of each value. Immutable, shared by
+// The steps of an island for concrete input extents, in order, and the location of each value. Immutable, shared by
 // executors.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace backplane::cpu {
 
-// The location of a value during a run.
+// Where a value is during a run.
 enum class Place : uint8_t {
-  kNowhere,  // no step computes it: its node was fused into another, or is planned during the run
-  kKnown,    // in the tensor of `values`: a weight, or computed before the run
-  kInput,    // in the program's input `index`
-  kOutput,   // at `offset` of the memory given for graph output `index`
-  kArena,    // at `offset` of the executor's arena
+  kNowhere,  // no step computes it: its node was fused into another or is deferred
+  kKnown,    // at the address in `values`: a weight, or computed before the run
+  kInput,    // in input `index` of the program
+  kOutput,   // at `offset` in the memory provided for graph output `index`
+  kArena,    // at `offset` in the executor's arena
 };
 struct Location {
   Place place = Place::kNowhere;
@@ -22,14 +22,15 @@ struct Location {
   int64_t offset = 0;
 };
 
-// A step. Its operands in Schedule::operands, from `first_operand` on: `input_count` inputs, `output_count` outputs.
+// A step to run. Its operands are in Schedule::operands from `first_operand` on: `input_count` inputs, then
+// `output_count` outputs.
 struct Action {
   const Step* step;
   const bp_node_t* node;
   uint32_t first_operand;
   uint32_t input_count;
   uint32_t output_count;
-  int64_t scratch;  // offset in the arena
+  int64_t scratch;  // offset in the arena, in bytes
 };
 
 class Schedule {
@@ -37,12 +38,12 @@ class Schedule {
   Schedule(const Program& program, std::span<const Shape> inputs);
 
   std::vector<Action> actions;
-  std::vector<uint32_t> operands;       // values, BP_NONE where omitted
+  std::vector<uint32_t> operands;       // indices of values, BP_NONE if omitted
   std::vector<Location> locations;      // by value
-  std::vector<Tensor> values;           // by value: extents if known before the run, data if kKnown
-  std::vector<bool> shaped;             // by value
-  std::vector<uint32_t> deferred;       // calls to be planned during the run, in order
-  std::vector<uint32_t> deferred_uses;  // by value: how often those calls and the graph's outputs read it
+  std::vector<Tensor> values;           // by value: extents if known before the run, and data if the location is kKnown
+  std::vector<bool> shaped;             // by value: whether its extents are known before the run
+  std::vector<uint32_t> deferred;       // indices of calls to be planned during the run, in order
+  std::vector<uint32_t> deferred_uses;  // by value: how often deferred calls and graph outputs read it
   int64_t arena_bytes = 0;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extents of a tensor: at most BP_MAX_RANK numbers. Up to six are stored inline, so that planning mostly
-// allocates nothing for them. Products of extents are checked for overflow.
+// The extents of a tensor, at most BP_MAX_RANK. Up to six are stored inline, so that planning rarely allocates.
+// Products of extents are checked for overflow.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 
 namespace backplane::cpu {
 
-// The largest number of elements of a tensor. For empty tensors, the product of the extents other than 0 is at most
-// kMaxExtents, so that strides and byte offsets do not overflow.
+// kMaxElements limits the elements of a tensor. In an empty tensor, kMaxExtents limits the product of the nonzero
+// extents, so that strides and byte offsets do not overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 48;
 inline constexpr int64_t kMaxExtents = int64_t{1} << 58;
 
-// The product of non-negative factors. Throws sdk::Error if it does not fit in int64_t.
+// Returns the product of non-negative factors. Throws sdk::Error if it does not fit in int64_t.
 int64_t product(std::span<const int64_t> factors);
 inline int64_t product(std::initializer_list<int64_t> factors) {
   return product(std::span<const int64_t>(factors.begin(), factors.size()));
@@ -60,7 +60,7 @@ class Shape {
   const int64_t* end() const { return begin() + rank_; }
   std::span<const int64_t> span() const { return {begin(), static_cast<size_t>(rank_)}; }
 
-  // The product of the extents of dimensions [first, last). Throws sdk::Error if it does not fit in int64_t.
+  // Returns the product of the extents of dimensions [first, last). Throws sdk::Error if it does not fit in int64_t.
   int64_t elements(int first, int last) const {
     int64_t n = 1;
     for (int i = first; i < last; ++i) {
@@ -81,15 +81,15 @@ class Shape {
 
   int rank_ = 0;
   std::array<int64_t, kNear> near_{};
-  std::unique_ptr<Far> far_;  // for larger ranks
+  std::unique_ptr<Far> far_;  // used if the rank is above kNear
 };
 
-// Whether a tensor can have these extents: none is below 0, and their products are within the limits above.
+// Whether a tensor can have these extents: none is negative, and their product is within the limits above.
 bool countable(const Shape& shape);
 // Throws the sdk::Error for a shape that is not countable.
 [[noreturn]] void throw_uncountable(const Shape& shape);
 
-// "[2,3]".
+// Formats a shape as "[2,3]".
 std::string to_string(const Shape& shape);
 
 }  // namespace backplane::cpu

@@ -20,23 +20,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A caller that has waited this long checks whether the helper is running. Moving the helper takes about as long.
+// After waiting this long for a helper, the caller checks whether it is running. Moving the helper takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
-// The check: a running thread's CPU time grows within this time.
+// A helper whose CPU time does not grow within this time counts as not running.
 constexpr std::chrono::microseconds kLook{4};
 
-// Backing off: at first long enough for a system thread that uses a core for a moment, then twice as long each time it
-// happens again within kForget, at most about one of the system's time slices.
+// How long a helper backs off: at first, as long as a system thread typically needs a core. The time doubles if it
+// backs off again within kForget, up to about one time slice of the system.
 constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4);
 constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
 
-// The duration of the parts that a piece is cut into if there is a watch.
+// With a watch, each piece is cut into parts of about this duration.
 constexpr std::chrono::milliseconds kPart{1};
 
 thread_local int own_thread_index = -1;
 
-// Pauses for about a quarter of a microsecond, to let the other hardware thread of this core work.
+// Pauses for about a quarter of a microsecond, which leaves the core to its other hardware thread.
 void relax() {
   for (int i = 0; i < 16; ++i) {
 #if defined(__x86_64__)
@@ -47,8 +47,8 @@ void relax() {
   }
 }
 
-// The cores that the process's main thread may use. The calling thread may be pinned to fewer, which helpers would
-// inherit.
+// Returns the cores that the process's main thread may use. The calling thread may be pinned to fewer cores, and
+// helpers would inherit that.
 cpu_set_t cores_of_process() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -97,7 +97,7 @@ Team::Team(int threads)
       shares_(std::make_unique<Share[]>(static_cast<size_t>(max_helpers_) + 1)) {}
 
 Team::~Team() {
-  if (getpid() != process_) {  // in a forked child: the threads are the parent's
+  if (getpid() != process_) {  // in a forked child, these threads exist only in the parent
     for (int index = 0; index < started_; ++index) helpers_[index].thread.detach();
     return;
   }
@@ -116,8 +116,8 @@ int Team::helper_thread_index() {
 
 void Team::start() {
   is_started_ = true;
-  // Blocks signals, so that the application's handlers run on its own threads, except signals that a thread itself
-  // causes, and SIGPROF for profilers.
+  // Helpers block signals, so that the application's handlers run on its own threads. Not blocked are signals that a
+  // thread causes itself, and SIGPROF for profilers.
   sigset_t others, before;
   sigfillset(&others);
   for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
@@ -125,7 +125,7 @@ void Team::start() {
   try {
     for (; started_ < max_helpers_; ++started_)
       helpers_[started_].thread = std::thread([this, index = started_] { helper_main(index); });
-  } catch (const std::system_error&) {  // the system has no more threads: continue with fewer
+  } catch (const std::system_error&) {  // the system allows no more threads: continue with fewer
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   for (int index = 0; index < started_; ++index)
@@ -145,11 +145,11 @@ bool Team::run(const Loop& loop, int caller_index) {
   caller_index_ = caller_index;
   const int wanted = static_cast<int>(std::min<int64_t>(loop.pieces - 1, started_));
   distribute(loop.pieces, wanted + 1);
-  wanted_.store(wanted, std::memory_order_release);  // after the last round was closed
+  wanted_.store(wanted, std::memory_order_release);  // stored after the previous round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
-  // Here and in `park`: either the helper sees the new round or we see that it is parked. In `join_loop`: either the
-  // helper sees the round closed or we see it inside.
+  // Here and in `park`: either the helper sees the new round, or this thread sees that the helper is parked. In
+  // `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread sees it inside.
   round_.fetch_add(1);
   for (int index = 0; index < wanted; ++index) {
     Helper& helper = helpers_[index];
@@ -174,7 +174,7 @@ void Team::distribute(int64_t pieces, int threads) {
   }
 }
 
-// Runs the pieces of the thread's own share, then the remaining pieces of other shares.
+// Runs the pieces of this thread's own share, then the remaining pieces of the other shares.
 void Team::work(int share) {
   try {
     for (int i = 0; i < share_count_; ++i) {
@@ -254,7 +254,7 @@ void Team::park(Helper& me, uint64_t round) {
 
 void Team::leave_callers_core(Helper& me) {
   const bool was_on_callers_core = me.on_callers_core.exchange(false);
-  cpu_set_t others = cores_of_process();  // read again: the limits of the process may have changed
+  cpu_set_t others = cores_of_process();  // read again, because the process may have been given other cores
   if (const int core = core_.load(std::memory_order_relaxed); core >= 0) CPU_CLR(core, &others);
   if (CPU_COUNT(&others) != 0) pthread_setaffinity_np(pthread_self(), sizeof others, &others);
   if (was_on_callers_core) back_off(me);

@@ -37,7 +37,7 @@ double seconds_of_process() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A team's helpers need a core other than the caller's.
+// A team has helpers only if the process may use at least two cores.
 class TeamTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
   Team team(2);
   const auto caller = std::this_thread::get_id();
   for (int loop = 0; loop < 200; ++loop) {
-    // In turn, the caller's pieces throw, the helper's, all of them.
+    // Takes turns: pieces of the caller throw, then those of the helper, then all pieces.
     const auto throws = [&] {
       const bool mine = std::this_thread::get_id() == caller;
       return loop % 3 == 2 || mine == (loop % 3 == 0);
@@ -105,7 +105,7 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
       EXPECT_STREQ(error.what(), "a piece");
       EXPECT_GT(thrown, 0);
       if (loop % 3 == 2) {
-        EXPECT_LE(begun, 2);  // the first of each thread
+        EXPECT_LE(begun, 2);  // the first piece of each thread
       }
     }
     std::atomic<int> ran = 0;
@@ -149,7 +149,8 @@ TEST(TeamOfOne, HasNoHelpers) {
 }
 
 TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
-  // Other threads spin on every core: the caller and the helper are sometimes preempted, the helper even mid-piece.
+  // Other threads spin on every core. They preempt the caller and the helper now and then, and the helper also within a
+  // piece.
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device and run that the calling thread works for, and the limits of its work.
+// What the calling thread works for (device and run) and what limits its work (budget and watch).
 #pragma once
 
 #include <utility>
@@ -12,11 +12,11 @@ class Threads;
 class Watch;
 
 struct ThreadState {
-  Threads* threads = nullptr;             // null: none
-  bool inside_arena = false;              // whether the thread is in the arena of `threads`
-  const ActiveRun* active_run = nullptr;  // the run that the thread began and is in; null: none
-  Budget* budget = nullptr;               // charged for the thread's allocations; null: none
-  const Watch* watch = nullptr;           // may stop the thread's work; null: none
+  Threads* threads = nullptr;             // the threads of the device in use; null: none
+  bool inside_arena = false;              // the thread is in the arena of `threads`
+  const ActiveRun* active_run = nullptr;  // the run that this thread works for; null: none
+  Budget* budget = nullptr;               // charged for this thread's allocations; null: none
+  const Watch* watch = nullptr;           // may stop this thread's work; null: none
 };
 
 inline ThreadState& thread_state() {
@@ -24,7 +24,7 @@ inline ThreadState& thread_state() {
   return state;
 }
 
-// While it lives, `watch`, which may be null, may stop the calling thread's work.
+// During its lifetime, `watch` may stop the calling thread's work. Null: nothing stops it.
 class UseWatch {
  public:
   explicit UseWatch(const Watch* watch) : before_(std::exchange(thread_state().watch, watch)) {}
@@ -36,7 +36,7 @@ class UseWatch {
   const Watch* before_;
 };
 
-// While it lives, the calling thread's allocations are charged to this budget, which may be null.
+// During its lifetime, `budget` is charged for the calling thread's allocations. Null: no budget is charged.
 class UseBudget {
  public:
   explicit UseBudget(Budget* budget) : before_(std::exchange(thread_state().budget, budget)) {}

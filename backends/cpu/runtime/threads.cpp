@@ -12,15 +12,15 @@ namespace backplane::cpu {
 
 namespace {
 
-// oneTBB opens its NUMA library in a way that sanitizers do not support.
+// oneTBB loads its NUMA library in a way that sanitizers do not support.
 #if defined(__SANITIZE_ADDRESS__) || defined(BACKPLANE_TSAN)
 constexpr bool kMayBind = false;
 #else
 constexpr bool kMayBind = true;
 #endif
 
-// Binds each new arena to the next NUMA node, so that its memory is local; an arena with more threads than the node has
-// cores is not bound.
+// Binds each new arena to the next NUMA node, so that its threads use local memory. An arena with more threads than the
+// node has cores is not bound.
 oneapi::tbb::task_arena::constraints near_memory(int count) {
   static std::atomic<size_t> arenas = 0;
   const auto nodes = oneapi::tbb::info::numa_nodes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a device: a oneTBB arena, so that many callers at once share a bounded number of threads, and a team
-// for a run that is alone. Their allocations are charged to the device's budget.
+// The threads of a device: a oneTBB arena, in which concurrent callers share a bounded number of threads, and a team
+// for a run that is alone. Allocations of these threads are charged to the device's budget.
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -29,12 +29,12 @@ class Threads {
   int count_;
   Budget budget_;
   oneapi::tbb::task_arena arena_;
-  std::optional<Team>
-      team_;  // absent for a single thread, and with several NUMA nodes: only arena threads are bound to one
+  // Absent for a single thread. Also absent with several NUMA nodes, because only arena threads are bound to a node.
+  std::optional<Team> team_;
 };
 
-// While it lives, `parallel` on this thread uses these threads, and allocations count against their budget. Without
-// one, `parallel` stays on the calling thread, or in the arena that the calling worker belongs to.
+// During its lifetime, `parallel` on this thread uses `threads`, and allocations are charged to their budget. Without
+// it, `parallel` runs on the calling thread, or in the arena of the oneTBB worker that calls it.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads, bool inside = false);
@@ -46,7 +46,7 @@ class UseThreads {
   ThreadState before_;
 };
 
-// While it lives, the calling thread works for this run.
+// During its lifetime, the calling thread works for this run.
 class UseActiveRun {
  public:
   explicit UseActiveRun(const ActiveRun* active_run) : before_(std::exchange(thread_state().active_run, active_run)) {}
@@ -58,8 +58,8 @@ class UseActiveRun {
   const ActiveRun* before_;
 };
 
-// Runs f() on one of these threads, perhaps not the calling one: f's parallel loops start without entering the arena
-// each time, and callers beyond the number of threads wait. Exceptions of f are rethrown to the caller.
+// Runs f() on one of these threads, which may be another than the calling thread. Loops in f then need not enter the
+// arena, and callers wait if there are more of them than threads. Rethrows an exception of f to the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Announces to the thread sanitizer the order that oneTBB, which is not instrumented, enforces: spawn before body
-// before join. For files that are not instrumented themselves: their build defines BACKPLANE_TSAN. Does nothing
-// without that macro.
+// Declares to the thread sanitizer the order that oneTBB enforces (spawn before body before join), because oneTBB is
+// not instrumented. The files that use this are compiled without instrumentation too, with BACKPLANE_TSAN defined.
+// Without that macro, the functions do nothing.
 #pragma once
 
 #ifdef BACKPLANE_TSAN
@@ -11,7 +11,7 @@ extern "C" void __tsan_release(void* address);
 
 namespace backplane::cpu {
 
-// All that this thread did before is visible to the thread that calls `happens_after` on the same address later.
+// Everything that this thread did so far is visible to a thread that later calls `happens_after` with the same address.
 inline void happens_before([[maybe_unused]] void* address) {
 #ifdef BACKPLANE_TSAN
   __tsan_release(address);

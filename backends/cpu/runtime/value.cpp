@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Elements per byte of sub-byte types, 0 for other types.
+// Returns the number of elements per byte of a sub-byte type, 0 for other types.
 int64_t packed(bp_dtype_t dtype) {
   int64_t bytes = bytes_of(dtype, 4);
   return bytes == 1 ? 4 : bytes == 2 ? 2 : 0;
@@ -35,13 +35,13 @@ Value texts_of(const Shape& shape, std::span<const Text> texts) {
   return Value::of({BP_DTYPE_STRING, shape, data}, std::move(memory));
 }
 
-// A part of a result: `extent` positions along the concatenated axis.
+// A tensor to be joined, with its `extent` along the axis.
 struct Part {
   const Tensor* tensor;
   int64_t extent;
 };
 
-// Joins the parts along an axis that has `inner` elements at each position.
+// Joins tensors along an axis. `outer` and `inner`: the products of the extents before and after the axis.
 Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64_t inner) {
   bp_dtype_t dtype = parts[0].tensor->dtype;
   if (!countable(shape)) throw_uncountable(shape);
@@ -168,7 +168,8 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
     std::memcpy(out + to * width, in + from * width, static_cast<size_t>(count * width));
     return;
   }
-  // Writing the first element of a byte zeroes the others: they are written later, as elements are copied in order.
+  // The first element written to a byte zeroes the rest of it. Elements are copied in order, so the rest is written
+  // later.
   int64_t bits = 8 / per_byte;
   auto mask = static_cast<uint8_t>((1 << bits) - 1);
   for (int64_t i = 0; i < count; ++i) {

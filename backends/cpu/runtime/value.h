@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operand of a node with a ValueKernel (value_kernel.h): a tensor with its owner, or a container.
+// An input or output of a ValueKernel (value_kernel.h): a tensor with its owner, or a container.
 #pragma once
 
 #include <memory>
@@ -13,41 +13,42 @@ namespace backplane::cpu {
 
 struct Elements;
 
-// Cheap to copy: data are shared, and immutable once they are in a value.
+// Cheap to copy: copies share their data, which do not change once they belong to a value.
 struct Value {
-  uint32_t kind = 0;  // BP_KIND_*, 0: absent
+  uint32_t kind = 0;  // BP_KIND_*; 0: the value is absent
   Tensor tensor;      // if `kind` is BP_KIND_TENSOR
-  // Owns the tensor's data. Null: they are borrowed (a weight, a graph's input, the arena of an executor) and stay
+  // Owns the tensor's data. Null: the data are borrowed (from a weight, a graph input or an executor's arena) and stay
   // valid until the run ends.
   std::shared_ptr<const void> holder;
-  std::shared_ptr<Elements> elements;  // of containers, where it is never null
+  std::shared_ptr<Elements> elements;  // of a container; never null then
 
   bool present() const { return kind != 0; }
 
   static Value of(Tensor tensor, std::shared_ptr<const void> holder = nullptr);
-  // Returns a tensor in its own memory, not yet written. Throws sdk::Error if there is not enough memory.
+  // Returns a tensor with its own uninitialized memory. Throws sdk::Error if there is not enough memory.
   static Value allocate(bp_dtype_t dtype, const Shape& shape);
   static Value container(uint32_t kind);
 };
 
-// A sequence's elements, an optional's element if it has one, or a map's values with their keys.
+// The elements of a sequence, the element of an optional if it has one, or the values and keys of a map.
 struct Elements {
   std::vector<Value> values;
-  std::vector<std::string> keys;  // of maps: a string, or the 8 bytes of an int64
+  std::vector<std::string> keys;  // of a map: strings, or the 8 bytes of int64 numbers
 };
 
-// Returns the value's elements for modification; if other values share them, `value` gets a copy first.
+// Returns the value's elements for modification. If other values share them, copies them for `value` first.
 Elements& own_elements(Value& value);
-// Returns the value with borrowed tensor data copied, so that a container may keep it.
+// Returns the value, with a copy of the tensor data if they were borrowed, so that a container can keep it.
 Value own(Value value);
 
-// Wraps the value in an optional if `kind` is BP_KIND_OPTIONAL; for other kinds, unwraps an optional with an element.
+// If `kind` is BP_KIND_OPTIONAL, wraps a value of another kind in an optional. If not, unwraps an optional that has an
+// element.
 Value as_kind(Value value, uint32_t kind);
 
-// Bytes of a tensor; for strings, their offsets and text.
+// Returns the size of a tensor in bytes; for strings, that of the offsets and the text.
 int64_t bytes_of(const Tensor& tensor);
 
-// The elements of a string tensor as the ABI lays them out: n + 1 offsets, then the bytes.
+// Views the elements of a string tensor in the ABI's layout: n + 1 offsets, then the text.
 class Texts {
  public:
   explicit Texts(const Tensor& tensor)
@@ -65,23 +66,24 @@ class Texts {
   const char* bytes_;
 };
 
-// Returns a string tensor of these texts, one for each element of the shape.
+// Return a string tensor with these texts, one for each element of the shape.
 Value make_texts(const Shape& shape, std::span<const std::string_view> texts);
 Value make_texts(const Shape& shape, std::span<const std::string> texts);
 
-// Checks the offsets of a string tensor of `capacity` bytes; returns an error message, empty if they are valid.
+// Checks the offsets of a string tensor whose buffer has `capacity` bytes. Returns an error message, or "" if they are
+// valid.
 std::string check_texts(const Tensor& tensor, uint64_t capacity);
 
-// Copies `count` elements of a type from position `from` of one tensor to position `to` of another. Not for strings.
+// Copies `count` elements of a type, from index `from` of one tensor to index `to` of another. Not for strings.
 void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* target, int64_t to, int64_t count);
 
-// Joins tensors along an existing axis (concatenate) or a new one (stack). Needs at least one part. Throws sdk::Error
-// if the parts differ in type or in other extents.
+// Join tensors along an existing axis (concatenate) or a new one (stack). `parts` must not be empty. They throw
+// sdk::Error if the parts differ in type or in the extents of other axes.
 Value concatenate(std::span<const Value> parts, int axis);
 Value stack(std::span<const Value> parts, int axis);
-// Returns positions [begin, end) along an axis.
+// Returns positions [begin, end) along an axis. The result may share the data of `value`.
 Value slice(const Value& value, int axis, int64_t begin, int64_t end);
-// Returns the same elements with other extents.
+// Returns the same elements with another shape.
 Value reshaped(Value value, const Shape& shape);
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels without planning, for nodes with string or container operands and for nodes that run subgraphs.
+// Kernels that are not planned, for nodes with string or container operands and for nodes that run sub-graphs.
 #pragma once
 
 #include "backplane/sdk/host.hpp"
@@ -8,7 +8,7 @@
 
 namespace backplane::cpu {
 
-// The context of a run.
+// What a run needs from its caller: host, cancellation, deadline, trace.
 struct RunContext {
   const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
@@ -19,12 +19,13 @@ struct RunContext {
   bool watched() const { return cancel != nullptr || deadline != 0; }
   // Throws sdk::Error if the run was cancelled or its deadline has passed.
   void check() const;
-  // Returns a span's start time, or 0 if there is no trace; `end_span` records the span, unless that is 0.
+  // `begin_span` returns a start time, or 0 if nothing is traced. `end_span` records the span, or nothing if `begin` is
+  // 0.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
 };
 
-// Stops a run that is cancelled or past its deadline.
+// Stops a run that was cancelled or whose deadline has passed.
 class RunWatch final : public Watch {
  public:
   explicit RunWatch(const RunContext& context) : context_(context) {}
@@ -37,13 +38,13 @@ class RunWatch final : public Watch {
 class ValueKernel : public Kernel {
  public:
   Plan plan(const PlanContext&, std::span<const Tensor>) const final { return deferred(); }
-  // `inputs` are the node's, then the captured values of its graphs; they may be moved from. Sets all requested
-  // outputs. Thread-safe. Returns a message on failure; errors in bodies are thrown.
+  // `inputs`: the node's inputs, then the values that its sub-graphs capture. They may be moved from. Sets all
+  // requested outputs. Returns an error message, or nullopt on success; errors in sub-graphs are thrown. Thread-safe.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
                                          const RunContext& context) const = 0;
 };
 
-// A ValueKernel from a lambda: run(inputs, outputs) or run(inputs, outputs, context).
+// A ValueKernel that calls a lambda: run(inputs, outputs) or run(inputs, outputs, context).
 template <class Run>
 class ValueFunction final : public ValueKernel {
  public:

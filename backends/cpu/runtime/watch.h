@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops work early: compilations and runs that are cancelled, runs past their deadline, folding that takes too long.
-// Checked every few milliseconds: by `parallel`, and in other long loops by a Pace.
+// Stops work early: a compilation or run that is cancelled, a run past its deadline, folding that takes too long.
+// `parallel` checks the watch every few milliseconds; other long loops check it through a Pace.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,11 @@ class Watch {
   virtual void check() const = 0;
 };
 
-// Counts the work of a loop between two checks. Cheap enough to be called for each row of a tensor, not for each
-// element.
+// Checks the watch after a certain amount of work. Cheap enough for every row of a tensor, but not for every element.
 class Pace {
  public:
   Pace() : watch_(thread_state().watch) {}
-  // `work`: approximate multiply-adds since the last call. Throws if the thread's watch does.
+  // `work`: the approximate number of multiply-adds since the last call. Throws if the thread's watch throws.
   void spend(int64_t work) {
     left_ -= work;
     if (left_ < 0) pause();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs stop soon after their deadline, in the middle of any kernel; nodes that take too long are not folded.
+// Runs end soon after their deadline, even in the middle of a kernel. Nodes that take too long are not folded.
 #include "runtime/watch.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,9 @@ std::chrono::nanoseconds computed() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// How long after its deadline a run may end. It mostly cannot interrupt the first writes to its outputs' memory, which
-// take ten times longer on some virtual machines than on others: the allowance grows with their time here.
+// Returns how long after its deadline a run may end. A run usually cannot interrupt the first writes to its outputs'
+// memory. These take ten times longer on some virtual machines than on others, so the allowance is scaled by their
+// measured time.
 Clock::duration allowance() {
   static const std::chrono::nanoseconds kTouching = [] {
     const auto begin = computed();
@@ -44,7 +45,8 @@ Clock::duration allowance() {
       kLate, std::chrono::nanoseconds(kLate) * kTouching.count() / std::chrono::nanoseconds(kUsual).count());
 }
 
-// How long after its deadline a run ends, by the clock or, if other processes use the cores, by this one's CPU time.
+// Measures how long after its deadline a run ends: in wall-clock time, or, if other processes use the cores, in CPU
+// time of this process.
 class Lateness {
  public:
   uint64_t deadline() const { return static_cast<uint64_t>(deadline_.time_since_epoch().count()); }
@@ -58,7 +60,7 @@ class Lateness {
   const Clock::time_point deadline_ = Clock::now() + kRun;
 };
 
-// An input of scattered numbers or strings.
+// Returns an input with pseudo-random numbers or strings.
 HostTensor input(bp_dtype_t dtype, const Ints& extents) {
   size_t count = 1;
   for (int64_t extent : extents) count *= static_cast<size_t>(extent);
@@ -76,7 +78,8 @@ HostTensor input(bp_dtype_t dtype, const Ints& extents) {
   if (dtype == BP_DTYPE_FLOAT) return filled(0.0f, 1);
   if (dtype == BP_DTYPE_DOUBLE) return filled(0.0, 1);
   if (dtype == BP_DTYPE_INT32) return filled(int32_t{0}, 1e6);
-  return filled(int64_t{0}, extents == Ints{2000} ? 0 : 1e6);  // RoiAlign's batch indices: all 0
+  return filled(int64_t{0},
+                extents == Ints{2000} ? 0 : 1e6);  // {2000} is the shape of RoiAlign's batch indices, which are all 0
 }
 
 struct Work {
@@ -86,7 +89,7 @@ struct Work {
   std::vector<std::pair<bp_dtype_t, Ints>> inputs;
   Attributes attributes = {};
   bp_dtype_t result = BP_DTYPE_FLOAT;
-  std::vector<Ints> numbers = {};  // further inputs: INT64 weights; a single number is a scalar
+  std::vector<Ints> numbers = {};  // further inputs: INT64 weights; one number is a scalar
 };
 
 std::vector<Work> work() {
@@ -224,7 +227,7 @@ TEST(EndsInLoop, OfNoEnd) {
   EXPECT_EQ(run.status, BP_TIMED_OUT) << run.text;
 }
 
-// The node is computed during the run instead, which has a deadline.
+// A node that takes long to fold is computed during the run instead, and the run's deadline stops it.
 TEST(Folding, StopsWhereItTakesLong) {
   for (const Work& w : work()) {
     const std::string name = w.name;

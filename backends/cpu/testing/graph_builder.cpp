@@ -126,7 +126,7 @@ GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_vers
   }
   node.first_attribute = static_cast<uint32_t>(attributes_.size());
   node.attribute_count = static_cast<uint32_t>(attributes.size());
-  for (const auto& [name, held] : attributes) {  // a map: sorted by name, as the ABI requires
+  for (const auto& [name, held] : attributes) {  // the map is sorted by name, as the ABI requires
     bp_attribute_t attribute{text(name), 0, 1, nullptr};
     if (const auto* i = std::get_if<int64_t>(&held)) {
       attribute.type = BP_ATTR_INT;

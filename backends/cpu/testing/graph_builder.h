@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the ABI's graphs for tests: values have names, nodes are added in topological order.
+// Builds graphs of the ABI for tests. Values have names; nodes are added in topological order.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 namespace backplane::cpu::testing {
 
 class GraphBuilder;
-// A GraphBuilder is the body of a control-flow node and must outlive all uses of the outer graph.
+// A GraphBuilder is a sub-graph, such as a loop's body. It must outlive all uses of the outer graph.
 using AttributeValue =
     std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*>;
 using Attributes = std::map<std::string, AttributeValue>;
 
 class GraphBuilder {
  public:
-  // Extents below 0 are unknown: -1 has no name, -2 and below are symbols (equal numbers mean equal extents).
+  // A negative extent is unknown: -1 has no name; -2 and below are symbols, where equal numbers mean equal extents.
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
-  GraphBuilder& input(const std::string& name, bp_dtype_t dtype);  // of unknown rank
+  GraphBuilder& input(const std::string& name, bp_dtype_t dtype);  // unknown rank
   GraphBuilder& output(const std::string& name);
-  // In a body: captures a value that the outer graph has already declared.
+  // For the builder of a sub-graph: captures a value that the outer graph has already declared.
   GraphBuilder& capture(const std::string& name, GraphBuilder& outer);
   // Declares a value as a sequence of tensors.
   GraphBuilder& sequence(const std::string& name, bp_dtype_t dtype);
@@ -38,8 +38,8 @@ class GraphBuilder {
   }
   GraphBuilder& weight_bytes(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                              const std::string& bytes);
-  // `op_type` may start with a domain: "com.microsoft::Gelu". An empty name is an omitted operand. Outputs have type
-  // `dtype` and unknown rank, unless their type was declared before.
+  // `op_type` may start with a domain: "com.microsoft::Gelu". An empty name omits an operand. Outputs whose type was
+  // not declared before have type `dtype` and unknown rank.
   GraphBuilder& node(const std::string& op_type, uint32_t since_version, const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, bp_dtype_t dtype = BP_DTYPE_FLOAT,
                      const Attributes& attributes = {});
@@ -47,7 +47,7 @@ class GraphBuilder {
   GraphBuilder& type(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
   GraphBuilder& type_of_unknown_rank(const std::string& name, bp_dtype_t dtype);
 
-  // Valid as long as the builder lives and is not changed.
+  // The graph stays valid until the builder is changed or destroyed.
   const bp_graph_t* graph();
 
  private:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""new_operator_test.py BUILD: an operator is added to a scratch copy of the tree, with one new file and one word in a list, and
-`backplane` runs a model with it.
+"""new_operator_test.py BUILD: adds an operator to a scratch copy of the tree, with one new file and one word in a list, and
+runs a model with it.
 
-Only what follows from the two edits is compiled: the new file and the table. The library is then linked as BUILD links its own, whose
-other objects are the same.
+Only the sources that the two edits affect are compiled: the new file and the table. The library is then linked with the other objects
+of BUILD.
 """
 import os
 import re
@@ -95,10 +95,10 @@ def build(scratch: Path) -> Path:
     copy = scratch / "tree"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("build", ".git"))
 
-    (copy / "backends/cpu/kernels/elementwise/hypotenuse.cpp").write_text(KERNEL)  # one file
+    (copy / "backends/cpu/kernels/elementwise/hypotenuse.cpp").write_text(KERNEL)  # the new file
     lists = copy / "backends/cpu/CMakeLists.txt"
     before = lists.read_text()
-    after = before.replace("(elementwise OPERATORS binary", "(elementwise OPERATORS hypotenuse binary")  # one line
+    after = before.replace("(elementwise OPERATORS binary", "(elementwise OPERATORS hypotenuse binary")  # the edited line
     assert after != before, "the list of elementwise operators has changed"
     lists.write_text(after)
 
@@ -130,7 +130,7 @@ def main() -> None:
         (scratch / "b.npy").write_bytes(npy([4, 12, 15]))
         command = [BUILD / "bin/backplane", "run", scratch / "model.onnx", "--device", "cpu", "--input", f"a={scratch / 'a.npy'}",
                    "--input", f"b={scratch / 'b.npy'}", "--output", scratch / "out"]
-        # Without the operator the model is refused: the test below sees the new one.
+        # The model is refused without the operator. This proves that the run below uses the new library.
         refused = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         assert refused.returncode == 1 and "Hypotenuse" in refused.stderr, refused.stderr
         library = build(scratch)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs for tests of whole networks, the same in every run.
+// Pseudo-random inputs for tests of whole networks, the same in every run.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace backplane::cpu::testing {
 
 using Extents = std::vector<int64_t>;
 
-// Pseudo-random numbers between -1 and 1.
+// Returns pseudo-random numbers between -1 and 1.
 inline std::vector<float> noise(int64_t count, uint32_t seed) {
   std::vector<float> data(static_cast<size_t>(count));
   for (float& x : data) {

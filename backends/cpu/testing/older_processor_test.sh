@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# older_processor_test.sh PROCESSOR TEST    runs a test program on an emulated processor, which traps what that one cannot do:
-#                                           the loops that the loader of libraries chooses obey no variable
+# older_processor_test.sh PROCESSOR TEST    runs a test program on an emulated processor. Instructions that PROCESSOR
+#                                           lacks trap there, so code that uses them by mistake is found.
 command -v qemu-x86_64 >/dev/null || { echo "skipped: no qemu-x86_64 (package qemu-user)"; exit 77; }
 exec qemu-x86_64 -cpu "$1" "$2"

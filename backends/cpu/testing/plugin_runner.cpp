@@ -41,7 +41,7 @@ struct Outputs {
   const bp_graph_t* graph;
   std::vector<HostTensor>* tensors;
 
-  // Fills the memory with 0xCD, so that tests detect elements that a kernel does not write.
+  // Fills the memory with 0xCD, so that tests detect elements that a kernel did not write.
   static bp_status_t provide(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                              bp_tensor_t* out_tensor) {
     auto& outputs = *static_cast<Outputs*>(self);

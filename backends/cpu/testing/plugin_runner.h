@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives the plugin through its C ABI as a host would, for tests.
+// Calls the plugin through its C ABI as a host would, for tests.
 #pragma once
 
 #include <map>
@@ -39,10 +39,11 @@ struct ErrorText {
   std::string str() const { return {text, error.text_size < sizeof(text) ? error.text_size : sizeof(text)}; }
 };
 
-// The plugin, created with a small host, and its device. Aborts the test program if it cannot be loaded.
+// The plugin's backend, created by a minimal host, and its device. Aborts the test program if the plugin cannot be
+// loaded.
 class Plugin {
  public:
-  // `options`: of the plugin, in addition to "threads".
+  // `options`: options of the plugin, in addition to "threads".
   explicit Plugin(std::string threads = "2", std::map<std::string, std::string> options = {});
   ~Plugin();
   bp_plugin_query_t query;
@@ -50,7 +51,7 @@ class Plugin {
   bp_backend_t* backend = nullptr;
   bp_device_t* device = nullptr;
   std::vector<std::string> log;  // all lines that the plugin logged
-  bp_status_t status = BP_OK;    // of the backend's creation; without options, failure aborts the test program
+  bp_status_t status = BP_OK;    // from creating the backend; if `options` is empty, failure aborts the test program
   std::string error;
 
  private:
@@ -70,7 +71,7 @@ class Compiled {
  public:
   Compiled(Plugin& plugin, const bp_graph_t* graph);
   ~Compiled();
-  // Uses its own instance; requests every output through bp_run_t.output.
+  // Runs a new instance of the program. All outputs are requested through bp_run_t.output.
   Outcome run(std::vector<HostTensor> inputs, uint64_t deadline = 0);
   uint32_t shapes() const;
 

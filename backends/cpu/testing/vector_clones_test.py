@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails where a clone of a loop computes one element at a time.
+"""vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails if a clone of a loop computes one element at a time.
 
-Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h) must have a loop of vector instructions, of the clone's own
-width (512 or 256 bits; of 256 bits; of 128 bits). No clone may call a function of libm inside, which would keep its loop scalar.
+Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h) must have a loop with vector instructions of the
+clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar.
 """
 import re
 import shutil
 import subprocess
 import sys
 
-# Loops without arithmetic on vectors, in some clones or in all, with the reason.
+# Functions that may have clones without vector instructions, the reason, and these clones.
 COPIES = "it copies"
-BY_INDEX = "it loads by index, for which compilers take no gathers"
+BY_INDEX = "it loads by index, and compilers do not use gather instructions for it"
 BLOCKS_OF_16 = "blocks of 16 channels are for AVX-512"
-WIDE_INTEGERS = "SSE2 compares no 64-bit integers"
+WIDE_INTEGERS = "SSE2 cannot compare 64-bit integers"
 EXCEPT = {
     "weighted_sum_of_pairs": (BY_INDEX, "baseline avx2 avx512"),
     "add_neighbours": (BY_INDEX, "baseline avx2 avx512"),
@@ -29,14 +29,14 @@ EXCEPT = {
     "select_8": (WIDE_INTEGERS, "baseline"),
 }
 REGISTERS = {"baseline": "xmm", "avx2": "ymm", "avx512": "[yz]mm"}
-# Instructions on whole vectors: packed floats and doubles, and packed integers.
+# Instructions on whole vectors: of floats, doubles and integers.
 PACKED = (r"v?(?:(?:add|sub|mul|div|max|min|and|andn|or|xor|sqrt|blendv|cmp\w*|cvt\w*|fn?m(?:add|sub)\d+)p[sd]"
           r"|p(?:add|sub|mul|max|min|cmp|and|or|xor|sll|srl|sra|madd|blend|abs|tern)\w*)")
 MATH = re.compile(r"<(?:exp|log|pow|tanh|erf|sin|cos)f?(?:@plt)?>")
 
 
 def clones(plugin):
-    """{(function, clone): [(address, instruction)…]}"""
+    """Returns the instructions of each clone: {(function, clone): [(address, instruction)…]}"""
     text = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", plugin], capture_output=True, text=True, check=True).stdout
     found, lines = {}, None
     for line in text.splitlines():
@@ -63,7 +63,7 @@ def has_vector_loop(instructions, registers):
 
 
 def short(signature):
-    """The function that is cloned, of the template's arguments."""
+    """Returns the name of the cloned function, the first of the template's arguments."""
     plain = signature.replace("backplane::cpu::", "").replace("(anonymous namespace)::", "").lstrip("&(")
     plain = re.sub(r"^(?:[\w:]+ )+(?=\w)", "", plain)
     return (re.match(r"\w+(?:<[^()]*?>)?(?=[(,>]|$)", plain) or re.match(r"\w+", plain))[0]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: queries against keys and values, with heads packed or not, with masks and a key-value cache.
+// ONNX Attention: queries against keys and values, with packed or separate heads, masks and a cache of past keys and
+// values.
 #include "kernels/attention/attention.h"
 
 #include <cstring>
@@ -18,10 +19,11 @@ struct AttentionAttributes {
   std::optional<float> scale;
   float softcap;
   bool causal;
-  int64_t observed;  // qk_matmul_output_mode
+  int64_t observed;  // attribute qk_matmul_output_mode
 };
 
-// Strides of a mask that broadcasts to [batch, heads, queries, keys] and may have fewer keys.
+// Strides of a mask that broadcasts to [batch, heads, queries, keys]. It may have fewer keys; the missing ones are
+// masked.
 struct MaskView {
   std::array<int64_t, 3> strides{};
   int64_t keys = 0;
@@ -58,7 +60,7 @@ void add_mask(const MaskView& view, const Tensor& mask, int64_t offset, C* row, 
   for (int64_t j = view.keys; j < n; ++j) row[j] = kNever;
 }
 
-// Copies the past, then the new rows, into present [batch, heads, past + length, size].
+// Copies the past positions, then the new ones, into `present` [batch, heads, past + length, size].
 void join_cache(const Tensor& past, const Tensor& fresh, bool packed, const Tensor& present) {
   const int64_t heads = present.shape[1], total = present.shape[2];
   const int64_t before = past.present() ? past.shape[2] : 0, length = total - before;
@@ -81,14 +83,14 @@ struct Sized {
   AttentionSize size{};
   int64_t past = 0;
   bool packed = false;
-  bool plain = false;  // in reference mode: computed as the operator is defined
+  bool plain = false;  // reference mode: compute as the operator is defined
   MaskView mask;
 };
 
 template <class C>
 void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in, Tensors out, void* scratch) {
   const AttentionSize& s = sized.size;
-  // The cached keys and values, then the new ones: in the outputs if the node has them, else in these blocks.
+  // All keys and values, past and new: stored in the node's outputs if it has them, else in these blocks.
   std::vector<std::byte> key_block, value_block;
   const auto joined = [&](size_t slot, size_t past_slot, size_t out_slot, int64_t width,
                           std::vector<std::byte>& block) {
@@ -136,7 +138,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   store_result(out[0], y_store);
 }
 
-// The extents of Q, K or V.
+// The extents of Q, K or V, read from either layout.
 struct Heads {
   int64_t batch, heads, length, size;
 };
@@ -175,7 +177,7 @@ Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Te
     return fail("attn_mask " + to_string(mask.shape) + " does not fit scores " +
                 to_string(Shape{s.batch, s.q_heads, s.q_length, s.kv_length}));
   if (at(in, kLengths).present() && !(in[kLengths].shape == Shape{s.batch}))
-    return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " is not one number for each batch");
+    return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " does not have one number per batch");
   const Shape result =
       sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size} : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
   const bool doubles = in[kQ].dtype == BP_DTYPE_DOUBLE || in[kV].dtype == BP_DTYPE_DOUBLE;
@@ -196,7 +198,7 @@ Verdict supports(const Node& node) {
       !v)
     return v;
   if (node.has_input(kPastKey) != node.has_input(kPastValue))
-    return no(BP_REASON_ATTRIBUTE, "past_key and past_value come together or not at all");
+    return no(BP_REASON_ATTRIBUTE, "past_key and past_value must both be present or both absent");
   if (Verdict v = same_type(node, kQ, kK); !v) return v;
   if (node.has_input(kPastKey)) {
     if (Verdict v = same_type(node, kK, kPastKey); !v) return v;
@@ -204,7 +206,7 @@ Verdict supports(const Node& node) {
   }
   const int64_t mode = node.attr("qk_matmul_output_mode", int64_t{0});
   if (mode < 0 || mode > 3)
-    return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + ", it must be 0 to 3");
+    return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");
   return yes();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, shared by Attention, MultiHeadAttention and GroupQueryAttention: tiles of query rows of
-// one head, two matrix products each, with the softmax between them. FlexAttention uses its parts.
+// Scaled dot-product attention, shared by Attention, MultiHeadAttention and GroupQueryAttention. Processes tiles, each
+// of up to kAttentionTile queries of one head: a matrix product, the softmax, and another matrix product. FlexAttention
+// uses its parts.
 #pragma once
 
 #include <cmath>
@@ -17,7 +18,7 @@
 
 namespace backplane::cpu {
 
-// Heads in memory: row `s` of head `h` of batch `b` begins at data[b * batch + h * head + s * row].
+// A strided view of heads: position `s` of head `h` of batch `b` begins at data[b * batch + h * head + s * row].
 template <class C>
 struct HeadView {
   C* data = nullptr;
@@ -25,7 +26,8 @@ struct HeadView {
   C* at(int64_t b, int64_t h, int64_t s = 0) const { return data + b * batch + h * head + s * row; }
 };
 
-// The two layouts: [batch, heads, length, size], or packed [batch, length, heads * size].
+// Returns the view of `data` in one of two layouts: [batch, heads, length, size], or packed [batch, length, heads *
+// size].
 template <class C>
 HeadView<C> view_heads(C* data, bool packed, int64_t heads, int64_t length, int64_t size) {
   if (packed) return {data, heads * length * size, size, heads * size};
@@ -38,17 +40,18 @@ struct AttentionSize {
 
 struct AttentionRules {
   double scale = 1;
-  double softcap = 0;        // 0: none
-  bool causal = false;       // query i sees keys up to past(b) + i
-  int64_t window = -1;       // with `causal`: sees only this many of the latest keys; -1: all
-  std::vector<float> sinks;  // for each query head: an additional score in the softmax, without a value
-  bool plain = false;        // in reference mode: computed by the definition
+  double softcap = 0;        // 0: no cap
+  bool causal = false;       // query i sees keys 0 to past(b) + i
+  int64_t window = -1;       // with `causal`: a query sees only this many of its latest keys; -1: all
+  std::vector<float> sinks;  // by query head: an additional score in the softmax that has no value; may be empty
+  bool plain = false;        // reference mode: compute as the operator is defined
 };
 
-// The steps after which a tile of scores is passed to `observe`.
+// The stages at which rows of scores are passed to `observe`.
 enum class AttentionStage { kProduct, kCapped, kBiased, kSoftmax };
 
-// C = alpha · A · B, row-major with strides in elements; B is transposed if `b_transposed`.
+// Computes C = alpha · A · B. The matrices are row-major, their strides in elements; B is stored transposed if
+// `b_transposed`.
 inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, const float* a, int64_t a_stride,
                               const float* b, int64_t b_stride, bool b_transposed, float* c, int64_t c_stride) {
   sgemm(m, n, k, static_cast<float>(alpha), {a, a_stride}, {b, b_stride, b_transposed}, 0, c, c_stride);
@@ -67,8 +70,8 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
   }
 }
 
-// Computes the softmax of one row; `sink` may be -infinity. A row that sees nothing becomes NaN, as ONNX defines it.
-// `plain`: computed as the operator is defined, for reference mode.
+// Computes the softmax of a row of `n` scores in place. `sink`: an additional score, or -infinity. A row whose scores
+// are all masked becomes NaN, as ONNX defines it. `plain`: compute as the operator is defined, for reference mode.
 template <class C>
 void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   if constexpr (std::is_same_v<C, float>) {
@@ -82,10 +85,10 @@ void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
-// The maximum number of a head's queries whose scores are in memory at the same time.
+// The maximum number of a head's queries whose scores are held in memory at once.
 inline constexpr int64_t kAttentionTile = 64;
 
-// The memory that `attend` needs for scores of `score_bytes` each; each thread uses one part.
+// The scratch memory for `attend` in bytes: `attention_part` for one thread, `attention_scratch` for all.
 inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
   return align_up(product({std::min(kAttentionTile, s.q_length), s.kv_length, score_bytes}));
 }
@@ -93,9 +96,9 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
   return threads * attention_part(s, score_bytes);
 }
 
-// `bias(b, h, i, row, n)` may change the n scores of query i. `past(b)` is the number of keys before the first query's
-// own, `length(b)` the number of batch b's keys. If `observes`, `observe(stage, b, h, i, row)` is called with complete
-// rows of kv_length scores.
+// Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns how many keys
+// precede that of the first query, `length(b)` how many keys batch b has. If `observes`, calls `observe(stage, b, h, i,
+// row)` with complete rows of kv_length scores.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,
@@ -112,7 +115,7 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
       const int64_t b = job / tiles / s.q_heads, h = job / tiles % s.q_heads, first = job % tiles * kTile;
       const int64_t rows = std::min(kTile, s.q_length - first);
       const int64_t seen = std::clamp<int64_t>(length(b), 0, s.kv_length), before = past(b);
-      int64_t n = s.kv_length;  // keys that any row of the tile can see
+      int64_t n = s.kv_length;  // number of keys that at least one query of the tile sees
       if (!observes) n = rules.causal ? std::clamp<int64_t>(before + first + rows, 0, seen) : seen;
       if (n == 0) {
         for (int64_t i = 0; i < rows; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview FlexAttention: attention whose scores and probabilities pass through graphs that the model defines.
+// ai.onnx.preview FlexAttention: attention whose scores and probabilities can be modified by sub-graphs of the model.
 #include "kernels/attention/attention.h"
 #include "kernels/common/values.h"
 #include "kernels/float16/compute_type.h"
@@ -16,7 +16,7 @@ struct Flex {
   const Body* score_mod = nullptr;
   const Body* prob_mod = nullptr;
   std::optional<float> scale;
-  bp_dtype_t precision = BP_DTYPE_FLOAT;  // of scores and probabilities
+  bp_dtype_t precision = BP_DTYPE_FLOAT;  // data type of scores and probabilities
 };
 
 std::optional<AttentionSize> size_of(const Shape& q, const Shape& k, const Shape& v) {
@@ -38,7 +38,7 @@ Value as_value(std::span<const C> values, bp_dtype_t dtype, const Shape& shape) 
   return value;
 }
 
-// Passes the scores through `body`, if there is one; rounds them to `flex.precision` either way.
+// Passes the scores through the sub-graph `body` if there is one. Rounds them to `flex.precision` in either case.
 template <class C>
 Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& shape, const RunContext& context,
               std::span<C> scores) {
@@ -50,7 +50,7 @@ Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& 
   } else {
     Body::Use(*body, captured).run(in, out, context);
     if (out[0].kind != BP_KIND_TENSOR || out[0].tensor.dtype != flex.precision || !(out[0].tensor.shape == shape))
-      return "a modifier must return the type and shape of its input, scores " + to_string(shape);
+      return "score_mod and prob_mod must return the data type and shape of the scores, " + to_string(shape);
   }
   dispatch<Floats>(flex.precision, [&](auto tag) {
     const auto* data = out[0].tensor.as<typename decltype(tag)::type>();
@@ -111,7 +111,7 @@ Verdict supports(const Node& node) {
   if (Verdict v = same_type(node, 0, 2); !v) return v;
   const int64_t precision = node.attr("softmax_precision", int64_t{BP_DTYPE_FLOAT});
   if (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0)
-    return no(BP_REASON_ATTRIBUTE, "softmax_precision is no float type: " + std::to_string(precision));
+    return no(BP_REASON_ATTRIBUTE, "softmax_precision is not a float type: " + std::to_string(precision));
   for (const char* name : {"score_mod", "prob_mod"})
     if (node.find(name) != nullptr)
       if (Verdict v = supports_body(node, name, 1, 1); !v) return v;

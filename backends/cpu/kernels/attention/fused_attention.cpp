@@ -16,9 +16,10 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 128;  // queries whose scores a thread holds at once
+constexpr int64_t kTile = 128;  // number of queries whose scores a thread holds at once
 
-// A view of a tensor of four dimensions in another order; a stride of 0 repeats.
+// A view of a four-dimensional tensor with its dimensions in another order. Batch and head are broadcast if their
+// extent is 1.
 struct View {
   std::array<int64_t, 4> extents, strides;
 
@@ -32,7 +33,7 @@ struct View {
   int64_t at(int64_t batch, int64_t head, int64_t row = 0) const {
     return (extents[0] == 1 ? 0 : batch * strides[0]) + (extents[1] == 1 ? 0 : head * strides[1]) + row * strides[2];
   }
-  // The matrix of the last two dimensions at `data`.
+  // Returns the matrix of the last two dimensions, whose first element is at `data`.
   Matrix matrix(const float* data) const {
     return strides[3] == 1 ? Matrix{data, strides[2]} : Matrix{data, strides[3], true};
   }
@@ -45,7 +46,7 @@ CLONED void add_row(float* y, const float* x, int64_t n) {
 Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors inputs) {
   for (const Tensor& input : inputs.first(3)) {
     if (input.shape.rank() != 4)
-      return fail("an operand of attention has shape " + to_string(input.shape) + ", not 4 dimensions");
+      return fail("an operand of attention has shape " + to_string(input.shape) + ", which does not have 4 dimensions");
   }
   const View q(inputs[0].shape, a.q_order), k(inputs[1].shape, a.k_order), v(inputs[2].shape, a.v_order);
   std::array<int64_t, 2> outer;
@@ -58,7 +59,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
     return fail("queries " + to_string(inputs[0].shape) + ", keys " + to_string(inputs[1].shape) + " and values " +
                 to_string(inputs[2].shape) + " do not fit each other");
   const int64_t queries = q.extents[2], size = q.extents[3], keys = k.extents[3], width = v.extents[3];
-  std::array<int64_t, 4> mask{};  // strides
+  std::array<int64_t, 4> mask{};  // strides of the mask by dimension of the scores; 0: broadcast
   if (Tensor m = at(inputs, 3); m.present()) {
     const Shape scores{outer[0], outer[1], queries, keys};
     const Shape both[] = {scores, m.shape};
@@ -74,7 +75,7 @@ Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors
   const std::array<int64_t, 4> extents{outer[0], outer[1], queries, width};
   Shape result;
   for (size_t d = 0; d < 4; ++d) result.push_back(extents[static_cast<size_t>(a.result_order[d])]);
-  std::array<int64_t, 4> strides{};  // of the result, by dimension of `extents`
+  std::array<int64_t, 4> strides{};  // strides of the result by dimension of `extents`
   const Shape dense = strides_of(result);
   for (size_t d = 0; d < 4; ++d) strides[static_cast<size_t>(a.result_order[d])] = dense[static_cast<int>(d)];
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale · Q · K + mask) · V on heads in any order of dimensions. A thread holds one tile of scores at a time.
+// softmax(scale · Q · K + mask) · V, for heads with any order of dimensions. A thread holds one tile of scores at a
+// time.
 #pragma once
 
 #include <array>
@@ -8,8 +9,9 @@
 
 namespace backplane::cpu {
 
-// Dimension d of Q [batch, heads, queries, size], K [batch, heads, size, keys] and V [batch, heads, keys, width] is the
-// input's dimension order[d]; dimension d of the result is that product's dimension result_order[d]. All are floats.
+// The operands are Q [batch, heads, queries, size], K [batch, heads, size, keys] and V [batch, heads, keys, width], all
+// of floats. Dimension d of an operand is dimension order[d] of the input. Dimension d of the result is dimension
+// result_order[d] of the product [batch, heads, queries, width].
 struct FusedAttention {
   std::array<int, 4> q_order{0, 1, 2, 3}, k_order{0, 1, 2, 3}, v_order{0, 1, 2, 3}, result_order{0, 1, 2, 3};
   float scale = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft GroupQueryAttention: causal attention with its own rotation of queries and keys, and a cache in which
-// each batch has its own length.
+// com.microsoft GroupQueryAttention: causal attention that rotates queries and keys itself, with a cache in which each
+// batch has its own length.
 #include <array>
 #include <cstring>
 
@@ -40,10 +40,10 @@ struct Options {
 struct GroupQuery {
   Options options;
   AttentionSize size{};
-  int64_t past_capacity = 0;  // positions in the past tensors
+  int64_t past_capacity = 0;  // number of positions in the past tensors
   int64_t rotary_dim = 0, rotary_cached = 0;
-  bool packed = false;                    // query holds keys and values too
-  std::array<int64_t, 2> bias_strides{};  // of batches and heads
+  bool packed = false;                    // the query input also contains keys and values
+  std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
   int64_t bias_keys = 0;
 
   int64_t head_at(int64_t b, int64_t s, int64_t h, int64_t heads, int64_t row_heads) const {
@@ -53,13 +53,12 @@ struct GroupQuery {
   int64_t cache_floats() const { return product({size.batch, size.kv_heads, size.kv_length, size.head_size}); }
 };
 
-// Keys or values of all tokens: `present` is the output of the node, `floats` what attention reads. Offsets are in
-// elements.
+// The keys or values of all positions of all heads. Offsets are in elements.
 struct Cache {
-  Tensor past, present;  // either may be absent
-  float* floats;         // the memory of `present` if its type is FLOAT
+  Tensor past, present;  // the node's input and output; either may be absent
+  float* floats;         // what attention reads; the memory of `present` if that is FLOAT
 
-  // Copies a head's past: `count` elements from `kept` on.
+  // Starts the head at offset `at`: copies `count` elements of its past, which begin at offset `kept`.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
     if (past.dtype == BP_DTYPE_FLOAT)
@@ -69,7 +68,8 @@ struct Cache {
     if (holds_halves() && past.dtype == present.dtype)
       std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
   }
-  // Finishes a head once [first, last) of `floats` is written: zeroes up to `capacity`, fills a 16-bit `present`.
+  // Finishes the head at offset `at`, whose elements [first, last) are new: zeroes the rest up to `capacity`, and
+  // converts to `present` if that has 16-bit floats.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
     if (!holds_halves()) return;
@@ -93,7 +93,8 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* cosine = o.rotates ? as_compute(in[kCosine], cosine_store) : nullptr;
   const float* sine = o.rotates ? as_compute(in[kSine], sine_store) : nullptr;
 
-  // The position of the first new token of each batch. For a first prompt it is 0, whatever the batch's length.
+  // The position of the first new token of each batch. In a first prompt, it is 0 for all batches, whatever their
+  // lengths.
   const int64_t total = scalar(in[kTotal]) > 0 ? static_cast<int64_t>(scalar(in[kTotal])) : 0;
   const bool prompt = s.q_length == total;
   std::vector<int64_t> begins(static_cast<size_t>(s.batch));
@@ -103,17 +104,18 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
       return "seqlens_k holds " + std::to_string(lengths[b]) + ", which does not fit " + std::to_string(s.q_length) +
              " new tokens and a cache of " + std::to_string(g.past_capacity);
     if (o.rotates && g.rotary_cached < begin + s.q_length && !at(in, kPositions).present())
-      return "cos_cache has " + std::to_string(g.rotary_cached) + " positions, position " +
-             std::to_string(begin + s.q_length - 1) + " is needed";
+      return "cos_cache has " + std::to_string(g.rotary_cached) + " positions, but position " +
+             std::to_string(begin + s.q_length - 1) + " is used";
     begins[static_cast<size_t>(b)] = begin;
   }
   const int64_t* positions = at(in, kPositions).as<int64_t>();
   for (int64_t i = 0; o.rotates && positions != nullptr && i < s.batch * s.q_length; ++i)
     if (positions[i] < 0 || positions[i] >= g.rotary_cached)
-      return "position " + std::to_string(positions[i]) + " is beyond the " + std::to_string(g.rotary_cached) +
-             " that are cached";
+      return "position " + std::to_string(positions[i]) + " is not within the " + std::to_string(g.rotary_cached) +
+             " positions of cos_cache";
 
-  // Rotated queries, and caches of the past and the new keys (rotated) and values: [batch, heads, positions, size].
+  // In scratch memory: the rotated queries and, where the outputs cannot be used, the caches of keys (rotated) and
+  // values, all as [batch, heads, positions, size].
   auto* memory = static_cast<std::byte*>(scratch);
   const auto floats = [&](int64_t count) {
     auto* block = reinterpret_cast<float*>(memory);
@@ -265,7 +267,9 @@ Verdict supports(const Node& node) {
     return no(BP_REASON_OPSET, "seqlens_k or total_sequence_length is missing");
   if (node.has_input(kKey) != node.has_input(kValue) || node.has_input(kPastKey) != node.has_input(kPastValue) ||
       (o.rotates && (!node.has_input(kCosine) || !node.has_input(kSine))))
-    return no(BP_REASON_OPSET, "an input is missing whose counterpart is given, such as value for key");
+    return no(
+        BP_REASON_OPSET,
+        "key and value, past_key and past_value, and, with do_rotary, cos_cache and sin_cache must be given together");
   for (const char* name : {"k_quant_type", "v_quant_type"})
     if (node.attr(name, "NONE") != "NONE")
       return no(BP_REASON_ATTRIBUTE, std::string(name) + " requires a quantized cache, which is not supported");

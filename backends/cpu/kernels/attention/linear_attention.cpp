@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinearAttention (a state instead of a growing cache of keys and values) and CausalConvWithState.
+// LinearAttention, which keeps a state of fixed size instead of a growing cache of keys and values, and
+// CausalConvWithState.
 #include <cmath>
 
 #include "kernels/attention/attention.h"
@@ -21,10 +22,11 @@ struct LinearAttention {
   int64_t q_heads, kv_heads;
   float scale;
   int64_t batch = 0, length = 0, key_size = 0, value_size = 0;
-  int64_t decays = 0, betas = 0;  // for each position; 0: none
+  int64_t decays = 0, betas = 0;  // numbers per position: 0 if the input is absent
 };
 
-// Computes one head of one batch, position by position. `state` is [key_size, value_size].
+// Computes one head of one batch, position by position. Updates `state` [key_size, value_size]. `in` has the node's
+// inputs.
 void follow(const LinearAttention& a, int64_t b, int64_t h, const float* const* in, float* state, float* output) {
   const int64_t dk = a.key_size, dv = a.value_size, group = a.q_heads / a.kv_heads;
   std::vector<float> write(static_cast<size_t>(dv));
@@ -157,7 +159,8 @@ std::unique_ptr<Kernel> create_linear(const Node& node) {
   return make_kernel([a](Tensors inputs) { return plan_linear(a, inputs); });
 }
 
-// ---- CausalConvWithState: each channel is convolved with its own past; the last inputs are the next state
+// ---- CausalConvWithState: a convolution over each channel and its past inputs. The last inputs are the state for the
+// next run.
 
 template <class T>
 void run_causal(bool silu, int64_t width, Tensors in, Tensors out) {
@@ -169,7 +172,7 @@ void run_causal(bool silu, int64_t width, Tensors in, Tensors out) {
   parallel(in[0].shape[0] * channels, 1 + kCheapGrain / (1 + length * width), [&](int64_t begin, int64_t end) {
     Pace pace;
     for (int64_t i = begin; i < end; ++i) {
-      const auto sample = [&](int64_t t) -> T {  // t counts from the first kept element
+      const auto sample = [&](int64_t t) -> T {  // t = 0 is the first element of the past
         if (t >= kept) return x[i * length + t - kept];
         return past == nullptr ? T(0) : past[i * kept + t];
       };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft MultiHeadAttention and Attention: attention of packed heads with biases, a key mask and a cache.
-// Attention computes queries, keys and values itself, by one product.
+// Attention also computes the queries, keys and values from its input, by one matrix product.
 #include <array>
 #include <cstring>
 
@@ -17,13 +17,12 @@ constexpr const char* kMicrosoft = "com.microsoft";
 
 struct Options {
   int64_t heads;
-  float scale, masked;  // masked: added to the scores of masked keys
+  float scale, masked;  // `masked`: added to the scores of masked keys
   bool causal;
-  std::vector<int64_t> sizes;  // of Attention: total widths of queries, keys and values; may be empty
+  std::vector<int64_t> sizes;  // for Attention: total widths of queries, keys and values; may be empty
 };
 
-// The form of an INT32 key mask: one length for each batch, [batch, keys], or [batch, queries, keys], where 0 masks a
-// key.
+// An INT32 key mask and its form: [batch] lengths, or [batch, keys] or [batch, queries, keys], where 0 masks a key.
 struct KeyMask {
   enum Kind { kNone, kLengths, kKeys, kQueryKeys } kind = kNone;
 
@@ -46,15 +45,15 @@ struct KeyMask {
   }
 };
 
-// The common part of both operators: attention on given queries, keys and values.
+// The part that both operators share: attention on computed queries, keys and values.
 struct MultiHead {
   Options options;
   AttentionSize size{};
-  int64_t past = 0;  // keys before the new ones
+  int64_t past = 0;  // number of keys before the new ones
   KeyMask mask;
-  std::array<int64_t, 2> bias_strides{};  // of attention_bias, by batch and head
+  std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
 
-  // attention_bias has the extents of the scores, or 1 for batch and heads.
+  // Whether attention_bias has the extents of the scores, or 1 for batch or heads.
   bool fit_bias(const Tensor& bias) {
     if (!bias.present()) return true;
     const Shape& b = bias.shape;
@@ -88,8 +87,8 @@ struct MultiHead {
   }
 };
 
-// Writes keys or values of all positions as [batch, heads, past + length, width]: the past, then the new rows, in which
-// the heads are packed.
+// Writes the keys or values of all positions as [batch, heads, past + length, width]: the past, then the new rows,
+// whose heads are packed.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to) {
   const AttentionSize& s = m.size;
@@ -105,7 +104,7 @@ void join_cache(const float* past, int64_t before, const float* fresh, int64_t f
   });
 }
 
-// Returns the rows of a matrix plus a bias, in `storage`; without a bias, `rows` itself.
+// Returns the rows of a matrix plus a bias, stored in `storage`; if `bias` is null, `rows` itself.
 const float* with_bias(const float* rows, int64_t count, int64_t width, const float* bias,
                        std::vector<float>& storage) {
   if (bias == nullptr) return rows;
@@ -221,7 +220,7 @@ Verdict supports(const Node& node) {
   for (uint32_t slot : {1u, 2u})
     if (Verdict v = same_type(node, 0, slot); !v) return v;
   if (node.has_input(kPastKey) != node.has_input(kPastValue))
-    return no(BP_REASON_OPSET, "past_key and past_value come together or not at all");
+    return no(BP_REASON_OPSET, "past_key and past_value must both be present or both absent");
   if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing");
   if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
   return yes();
@@ -237,7 +236,7 @@ enum Slot : size_t { kInput, kWeights, kBias, kMask, kPast, kAddend };
 
 struct Combined {
   MultiHead heads;
-  int64_t inputs, width;  // elements of an input row, and of its product
+  int64_t inputs, width;  // elements per row of the input, and per row of its product with the weights
   std::array<int64_t, 3> sizes;
 };
 
@@ -248,7 +247,7 @@ void run(const Combined& c, Tensors in, Tensors out, void* scratch) {
   std::vector<float> stores[4], caches;
   const float *x = as_compute(in[kInput], stores[0]), *weights = as_compute(in[kWeights], stores[1]);
   const float* bias = at(in, kBias).present() ? as_compute(in[kBias], stores[2]) : nullptr;
-  auto* all = reinterpret_cast<float*>(scratch);  // queries, keys and values of each row
+  auto* all = reinterpret_cast<float*>(scratch);  // the queries, keys and values of each input row
   for (int64_t r = 0; r < rows && bias != nullptr; ++r) std::copy_n(bias, c.width, all + r * c.width);
   sgemm(rows, c.width, c.inputs, 1, {x, c.inputs}, {weights, c.width}, bias != nullptr ? 1.0f : 0.0f, all, c.width);
   const float *k = all + c.sizes[0], *v = k + c.sizes[1];
@@ -313,7 +312,7 @@ Verdict supports(const Node& node) {
   if (!sizes.empty() && sizes.size() != 3)
     return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes.size()) + " numbers, not 3");
   if (node.has_output(1) && !sizes.empty() && sizes[0] != sizes[2])
-    return no(BP_REASON_ATTRIBUTE, "keys and values of unequal sizes have no common cache");
+    return no(BP_REASON_ATTRIBUTE, "keys and values must have equal sizes to share the output present");
   return yes();
 }
 

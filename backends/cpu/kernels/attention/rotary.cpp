@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RotaryEmbedding, ONNX's and com.microsoft's: the same operator with its inputs in another order.
+// RotaryEmbedding of ONNX and of com.microsoft, which differ in the order of their inputs.
 #include "kernels/attention/rotary.h"
 
 #include "kernels/common/function_kernel.h"
@@ -12,23 +12,23 @@ namespace backplane::cpu {
 namespace {
 
 struct Rotation {
-  size_t cosine, sine, positions;  // slots
+  size_t cosine, sine, positions;  // indices of these inputs
   int64_t heads, dim;
   bool interleaved;
 };
 
 struct RotatedTensor {
   int64_t batch, length, heads, size, dim;
-  bool packed;         // [batch, length, heads * size], else [batch, heads, length, size]
-  bool one_offset;     // positions has one number: where the sequence begins
-  int64_t cached = 0;  // positions in the caches; 0: the caches are [batch, length, dim / 2]
+  bool packed;         // [batch, length, heads * size]; otherwise [batch, heads, length, size]
+  bool one_offset;     // the positions input is one number: the position of the first element of the sequence
+  int64_t cached = 0;  // number of positions in the caches; 0: the caches are [batch, length, dim / 2]
 
   int64_t begin(int64_t b, int64_t s, int64_t h) const {
     return packed ? ((b * length + s) * heads + h) * size : ((b * heads + h) * length + s) * size;
   }
 };
 
-// Rotate heads whose pairs are half a head apart, and heads whose pairs are neighbours.
+// Rotate pairs of elements that are half a head apart (rotate_halves) or adjacent (rotate_pairs).
 CLONED void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];
@@ -58,11 +58,12 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
     return t.one_offset ? ids[0] + s : ids[b * t.length + s];
   };
   if (t.cached != 0) {
-    const int64_t span = t.one_offset ? t.length : 1;  // positions that each number covers
+    const int64_t span = t.one_offset ? t.length : 1;  // number of consecutive positions that each given one stands for
     for (int64_t i = 0; i < positions.shape.elements(); ++i) {
       const int64_t p = positions.as<int64_t>()[i];
       if (p < 0 || p > t.cached - span)
-        return "position " + std::to_string(p) + " is beyond the " + std::to_string(t.cached) + " that are cached";
+        return "position " + std::to_string(p) + " is not within the " + std::to_string(t.cached) +
+               " positions of the caches";
     }
   }
   dispatch<Floats>(in[0].dtype, [&](auto tag) {
@@ -98,7 +99,7 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   t.length = x[t.packed ? 1 : 2];
   const int64_t width = cosine.rank() > 0 ? cosine[cosine.rank() - 1] : 0;
   if (t.packed) {
-    // Without a number of heads their size follows from the caches.
+    // Without the attribute num_heads, the width of the caches determines the size of a head.
     const int64_t heads = r.heads > 0 ? r.heads : width > 0 ? x[2] / (2 * width) : 0;
     if (heads < 1 || x[2] % heads != 0)
       return fail("X " + to_string(x) + " does not hold " + std::to_string(heads) + " heads");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary position embedding of one head: pairs of elements are rotated by an angle that grows with the position.
+// Rotary position embedding of one head: rotates pairs of elements by angles that depend on the position.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::cpu {
 
-// Rotates the first `dim` of `size` elements, copies the others. Pairs are neighbours if `interleaved`, else (i, i +
-// dim/2); `cosine` and `sine` hold dim/2 elements. Computed in `C`.
+// Rotates the first `dim` of `size` elements and copies the others. A pair is two adjacent elements if `interleaved`,
+// else elements i and i + dim/2. `cosine` and `sine` have dim/2 elements. Computes in type `C`.
 template <class C, class T, class U>
 void rotate_head(const T* x, U* y, int64_t size, int64_t dim, bool interleaved, const T* cosine, const T* sine) {
   const int64_t half = dim / 2;

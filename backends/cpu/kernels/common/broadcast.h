@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multidirectional broadcasting: the order in which several tensors are read to fill one dense result.
+// ONNX's multidirectional broadcasting: the offsets at which several tensors are read to compute one dense result.
 #pragma once
 
 #include <array>
@@ -11,22 +11,22 @@
 
 namespace backplane::cpu {
 
-// Returns the common shape; nullopt if the shapes do not fit each other. Throws sdk::Error if it is larger than all
-// memory.
+// Returns the broadcast shape, or nullopt if the shapes do not fit each other. Throws sdk::Error if the shape is too
+// large for memory.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
-// Merges adjacent dimensions if each operand either has or broadcasts all of them: equal shapes become one dimension, a
-// bias for each channel becomes three. Strides are in elements, 0 where an operand is repeated.
+// Merges adjacent dimensions if each operand has all of them or broadcasts all of them: equal shapes become one
+// dimension, a bias per channel becomes three. Strides are in elements, 0 where an operand is repeated.
 template <size_t kOperands>
 struct Broadcast {
-  std::vector<int64_t> extents;  // outermost first; at least one
+  std::vector<int64_t> extents;  // outermost first, at least one
   std::array<std::vector<int64_t>, kOperands> strides;
   int64_t elements = 1;
 
   Broadcast(const Shape& result, const std::array<Shape, kOperands>& operands) {
     std::array<int64_t, kOperands> dense;
     dense.fill(1);
-    for (int i = result.rank() - 1; i >= 0; --i) {  // built from the innermost, then reversed
+    for (int i = result.rank() - 1; i >= 0; --i) {  // innermost first; reversed below
       const int64_t extent = result[i];
       elements *= extent;
       std::array<int64_t, kOperands> stride;
@@ -56,7 +56,8 @@ struct Broadcast {
 
   int64_t inner_stride(size_t k) const { return strides[k].back(); }
 
-  // Calls f(result offset, operand offsets, count) for each piece of an innermost row within elements [begin, end).
+  // Visits elements [begin, end) of the result. Calls f(result offset, operand offsets, count) for each of its
+  // innermost rows, the first and last of which may be partial.
   template <class F>
   void rows(int64_t begin, int64_t end, const F& f) const {
     if (begin >= end) return;

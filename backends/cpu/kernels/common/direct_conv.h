@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by its definition, for element types without a faster implementation.
+// Convolution computed as it is defined, for element types without a faster implementation.
 #pragma once
 
 #include "kernels/common/window.h"
@@ -11,12 +11,12 @@ namespace backplane::cpu {
 struct ConvSize {
   int64_t batch;
   int64_t groups;
-  int64_t in_channels;   // of all groups
-  int64_t out_channels;  // of all groups
+  int64_t in_channels;   // in all groups
+  int64_t out_channels;  // in all groups
 };
 
-// x(i) and w(channel, i) return elements as `Sum`, y(channel, i, sum) stores the result; i is an element's index in the
-// dense tensor.
+// x(i) and w(channel, i) return an element as `Sum`; y(channel, i, sum) stores a result. `channel` is the output
+// channel, and i an element's index in its dense tensor.
 template <class Sum, class X, class W, class Y>
 void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w, const Y& y) {
   int64_t in_group = size.in_channels / size.groups;
@@ -50,7 +50,7 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
   });
 }
 
-// Returns the sizes of a convolution; nullopt, and a message in `error`, if the shapes do not fit each other.
+// Returns the sizes of a convolution. If the shapes do not fit each other, returns nullopt and sets `error`.
 inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t groups, std::string* error) {
   if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] % groups != 0 ||
       x[1] / groups != w[1]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a run-time data type to a C++ type: `dispatch<Floats>(dtype, [](auto tag) { using T = decltype(tag)::type; …
-// })`.
+// Maps a run-time data type to a C++ type, as in
+//   dispatch<Floats>(dtype, [](auto tag) { using T = typename decltype(tag)::type; … });
 #pragma once
 
 #include <type_traits>
@@ -62,7 +62,7 @@ inline constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<
 template <class T>
 inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
-// The type in which arithmetic on single elements is done.
+// The type in which single elements are computed.
 template <class T>
 using compute_t = std::conditional_t<kIsSmallFloat<T>, float, std::conditional_t<std::is_same_v<T, Bool>, bool, T>>;
 // The type in which many elements are summed.
@@ -84,13 +84,13 @@ auto dispatch(TypeList<T, Rest...>, bp_dtype_t dtype, const F& f) {
 }
 }  // namespace detail
 
-// Calls `f` with the tag of `dtype`, which must be in the list (`supports` has checked that).
+// Calls `f` with the tag of the C++ type for `dtype`, which must be in the list: `supports` has checked that.
 template <class List, class F>
 auto dispatch(bp_dtype_t dtype, const F& f) {
   return detail::dispatch(List{}, dtype, f);
 }
 
-// For operators that only move elements: calls `f` with the tag of a type that has `size` bytes.
+// For operators that only move elements: calls `f` with the tag of a type of `size` bytes (1, 2, 4, 8 or 16).
 struct Bytes16 {
   uint64_t low, high;
 };

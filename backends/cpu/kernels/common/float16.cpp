@@ -31,7 +31,8 @@ uint8_t encode(const Minifloat& f, float value, bool saturate) {
   int bits = f.largest + 1;
   if (magnitude < 0x1p20f) {
     const int exponent = magnitude == 0 ? 1 - f.bias : std::max(std::ilogb(magnitude), 1 - f.bias);
-    // In units in the last place; a carry propagates into the exponent by itself.
+    // In units in the last place. If rounding reaches the next power of two, the addition below increments the
+    // exponent.
     const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent)));
     bits = ((exponent + f.bias - 1) << f.mantissa_bits) + units;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number types that C++20 lacks, as storage: they convert to and from float, and arithmetic is done in float.
-// Conversions from float round to nearest, ties to even.
+// Number types that C++20 lacks: 16-bit floats, BOOL and floats of 8 bits or fewer. They only store values; arithmetic
+// is done in float. Conversions from float round to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -22,8 +22,8 @@ inline uint16_t float_to_half(float f) {
   x &= 0x7fffffffu;
   if (x > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (x >> 13 & 0x3ffu));
   if (x >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
-  if (x < 0x38800000u) {                                               // below fp16's smallest normal number
-    const float shifted = std::bit_cast<float>(x) + 0.5f;              // the sum's last bit is fp16's smallest number
+  if (x < 0x38800000u) {                                               // below the smallest normal fp16 number
+    const float shifted = std::bit_cast<float>(x) + 0.5f;  // the last bit of the sum is the smallest fp16 number
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }
   x += 0xfffu + (x >> 13 & 1u);
@@ -50,7 +50,7 @@ struct BFloat16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// ONNX's BOOL: reads any byte but 0 as true (models may contain any), writes 0 or 1.
+// ONNX's BOOL. Reads any byte except 0 as true, because models may contain any byte; writes 0 or 1.
 struct Bool {
   uint8_t byte = 0;
   Bool() = default;
@@ -58,14 +58,14 @@ struct Bool {
   operator bool() const { return byte != 0; }
 };
 
-// A float of at most 8 bits with a sign.
+// A format of signed floats with at most 8 bits.
 struct Minifloat {
   int exponent_bits;
   int mantissa_bits;
   int bias;
   uint8_t largest;   // the bits of the largest finite number
-  uint8_t overflow;  // the bits for larger numbers, without saturation: infinity or NaN
-  int nan;           // the bits of NaN, or -1 if it has none
+  uint8_t overflow;  // the bits for larger numbers without saturation: infinity, NaN, or the largest number
+  int nan;           // the bits of NaN, or -1 if the format has none
   bool unsigned_zero;
 };
 inline constexpr Minifloat kFloat8E4M3FN{4, 3, 7, 0x7e, 0x7f, 0x7f, false};
@@ -77,7 +77,7 @@ inline constexpr Minifloat kFloat4E2M1{2, 1, 1, 0x07, 0x07, -1, false};
 float decode(const Minifloat& format, uint8_t bits);
 uint8_t encode(const Minifloat& format, float value, bool saturate);
 
-// FLOAT8E8M0: a power of two without sign, for block scales.
+// FLOAT8E8M0: an unsigned power of two, used for block scales.
 enum class ScaleRounding { kUp, kDown, kNearest };
 float decode_e8m0(uint8_t bits);
 uint8_t encode_e8m0(float value, bool saturate, ScaleRounding rounding);

@@ -13,7 +13,7 @@
 namespace backplane::cpu {
 namespace {
 
-// A 16-bit float at any address.
+// The bits of a 16-bit float at any address, aligned or not.
 typedef uint16_t Bits __attribute__((aligned(1), may_alias));
 [[gnu::always_inline]] inline uint32_t load(const std::byte* from, int64_t i) {
   return reinterpret_cast<const Bits*>(from)[i];
@@ -22,11 +22,11 @@ typedef uint16_t Bits __attribute__((aligned(1), may_alias));
   reinterpret_cast<Bits*>(to)[i] = static_cast<uint16_t>(bits);
 }
 
-// The functions of kernels/common/float16.h without branches, so that the compiler vectorizes them.
+// The conversions of kernels/common/float16.h without branches, so that compilers vectorize the loops.
 CLONED void widen_float16(const std::byte* from, float* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t h = load(from, i);
-    const uint32_t shifted = (h & 0x7fffu) << 13;  // the exponent is 112 too small, also that of subnormal numbers
+    const uint32_t shifted = (h & 0x7fffu) << 13;  // the exponent is too small by 112, for subnormal numbers too
     const uint32_t finite = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, shifted) * 0x1p112f);
     const uint32_t special = shifted >= 0x0f800000u ? 0x7f800000u : 0u;
     to[i] = __builtin_bit_cast(float, (h & 0x8000u) << 16 | special | finite);
@@ -61,7 +61,7 @@ CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 }
 
 #if defined(__x86_64__)
-// Processors with AVX2 have conversion instructions for FLOAT16. These functions convert whole vectors only and return
+// Processors with AVX2 have instructions that convert FLOAT16. These functions convert only whole vectors and return
 // the number of converted elements.
 bool has_f16c() {
   return processor().has(Instructions::kAvx2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels and steps made from lambdas, whose captures hold the operator's state.
+// Create kernels and steps from lambdas; the lambdas' captures hold the operator's state.
 //
 //   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …
@@ -28,7 +28,7 @@ template <class Run>
 class FunctionStep final : public Step {
  public:
   FunctionStep(Run run, StepTraits traits) : run_(std::move(run)), traits_(traits) {}
-  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch), and returns nothing or an optional failure.
+  // `run_` takes (inputs, outputs) or (inputs, outputs, scratch) and returns nothing or an optional error message.
   std::optional<std::string> run(Tensors inputs, Tensors outputs, void* scratch) const override {
     auto call = [&] {
       if constexpr (std::is_invocable_v<const Run&, Tensors, Tensors>)
@@ -57,21 +57,21 @@ class FunctionStep final : public Step {
 template <class Run>
 Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   for (const Shape& shape : shapes)
-    if (!countable(shape)) return fail("an output of extents " + to_string(shape) + " is larger than all memory");
+    if (!countable(shape)) return fail("an output of extents " + to_string(shape) + " is too large for memory");
   Plan plan;
   plan.step = std::make_unique<FunctionStep<Run>>(std::move(run), traits);
   plan.shapes = std::move(shapes);
   return plan;
 }
 
-// For elementwise steps, for which the order of the elements does not matter: they read input 0 and write the output in
-// input 0's format. Other inputs are dense.
+// For elementwise steps, which may process elements in any order: input 0 is read in its current format and the output
+// is written in the same format. Other inputs are dense.
 inline void keep_format(Plan& plan, Tensors inputs) {
   plan.input_formats.assign(inputs.size(), Format::kDense);
   plan.input_formats[0] = plan.output_format = inputs[0].format;
 }
 
-// The input that a kernel's steps read as bytes; -1: none.
+// The input that a kernel's steps read as bytes, which need not be aligned; -1: none.
 struct ReadsBytes {
   int input = -1;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Gather and Scatter operators read indices: INT32 or INT64, negative ones count from the end, and each is
-// checked before it is used.
+// Reads the indices of Gather and Scatter operators: INT32 or INT64, where negative indices count from the end. Callers
+// check `in_range` before they use an index.
 #pragma once
 
 #include "kernels/common/support.h"
@@ -26,7 +26,8 @@ class Indices {
   bool narrow_;
 };
 
-// Indices whose last dimension holds tuples, which address `data` from dimension `first` on.
+// Indices whose last dimension holds tuples. A tuple addresses an element or slice of `data` by its dimensions from
+// `first` on.
 class TupleIndices {
  public:
   TupleIndices(const Tensor& tensor, const Shape& data, int first)
@@ -36,7 +37,7 @@ class TupleIndices {
         first_(first),
         size_(tensor.shape[tensor.shape.rank() - 1]) {}
 
-  // The offset of the element that tuple `i` addresses, or -1 if it is out of range.
+  // Returns the offset in `data` that tuple `i` addresses, or -1 if the tuple is out of range.
   int64_t offset(int64_t i) const {
     int64_t at = 0;
     for (int k = 0; k < size_; ++k) {
@@ -57,7 +58,7 @@ class TupleIndices {
   int64_t size_;
 };
 
-// Whether `part` lies within `whole` in every dimension but `axis`.
+// Whether `part` has the rank of `whole`, and is at most as large in every dimension except `axis`.
 inline bool covers(const Shape& whole, const Shape& part, int axis) {
   if (whole.rank() != part.rank()) return false;
   for (int i = 0; i < whole.rank(); ++i)
@@ -65,8 +66,8 @@ inline bool covers(const Shape& whole, const Shape& part, int axis) {
   return true;
 }
 
-// Calls, for each element i of a tensor of shape `part`, f(i, offset in `whole` of the same position with index 0 on
-// `axis`, stride of `axis`).
+// For each element i of a tensor of shape `part`, calls f(i, base, stride). `base` is the offset in `whole` of the
+// element's position with the index along `axis` set to 0; `stride` is that of `axis` in `whole`.
 template <class F>
 void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   const Shape strides = strides_of(whole);

@@ -14,7 +14,7 @@ namespace backplane::cpu {
 MappedCopy::MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps, int64_t element_size)
     : from_(from), maps_(std::move(maps)), element_size_(element_size) {
   while (!maps_.empty() && maps_.back().empty()) maps_.pop_back();
-  if (maps_.empty()) {  // everything is one block
+  if (maps_.empty()) {  // the whole tensor is one block
     from_ = Shape{1, from.elements()};
     maps_.push_back({0});
   }
@@ -94,7 +94,7 @@ void MappedCopy::operator()(const void* source, void* target, const void* fill) 
     T filler{};
     if (fill != nullptr) std::memcpy(&filler, fill, sizeof(T));
     parallel(to_.elements() / row, std::max<int64_t>(1, kCheapGrain / (row * block_)), [&](int64_t begin, int64_t end) {
-      int64_t last_base = -1;  // of the previous row, which a nearest-neighbour enlargement repeats
+      int64_t last_base = -1;  // source offset of the previous row, which a nearest-neighbor enlargement repeats
       for (int64_t r = begin; r < end; ++r) {
         int64_t base = 0, rest = r;
         bool inside = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a tensor by a map for each axis: position i of the result is copied from position map[i] of the source, or
-// filled with a constant if map[i] is -1. Pad, CenterCropPad and Resize (nearest) are computed so.
+// Fills a tensor by one map per axis: position i of the result is copied from position map[i] of the source, or filled
+// with a constant if map[i] is negative. Used by Pad, CenterCropPad and Resize (nearest).
 #pragma once
 
 #include <vector>
@@ -11,26 +11,26 @@ namespace backplane::cpu {
 
 class MappedCopy {
  public:
-  // One map for each axis of `from`; an empty map leaves the axis as it is.
+  // `maps` has one map per axis of `from`; an empty map copies the axis unchanged.
   MappedCopy(const Shape& from, std::vector<std::vector<int64_t>> maps, int64_t element_size);
 
-  // `fill` points at one element, or is null for zeros.
+  // `fill` points to one element; null fills with zeros.
   void operator()(const void* source, void* target, const void* fill) const;
 
  private:
-  // How rows along the last map are filled: contiguous pieces are copied; or, if each source is repeated equally often
-  // (a nearest-neighbour enlargement), repeated; or fetched element by element.
+  // A row is the last mapped axis. It is filled in one of three ways: by copying runs of adjacent sources; by repeating
+  // each source, if all are repeated equally often (nearest-neighbor enlargement); or element by element.
   struct Run {
-    int64_t from, count;  // `from` of -1: fill
+    int64_t from, count;  // `from`: the first source position, or -1 to fill
   };
   template <class T>
   void copy_row(const T* line, T* to, T filler) const;
 
   Shape from_, to_;
-  std::vector<std::vector<int64_t>> maps_;  // of the axes before the block
-  int64_t block_, element_size_;            // elements that are copied as a unit
-  std::vector<Run> runs_;                   // of the last map; used unless they are short
-  int64_t repeats_ = 0;                     // 2 or 4 if the last map repeats each source so often; else 0
+  std::vector<std::vector<int64_t>> maps_;  // by axis before the block
+  int64_t block_, element_size_;            // `block_`: elements per position of the last map, copied as a unit
+  std::vector<Run> runs_;                   // the runs of the last map; not used if they are short
+  int64_t repeats_ = 0;                     // 2 or 4 if the last map repeats each source that many times, else 0
 };
 
 }  // namespace backplane::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps through the positions of a few dimensions, last dimension fastest, and tracks the offset by their strides.
+// Steps through the positions of several dimensions, the last one fastest, and computes the offset from their strides.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Dimensions {
     extents.push_back(extent);
     strides.push_back(stride);
   }
-  // Throws sdk::Error if there are more positions than an int64 can count.
+  // Returns the number of positions. Throws sdk::Error if it does not fit in int64_t.
   int64_t positions() const { return product(extents); }
 };
 

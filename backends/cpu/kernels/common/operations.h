@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For Row::operations: operations for one output element of a node whose extents are all known.
+// Functions for Row::operations: estimate the operations per output element. The extents of the node must be known.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace backplane::cpu {
 
-// Operations per output element of a convolution whose weights are input `kSlot`.
+// A convolution whose weights are input `kSlot`.
 template <uint32_t kSlot>
 double conv_operations(const Node& node) {
   return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));
 }
 
-// Operations per output element of a product whose depth is input 0's last dimension, or with transA its first.
+// A matrix product: input 0's last dimension is summed over, or with transA its first.
 inline double product_operations(const Node& node) {
   const int32_t rank = node.input_type(0).rank;
   if (rank <= 0) return 2;

@@ -14,7 +14,8 @@ bool is_packed(const Tensor& tensor) {
 
 using Storage = std::vector<std::vector<uint8_t>>;
 
-// Returns the tensors with packed ones replaced by UINT8 tensors in `storage`; `fill` also unpacks their elements.
+// Returns the tensors, but packed ones as UINT8 tensors whose memory is in `storage`. `fill`: unpack their elements
+// too.
 std::vector<Tensor> as_bytes(std::span<const Tensor> tensors, Storage& storage, bool fill) {
   std::vector<Tensor> bytes(tensors.begin(), tensors.end());
   for (Tensor& tensor : bytes) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements, for elements of less than a byte: they are unpacked into bytes, moved, and packed
-// again.
+// Adapts operators that move elements to elements of less than a byte: unpacks them to bytes, moves the bytes, and
+// packs them again.
 #pragma once
 
 #include "runtime/row.h"
 
 namespace backplane::cpu {
 
-// `inner` receives packed tensors as UINT8 and, while planning, without their values.
+// `inner` gets packed tensors as UINT8. While planning, it does not get their values.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 
 bool has_packed(const Node& node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of 8-bit quantized values, as DequantizeLinear reads and QuantizeLinear writes them.
+// Quantization parameters of a tensor of 8-bit quantized values, as DequantizeLinear and QuantizeLinear use them.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace backplane::cpu {
 
-// A quantized value q of a tensor represents the number (q - zero) · scale.
+// A quantized value q represents the number (q - zero) · scale.
 struct Quantization {
-  bp_dtype_t dtype = BP_DTYPE_UINT8;  // or INT8
+  bp_dtype_t dtype = BP_DTYPE_UINT8;  // or BP_DTYPE_INT8
   float scale = 1;
   int32_t zero = 0;
 
@@ -20,15 +20,15 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
-// Element i of an array of quantized values of either type.
+// Returns element i of an array of INT8 or UINT8 quantized values.
 inline int32_t q8_at(const void* values, bool is_signed, int64_t i) {
   return is_signed ? int32_t{static_cast<const int8_t*>(values)[i]} : int32_t{static_cast<const uint8_t*>(values)[i]};
 }
 
-// The nearest integer, ties to even, of a value between -2^22 and 2^22. Without a call, so that loops vectorize (also
-// in CLONED functions, whose callees must be inlined).
+// Rounds a value between -2^22 and 2^22 to the nearest integer, ties to even. Uses no library call, so that loops
+// vectorize, and is always inlined, as CLONED functions require of their callees.
 [[gnu::always_inline]] inline float nearest(float value) {
-  constexpr float kShift = 12582912.0f;  // 1.5 · 2^23: where adjacent floats are 1 apart
+  constexpr float kShift = 12582912.0f;  // 1.5 · 2^23, where adjacent floats differ by 1
   return (value + kShift) - kShift;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of 8 bits and less as raw bits: integers of 2, 4 and 8 bits and the small floats. `float` represents all
-// their values. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
+// Elements of 8 bits or fewer as raw bits: integers of 2, 4 and 8 bits and small floats, all of whose values `float`
+// can represent. Elements of 2 and 4 bits are packed into bytes, the first in the lowest bits.
 #pragma once
 
 #include "kernels/common/float16.h"
@@ -8,12 +8,12 @@
 
 namespace backplane::cpu {
 
-// Returns null unless the type is a signed float of at most 8 bits.
+// Returns the type's format, or null if the type is not a signed float of at most 8 bits.
 const Minifloat* minifloat(bp_dtype_t dtype);
 
 int bits_of(bp_dtype_t dtype);
 
-// The bits of element i of a tensor whose elements have at most 8 bits.
+// Returns the bits of element i of a tensor whose elements have at most 8 bits.
 inline uint8_t load_bits(const void* data, int bits, int64_t i) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   if (bits == 8) return bytes[i];
@@ -23,15 +23,15 @@ inline uint8_t load_bits(const void* data, int bits, int64_t i) {
 
 float decode_bits(bp_dtype_t dtype, uint8_t element);
 
-// Conversion to float8: numbers beyond the largest finite one saturate, or else become infinity or NaN.
+// Rules of conversion to float8: numbers beyond the largest finite one saturate, or else become infinity or NaN.
 struct EncodeRules {
   bool saturate = true;
-  ScaleRounding rounding = ScaleRounding::kUp;  // to FLOAT8E8M0
+  ScaleRounding rounding = ScaleRounding::kUp;  // for FLOAT8E8M0
 };
-// Integers wrap around.
+// Encodes a value. For an integer type, the value is truncated and wraps around.
 uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 
-// Elements [begin, begin + n) of `data`; begin is a multiple of 8.
+// Convert elements [begin, begin + n) of `data` to or from float. `begin` must be a multiple of 8.
 void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n);
 void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, EncodeRules rules);
 

@@ -28,7 +28,7 @@ StridedCopy::StridedCopy(std::span<const int64_t> extents, std::span<const int64
   }
 }
 
-// Copies innermost rows [first, last).
+// Copies innermost rows [first, last) of the target.
 template <class T>
 void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t last) const {
   const size_t inner = extents_.size() - 1;
@@ -56,7 +56,7 @@ void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t l
   }
 }
 
-// A transposition: dimension `unit` has stride 1 in the source. Works on tiles that fit in the cache in both tensors.
+// A transposition: dimension `unit` has stride 1 in the source. Works on tiles that fit in the cache for both tensors.
 template <class T>
 void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
   constexpr int64_t kTile = 16;
@@ -66,7 +66,7 @@ void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
   int64_t outer = 1;
   for (size_t d = 0; d < inner; ++d)
     if (d != unit) outer *= extents_[d];
-  int64_t row_pitch = 1;  // in the target
+  int64_t row_pitch = 1;  // distance of rows in the target, in elements
   for (size_t d = unit + 1; d <= inner; ++d) row_pitch *= extents_[d];
   parallel(outer * row_tiles, std::max<int64_t>(1, kCheapGrain / (kTile * columns)), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
@@ -101,7 +101,7 @@ void StridedCopy::operator()(const void* source, void* target) const {
     });
     return;
   }
-  size_t unit = inner;  // the dimension along which the source is contiguous
+  size_t unit = inner;  // dimension with stride 1 in the source
   for (size_t d = 0; d < inner; ++d)
     if (strides_[d] == 1) unit = d;
   dispatch_size(element_size_, [&](auto tag) {

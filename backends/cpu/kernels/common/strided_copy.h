@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a dense tensor with another tensor's elements, read by strides, as Transpose, Slice, Expand and Tile do.
+// Fills a dense tensor with elements of another tensor that are read with given strides, as for Transpose, Slice,
+// Expand and Tile.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@ namespace backplane::cpu {
 
 class StridedCopy {
  public:
-  // Reads extents[0] × extents[1] × … elements of `element_size` bytes; stride and offset count elements, strides may
-  // be 0 or negative. Dimensions that are contiguous with each other are merged.
+  // The result has the extents `extents`. `element_size` is in bytes. Strides and `offset` are those in the source, in
+  // elements; strides may be 0 or negative. Dimensions that are contiguous with each other are merged.
   StridedCopy(std::span<const int64_t> extents, std::span<const int64_t> strides, int64_t offset, int64_t element_size);
 
-  // Whether it copies one contiguous block that starts at the source's first element.
+  // Whether the copy is one contiguous block that starts at the source's first element.
   bool is_plain() const { return extents_.size() == 1 && strides_[0] == 1 && offset_ == 0; }
   void operator()(const void* source, void* target) const;
 

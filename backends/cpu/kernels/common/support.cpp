@@ -19,7 +19,7 @@ static Verdict accepts_input(const Node& node, uint32_t slot, bp_dtype_set_t typ
   if (type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED)
     return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is not a tensor of a known type");
   if (type.dtype >= 64 || (types >> type.dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is " + dtype_name(type.dtype));
+    return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " has data type " + dtype_name(type.dtype));
   return yes();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of nodes with strings, containers or graphs, and access to small values.
+// Checks of nodes with strings, containers or sub-graphs, and access to small values.
 #pragma once
 
 #include "kernels/common/support.h"
@@ -25,10 +25,10 @@ Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {
   return value;
 }
 
-// The only element of an INT32 or INT64 tensor; nullopt for any other value.
+// Returns the only element of an INT32 or INT64 tensor, or nullopt for any other value.
 std::optional<int64_t> integer(const Value& value);
 
-// Views of a tensor's strings.
+// Returns views of a tensor's strings.
 std::vector<std::string_view> views(const Tensor& tensor);
 
 }  // namespace backplane::cpu

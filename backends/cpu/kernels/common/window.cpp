@@ -62,7 +62,7 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
     w.in[d] = input[static_cast<int>(i) + 2];
     w.kernel[d] = kernel[i];
     if (w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
-      *error = "a window of extent " + std::to_string(w.kernel[d]) + "; it must be 1 to 2^31 - 1";
+      *error = "the window has extent " + std::to_string(w.kernel[d]) + "; it must be 1 to 2^31 - 1";
       return std::nullopt;
     }
     if (!attributes.strides.empty()) w.stride[d] = attributes.strides[i];
@@ -86,7 +86,7 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
       return std::nullopt;
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
-    // The last window has to begin inside the input or the padding in front of it.
+    // The last window must begin inside the input or in the padding before it.
     if (attributes.ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.begin[d]) --w.out[d];
   }
   return w;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn]: convolutions and pools, up to three
-// dimensions. Windows of fewer dimensions get leading ones of extent 1, so that loops are written once, for three.
+// A window that slides over the spatial dimensions of a tensor [N, C, D1 … Dn], for convolutions and pools with up to
+// three spatial dimensions. Windows with fewer get leading dimensions of extent 1, so that loops are written only for
+// three.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@ namespace backplane::cpu {
 inline constexpr int kSpatial = 3;
 using Spatial = std::array<int64_t, kSpatial>;
 
-// Attributes as the node has them.
+// The attributes as the node has them.
 struct WindowAttributes {
   explicit WindowAttributes(const Node& node);
 
@@ -26,30 +27,30 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Whether the attributes' lengths and values suit the rank of input `slot`, which has one to three spatial
+// Whether the attributes' lengths and values fit the rank of input `slot`, which may have one to three spatial
 // dimensions.
 Verdict check_window(const Node& node, uint32_t slot = 0);
 
-// A window with known extents, in three dimensions.
+// A window with known extents, always in three dimensions.
 struct Window {
-  int dims = 0;  // spatial dimensions of the tensor itself
+  int dims = 0;  // number of spatial dimensions of the tensor
   Spatial in{1, 1, 1};
   Spatial out{1, 1, 1};
   Spatial kernel{1, 1, 1};
   Spatial stride{1, 1, 1};
   Spatial dilation{1, 1, 1};
-  Spatial begin{0, 0, 0};  // padding before
-  Spatial end{0, 0, 0};    // and after
+  Spatial begin{0, 0, 0};  // padding before the input
+  Spatial end{0, 0, 0};    // padding after the input
 
   int64_t in_size() const { return product(in); }
   int64_t out_size() const { return product(out); }
   int64_t kernel_size() const { return product(kernel); }
-  // [batch, channels, spatial output extents].
+  // Returns [batch, channels, spatial output extents…].
   Shape output_shape(int64_t batch, int64_t channels) const;
 };
 
-// Returns the window over `input`; `kernel` are its extents (those of the weights if the attribute is absent). If they
-// do not fit together, sets `error` and returns nullopt.
+// Returns the window over `input`. `kernel` has the window's extents, which are those of the weights if the attribute
+// kernel_shape is absent. If they do not fit together, sets `error` and returns nullopt.
 std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
                                   std::span<const int64_t> kernel, std::string* error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop, Scan and SequenceMap: nodes that run graphs.
+// If, Loop, Scan and SequenceMap: nodes that run sub-graphs. The code calls a sub-graph a body.
 #include <algorithm>
 #include <limits>
 
@@ -16,10 +16,10 @@ namespace {
 std::optional<bool> truth(const Value& value) {
   if (value.kind != BP_KIND_TENSOR || value.tensor.dtype != BP_DTYPE_BOOL || value.tensor.shape.elements() != 1)
     return std::nullopt;
-  return *value.tensor.as<const uint8_t>() != 0;  // any byte but 0 is true
+  return *value.tensor.as<const uint8_t>() != 0;  // any byte except 0 is true
 }
 
-// A scalar in the shape that the body declares: some models declare [1] for it.
+// Returns a scalar for an input of a body, in the declared rank: some models declare [1] instead of a scalar.
 template <class T>
 Value scalar_for(const Body& body, uint32_t input, bp_dtype_t dtype, T number) {
   const Program& program = body.program();
@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> create_if(const Node& node) {
   const Body& else_body = node.body("else_branch");
   return make_value_kernel([&](Values inputs, Values outputs, const RunContext& context) -> Failed {
     std::optional<bool> condition = truth(inputs[0]);
-    if (!condition) return "the condition is not one bool";
+    if (!condition) return "the condition is not a single bool";
     Values captured = inputs.subspan(1);
     if (*condition)
       Body::Use(then_body, captured.first(then_body.captures().size())).run({}, outputs, context);
@@ -53,7 +53,7 @@ std::unique_ptr<Kernel> create_if(const Node& node) {
   });
 }
 
-// ---- Loop: the body takes (round, condition, carried...) and returns (condition, carried..., stacked...)
+// ---- Loop: the body takes (iteration, condition, carried...) and returns (condition, carried..., stacked...)
 
 Verdict supports_loop(const Node& node) {
   if (node.input_count() < 2 || node.output_count() + 2 < node.input_count())
@@ -73,12 +73,12 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
     bool goes_on = true;
     if (inputs[0].present()) {
       std::optional<int64_t> given = integer(inputs[0]);
-      if (!given) return "the number of rounds is not one integer";
+      if (!given) return "the trip count is not a single integer";
       rounds = *given;
     }
     if (inputs[1].present()) {
       std::optional<bool> given = truth(inputs[1]);
-      if (!given) return "the condition is not one bool";
+      if (!given) return "the condition is not a single bool";
       goes_on = *given;
     }
     Body::Use use(body, inputs.subspan(body.input_count()));
@@ -91,7 +91,7 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
       for (size_t i = 0; i < carried; ++i) in[i + 2] = std::move(outputs[i]);
       use.run(in, out, context);
       std::optional<bool> condition = truth(out[0]);
-      if (!condition) return "the body's condition is not one bool";
+      if (!condition) return "the condition that the body returns is not a single bool";
       goes_on = *condition;
       for (size_t i = 0; i < carried; ++i) outputs[i] = std::move(out[i + 1]);
       for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push(std::move(out[carried + 1 + i]));
@@ -104,11 +104,12 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
-// The maximum rounds over empty slices: these cost no memory, so nothing else limits how often the body runs.
+// The maximum number of iterations over empty slices. Empty slices cost no memory, so nothing else limits the
+// iterations.
 constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
-// ---- Scan: the body takes (states..., a slice of each scanned input...) and returns (states..., a slice of each
-// output...)
+// ---- Scan: the body takes (states..., slices of the scanned inputs...)
+// and returns (states..., slices of the outputs...)
 
 Verdict supports_scan(const Node& node) {
   auto scanned = node.attr("num_scan_inputs", int64_t{0});
@@ -119,7 +120,7 @@ Verdict supports_scan(const Node& node) {
   return supports_body(node, "body", node.input_count(), node.output_count());
 }
 
-// Returns an entry of an attribute's list; 0 if it is missing.
+// Returns entry `i` of an attribute's list, or 0 if the list is shorter.
 int64_t entry(const std::vector<int64_t>& list, size_t i) {
   return i < list.size() ? list[i] : 0;
 }
@@ -138,11 +139,12 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
           const Shape& shape = inputs[states + i].tensor.shape;
           axes[i] = axis_of(entry(input_axes, i), shape.rank());
           if (axes[i] < 0)
-            return "axis " + std::to_string(entry(input_axes, i)) + " is out of range for extents " + to_string(shape);
+            return "axis " + std::to_string(entry(input_axes, i)) + " is out of range for an input of extents " +
+                   to_string(shape);
           if (i == 0) rounds = shape[axes[0]];
           if (shape[axes[i]] != rounds) {
             return "scanned inputs have " + std::to_string(rounds) + " and " + std::to_string(shape[axes[i]]) +
-                   " slices; they must have equally many";
+                   " slices; the numbers must be equal";
           }
         }
         const bool empty = std::ranges::all_of(inputs.subspan(states, scanned),
@@ -178,11 +180,11 @@ std::unique_ptr<Kernel> create_scan(const Node& node) {
       });
 }
 
-// ---- SequenceMap: the body takes one element of each sequence, and each non-sequence input as a whole
+// ---- SequenceMap: the body takes one element of each sequence, and each other input as a whole
 
 Verdict supports_map(const Node& node) {
   if (Verdict verdict = expect_operands(node, node.input_count(), 1); !verdict) return verdict;
-  if (node.input_type(0).kind != BP_KIND_SEQUENCE) return no(BP_REASON_DTYPE, "input 0 is no sequence");
+  if (node.input_type(0).kind != BP_KIND_SEQUENCE) return no(BP_REASON_DTYPE, "input 0 is not a sequence");
   return supports_body(node, "body", node.input_count(), node.output_count());
 }
 
@@ -192,8 +194,8 @@ std::unique_ptr<Kernel> create_map(const Node& node) {
     size_t rounds = inputs[0].elements->values.size();
     for (const Value& input : inputs.first(body.input_count())) {
       if (input.kind == BP_KIND_SEQUENCE && input.elements->values.size() != rounds) {
-        return "sequences of " + std::to_string(rounds) + " and " + std::to_string(input.elements->values.size()) +
-               " elements; they must be equally long";
+        return "the sequences have " + std::to_string(rounds) + " and " +
+               std::to_string(input.elements->values.size()) + " elements; the numbers must be equal";
       }
     }
     for (Value& output : outputs) output = Value::container(BP_KIND_SEQUENCE);

@@ -15,7 +15,7 @@ Verdict supports(const Node& node) {
 }
 template <uint32_t kInputs>
 Verdict supports_of_sequence(const Node& node) {
-  if (node.input_type(0).kind != BP_KIND_SEQUENCE) return no(BP_REASON_DTYPE, "input 0 is no sequence");
+  if (node.input_type(0).kind != BP_KIND_SEQUENCE) return no(BP_REASON_DTYPE, "input 0 is not a sequence");
   return expect_operands(node, kInputs, 1);
 }
 
@@ -23,7 +23,8 @@ size_t length(const Value& sequence) {
   return sequence.elements->values.size();
 }
 
-// Returns a position counted from the front; nullopt unless `number` is one integer that is in range for `count`.
+// Returns a position counted from the front, or nullopt unless `number` is a single integer in range for `count`
+// elements.
 std::optional<size_t> position(const Value& number, size_t count) {
   std::optional<int64_t> given = integer(number);
   auto n = static_cast<int64_t>(count);
@@ -108,7 +109,7 @@ std::unique_ptr<Kernel> create_join(const Node& node) {
   return make_value_kernel([axis_number = node.attr("axis", int64_t{0}), adds = node.attr("new_axis", int64_t{0}) != 0](
                                Values inputs, Values outputs) -> Failed {
     const std::vector<Value>& parts = inputs[0].elements->values;
-    if (parts.empty()) return "an empty sequence cannot be joined to a tensor";
+    if (parts.empty()) return "the elements of an empty sequence cannot be concatenated";
     int rank = parts[0].tensor.shape.rank() + (adds ? 1 : 0);
     int axis = axis_of(axis_number, rank);
     if (axis < 0) return bad_axis(axis_number, rank).error;
@@ -128,7 +129,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (!one_each) sizes = integers(inputs[1].tensor);
     if (one_each || inputs[1].tensor.shape.rank() == 0) {
       int64_t size = one_each ? 1 : sizes[0];
-      if (size < 1) return "pieces of " + std::to_string(size) + " elements were requested; they must have at least 1";
+      if (size < 1) return "the requested pieces have " + std::to_string(size) + " elements; at least 1 is required";
       sizes.clear();
       require_memory(shape[axis] / size, sizeof(Value) + sizeof(int64_t));
       for (int64_t begin = 0; begin < shape[axis]; begin += size) sizes.push_back(std::min(size, shape[axis] - begin));
@@ -158,11 +159,11 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
 
 Verdict supports_split(const Node& node) {
   if (node.has_input(1) && (kIndexTypes >> node.input_type(1).dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "input 1 is no tensor of int32 or int64");
+    return no(BP_REASON_DTYPE, "input 1 is not a tensor of int32 or int64");
   return supports<1>(node);
 }
 
-// ---- optionals: a tensor or sequence is also accepted as an optional that contains it
+// ---- Optionals: a tensor or sequence is accepted in place of an optional that contains it
 
 std::unique_ptr<Kernel> create_optional(const Node&) {
   return make_value_kernel([](Values inputs, Values outputs) -> Failed {
@@ -186,7 +187,7 @@ std::unique_ptr<Kernel> create_has_element(const Node&) {
 
 std::unique_ptr<Kernel> create_get_element(const Node&) {
   return make_value_kernel([](Values inputs, Values outputs) -> Failed {
-    if (!has_element(inputs)) return "the optional has no element; ask OptionalHasElement first";
+    if (!has_element(inputs)) return "the optional has no element; check it with OptionalHasElement first";
     outputs[0] = inputs[0].kind == BP_KIND_OPTIONAL ? inputs[0].elements->values[0] : inputs[0];
     return std::nullopt;
   });

@@ -12,14 +12,16 @@ namespace backplane::cpu {
 
 void Stack::push(Value value) {
   const Tensor& tensor = value.tensor;
-  if (value.kind != BP_KIND_TENSOR) throw sdk::Error(BP_TYPE_MISMATCH, "only tensors can be stacked");
+  if (value.kind != BP_KIND_TENSOR)
+    throw sdk::Error(BP_TYPE_MISMATCH, "a body returns a value to be stacked that is not a tensor");
   if (count_++ == 0) {
     dtype_ = tensor.dtype;
     shape_ = tensor.shape;
     bytewise_ = dtype_ != BP_DTYPE_STRING && (kPackedTypes >> dtype_ & 1) == 0;
   } else if (tensor.dtype != dtype_ || !(tensor.shape == shape_)) {
-    throw sdk::Error(BP_TYPE_MISMATCH, "a body returns " + to_string(tensor.shape) + " after it returned " +
-                                           to_string(shape_) + "; what is stacked must be alike in all rounds");
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "the body of a loop returned " + to_string(tensor.shape) + " after " + to_string(shape_) +
+                         "; the type and extents of a stacked output must be equal in all iterations");
   }
   if (!bytewise_) {
     items_.push_back(own(std::move(value)));
@@ -27,7 +29,7 @@ void Stack::push(Value value) {
   }
   const auto* bytes = tensor.as<const std::byte>();
   const int64_t more = bytes_of(tensor);
-  if (static_cast<size_t>(more) > bytes_->capacity() - bytes_->size())  // the capacity may double
+  if (static_cast<size_t>(more) > bytes_->capacity() - bytes_->size())  // the vector may double its capacity
     require_memory(static_cast<int64_t>(bytes_->size()) + more, 2);
   bytes_->insert(bytes_->end(), bytes, bytes + more);
 }

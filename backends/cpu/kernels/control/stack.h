@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of all iterations, stacked along a new axis.
+// Collects the tensors that the iterations of a loop return, and stacks them along a new axis.
 #pragma once
 
 #include "runtime/value.h"
@@ -8,15 +8,15 @@ namespace backplane::cpu {
 
 class Stack {
  public:
-  // Throws sdk::Error if the tensor differs from earlier tensors in type or extents.
+  // `value` must be a tensor with the type and extents of the first one. Throws sdk::Error if it is not.
   void push(Value value);
-  // Stacks all tensors along `axis` (negative: from the back), the last one first if `reversed`. Without tensors:
-  // returns one of type `item` that is empty along that axis; extents that the type leaves open are 0. Throws
-  // sdk::Error if there is no such axis.
+  // Returns the tensors stacked along `axis` (counted from the back if negative), in reverse order if `reversed`. If
+  // there are none, returns an empty tensor whose other extents are those of type `item`, with 0 for extents that
+  // `item` leaves open. Throws sdk::Error if there is no such axis.
   Value finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis, bool reversed);
 
  private:
-  bool bytewise_ = true;  // in `bytes_`; else in `items_`: strings and types of less than a byte
+  bool bytewise_ = true;  // whether the tensors are in `bytes_`; strings and sub-byte types are in `items_`
   bp_dtype_t dtype_ = BP_DTYPE_UNDEFINED;
   Shape shape_;
   int64_t count_ = 0;

@@ -28,7 +28,7 @@ class Values : public ::testing::Test {
  protected:
   Plugin plugin;
 
-  // Adds a loop body's first two inputs, and its condition, unchanged, as the first output.
+  // Adds to a loop body its first two inputs, and as its first output the condition, unchanged.
   static GraphBuilder& begin_body(GraphBuilder& b) {
     b.input("round", BP_DTYPE_INT64, {}).input("go", BP_DTYPE_BOOL, {});
     b.node("Identity", 25, {"go"}, {"on"}, BP_DTYPE_BOOL).output("on");
@@ -36,7 +36,7 @@ class Values : public ::testing::Test {
   }
 };
 
-// A branch inside a loop reads a value of the outermost graph that a step computed, and one of the loop's body.
+// A branch inside a loop reads two outer values: one that a step of the main graph computed, and one of the loop body.
 TEST_F(Values, BranchInALoopReadsBothGraphsAroundIt) {
   GraphBuilder main, body, add, keep;
   main.input("x", BP_DTYPE_FLOAT, {2}).input("rounds", BP_DTYPE_INT64, {});
@@ -94,7 +94,7 @@ TEST_F(Values, AnEndlessLoopEndsAtTheDeadline) {
   EXPECT_EQ(program.run({floats({1}, {7})}, static_cast<uint64_t>(deadline)).status, BP_TIMED_OUT);
 }
 
-// A sequence that a loop carries is changed in place: copying it in each round would take minutes.
+// A sequence carried by a loop is modified in place. Copying it in each iteration would take minutes.
 TEST_F(Values, ALongLoopFillsASequence) {
   constexpr int64_t kRounds = 20000;
   GraphBuilder main, body;
@@ -156,7 +156,7 @@ TEST_F(Values, TextsGoThroughAChain) {
   EXPECT_THAT(run.outputs[2].as<int64_t>(), ElementsAre(4));
 
   HostTensor broken = HostTensor::of_texts({2}, {"ab", "cd"});
-  broken.bytes[8] = 99;  // offset of string 1 is past the end of the data
+  broken.bytes[8] = 99;  // the offset of string 1 is now after the end of the text
   Outcome refused = program.run({broken});
   EXPECT_EQ(refused.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(refused.text, HasSubstr("offsets"));
@@ -165,7 +165,7 @@ TEST_F(Values, TextsGoThroughAChain) {
 TEST_F(Values, ASequenceHoldsTensorsOfDifferentExtents) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2}).input("y", BP_DTYPE_FLOAT, {2, 2}).input("at", BP_DTYPE_INT64, {});
-  b.node("Neg", 13, {"x"}, {"minus"});  // its memory is reused during the run
+  b.node("Neg", 13, {"x"}, {"minus"});  // a run reuses the memory of "minus"
   b.sequence("pair", BP_DTYPE_FLOAT).sequence("three", BP_DTYPE_FLOAT).sequence("two", BP_DTYPE_FLOAT);
   b.node("SequenceConstruct", 11, {"minus", "y"}, {"pair"}).node("SequenceInsert", 11, {"pair", "x", "at"}, {"three"});
   b.node("SequenceErase", 11, {"three"}, {"two"}).node("SequenceAt", 11, {"two", "at"}, {"one"});
@@ -182,7 +182,7 @@ TEST_F(Values, ASequenceHoldsTensorsOfDifferentExtents) {
   EXPECT_THAT(first.outputs[1].as<int64_t>(), ElementsAre(2));
   EXPECT_THAT(first.outputs[2].as<int64_t>(), ElementsAre(2));
   EXPECT_THAT(run(-1).outputs[0].as<float>(), ElementsAre(1, 2));
-  EXPECT_EQ(run(2).status, BP_INVALID_ARGUMENT) << "position 2 of two";
+  EXPECT_EQ(run(2).status, BP_INVALID_ARGUMENT) << "position 2 in a sequence of two";
   EXPECT_EQ(run(-3).status, BP_INVALID_ARGUMENT);
 }
 

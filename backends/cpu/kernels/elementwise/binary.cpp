@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two inputs (or any number, taken two at a time), element by element with broadcasting: a row for each
-// formula.
+// Elementwise operators with broadcasting, for two inputs or any number, which are combined two at a time. Each formula
+// is a table row.
 #include <cmath>
 #include <cstring>
 
@@ -15,18 +15,18 @@
 namespace backplane::cpu {
 namespace {
 
-// One innermost row. Strides are 0 or 1 except in rare layouts. The most common types have a loop for each case.
+// Types with separate loops for each combination of strides 0 and 1. Other strides occur only in rare layouts.
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
-// The loop of an operator over one innermost row.
+// The loop of an operator over one innermost row of a broadcast.
 struct Loop {
   using Row = void (*)(const AnyFormula& formula, const void* a, int64_t stride_a, const void* b, int64_t stride_b,
                        void* r, int64_t n);
   Row row;
   AnyFormula formula;
-  int64_t size_a, size_b, size_r;  // of an element
-  bool floats;                     // all three are floats
+  int64_t size_a, size_b, size_r;  // bytes per element
+  bool floats;                     // both operands and the result are floats
 };
 
 template <class R, class A, class B, class Formula>
@@ -41,19 +41,19 @@ template <class R, class A, class B, class Formula>
   };
   if constexpr (kIsCommon<A> && std::is_same_v<A, B>) {
     if (stride_a == 1 && stride_b == 1) {
-#pragma GCC ivdep  // also in place
+#pragma GCC ivdep  // iterations are independent, also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
       return;
     }
     if (stride_a == 1 && stride_b == 0) {
       const B y = *b;
-#pragma GCC ivdep  // also in place
+#pragma GCC ivdep  // iterations are independent, also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
       return;
     }
     if (stride_a == 0 && stride_b == 1) {
       const A x = *a;
-#pragma GCC ivdep  // also in place
+#pragma GCC ivdep  // iterations are independent, also in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
       return;
     }
@@ -96,8 +96,8 @@ Plan unequal_shapes(const Shape& a, const Shape& b) {
   return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
 }
 
-// How two operands are read if one of them is blocked and has the result's extents, and the other one has these too, or
-// one number for each channel, or a single number. nullopt in other cases.
+// How to read two operands, one of which is blocked and has the extents of the result. The other has these extents too,
+// or one number per channel, or is a single number. In other cases, blocked_operands() returns nullopt.
 struct BlockedOperands {
   std::vector<Format> input_formats;
   Broadcast<2> walk;
@@ -165,8 +165,8 @@ Verdict accepts_two(const Node& node) {
   if (Verdict verdict = same_type(node, 0, 1); !verdict) return verdict;
   const bp_dtype_t result = std::is_void_v<Result> ? node.input_type(0).dtype : BP_DTYPE_BOOL;
   if (node.output_type(0).dtype == result) return yes();
-  return no(BP_REASON_DTYPE, std::string("its output is ") + dtype_name(node.output_type(0).dtype) +
-                                 ", but it computes " + dtype_name(result));
+  return no(BP_REASON_DTYPE, std::string("its output has data type ") + dtype_name(node.output_type(0).dtype) +
+                                 ", but the operator computes " + dtype_name(result));
 }
 
 template <auto kFormula, class Types, class Result = void>
@@ -183,9 +183,9 @@ constexpr Row binary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- any number of inputs, accumulated one after the other ---------------------------------------------------------
+// ---- Any number of inputs, accumulated in order --------------------------------------------------------------------
 
-// Divides the sum of `count` inputs, which gives their mean.
+// Divides a sum of `count` inputs by `count`, which results in the mean.
 using Divide = void (*)(void* sum, int64_t n, size_t count);
 template <class T>
 void divide_by_count(void* sum, int64_t n, size_t count) {
@@ -232,9 +232,9 @@ constexpr Row variadic(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- formulas: integers wrap, and division by zero gives 0 ---------------------------------------------------------
+// ---- Formulas: integers wrap, and integer division by zero returns 0 -----------------------------------------------
 
-// Arithmetic on unsigned numbers of at least 32 bits, where nothing is undefined.
+// The unsigned type, at least 32 bits wide, in which integer arithmetic on T has no undefined behavior.
 template <class T>
 using wrapping_t = std::make_unsigned_t<std::common_type_t<T, int>>;
 
@@ -266,11 +266,11 @@ constexpr auto kDivide = []<class T>(T a, T b) -> T {
     return a / b;
   }
 };
-constexpr auto kMinimum = []<class T>(T a, T b) -> T { return a != a || a < b ? a : b; };  // NaN wins
+constexpr auto kMinimum = []<class T>(T a, T b) -> T { return a != a || a < b ? a : b; };  // a NaN operand is returned
 constexpr auto kMaximum = []<class T>(T a, T b) -> T { return a != a || a > b ? a : b; };
 
 struct Mod {
-  bool c_style;  // the result has the sign of the dividend, not of the divisor
+  bool c_style;  // the result has the sign of the dividend; otherwise that of the divisor
   explicit Mod(const Node& node) : c_style(node.attr("fmod", int64_t{0}) != 0) {}
   template <class T>
   T operator()(T a, T b) const {
@@ -299,7 +299,7 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
-// ---- Pow: base and result have one type, the exponent may have another ---------------------------------------------
+// ---- Pow: the result has the type of the base; the exponent may have another type ----------------------------------
 
 template <class T>
 T power(T base, double exponent) {

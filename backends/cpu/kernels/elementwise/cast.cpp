@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast, CastLike and BitCast. Between integers values wrap; from float to integer they saturate and NaN becomes 0.
-// Types of 8 bits and less that are not integers of whole bytes go through float, which represents all their values.
+// Cast, CastLike and BitCast. Conversions between integers wrap; from float to integer they saturate, and NaN becomes
+// 0. The small floats and the types of 2 and 4 bits are converted through float, which represents all their values.
 #include <limits>
 
 #include "kernels/common/float16_array.h"
@@ -19,7 +19,7 @@ To convert_one(From value) {
   } else if constexpr (kIsFloating<To>) {
     return static_cast<To>(static_cast<compute_t<To>>(x));
   } else if constexpr (kIsFloating<From>) {
-    // The bounds as doubles: the lower is exact, the upper is one past the largest.
+    // The bounds as doubles: the lower one is exact; the upper one is the first value out of range.
     using Limits = std::numeric_limits<To>;
     const double wide = x;
     if (!(wide > static_cast<double>(Limits::lowest()))) return std::isnan(wide) ? To(0) : Limits::lowest();
@@ -131,7 +131,7 @@ Verdict supports_bit_cast(const Node& node) {
   if (Verdict verdict = returns_type(node, "to", to, kTypes); !verdict) return verdict;
   if (bits_of(static_cast<bp_dtype_t>(to)) == bits_of(node.input_type(0).dtype)) return yes();
   return no(BP_REASON_DTYPE, std::string("to is ") + dtype_name(static_cast<bp_dtype_t>(to)) +
-                                 ", whose elements have another size than the input's");
+                                 ", whose elements differ in size from those of the input");
 }
 
 std::unique_ptr<Kernel> create_bit_cast(const Node&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A type-erased formula: the loop over a row is compiled for each formula and element type; the plan and the outer
-// loops are compiled once.
+// A formula with its type erased. Only the loop over a row is compiled for each formula and element type; plans and
+// outer loops are compiled once.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// Holds a formula's attributes: 8 bytes at most, such as two floats.
+// Holds a formula's attributes, at most 8 bytes, such as two floats.
 class AnyFormula {
  public:
   template <class Formula>

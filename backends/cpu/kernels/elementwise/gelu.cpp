@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft's forms of GELU: exact, with a bias, approximated by tanh or by a sigmoid.
+// com.microsoft's variants of GELU: exact, with a bias, and approximated by tanh or sigmoid.
 #include <cmath>
 #include <numbers>
 
@@ -20,7 +20,7 @@ CLONED void quick_gelu_row(const float* x, float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * sigmoid_formula(alpha * x[i]);
 }
 
-// The formulas, and their vectorized forms for rows of floats.
+// The formulas. Each has `row`, a vectorized form for rows of floats.
 struct Exact {
   explicit Exact(const Node&) {}
   template <class C>
@@ -34,7 +34,7 @@ struct ByTanh {
   explicit ByTanh(const Node&) {}
   template <class C>
   C operator()(C x) const {
-    const C factor = static_cast<C>(0.7978845608028654);  // the root of 2 / pi
+    const C factor = static_cast<C>(0.7978845608028654);  // sqrt(2 / pi)
     return x / 2 * (1 + std::tanh(factor * (x + static_cast<C>(0.044715) * x * x * x)));
   }
   void row(const float* x, float* y, int64_t n) const { gelu_tanh_row(x, y, n); }
@@ -56,7 +56,7 @@ Verdict supports(const Node& node) {
   return node.has_input(1) ? same_type(node, 0, 1) : yes();
 }
 
-// Computes elements [begin, end) of rows that share a bias, which may be null.
+// Computes elements [begin, end) of rows of `width` elements. `bias` has `width` elements, or is null.
 template <class Formula>
 void run_floats(const Formula& formula, const float* x, const float* bias, int64_t width, float* y, int64_t begin,
                 int64_t end) {

@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// For operands that are contiguous or a single element, as expanded tensors and constants are.
+// For operands with stride 1, or stride 0 as in expanded tensors and constants.
 template <class T>
 [[gnu::always_inline]] inline void select(const SelectRow& row) {
   const auto* c = reinterpret_cast<const uint8_t*>(row.condition);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator Where for one row, with elements of any whole number of bytes.
+// The operator Where for one row, for elements of 1, 2, 4, 8 or 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ struct SelectRow {
   const void *a, *b;
   void* result;
   int64_t n;
-  int64_t condition_stride, a_stride, b_stride;  // in elements
+  int64_t condition_stride, a_stride, b_stride;  // in elements; 0 repeats a single element
 };
 
-// result = condition ? a : b, for elements of `size` bytes.
+// Computes result = condition ? a : b for elements of `size` bytes.
 void select_row(const SelectRow& row, int64_t size);
 
 }  // namespace backplane::cpu

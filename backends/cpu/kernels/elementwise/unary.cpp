@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of one input, element by element: a table row with the formula for each.
+// Elementwise operators with one input. Each formula is a table row.
 #include <array>
 #include <limits>
 
@@ -20,7 +20,7 @@ namespace {
 struct Loop {
   void (*row)(const AnyFormula& formula, const void* x, void* y, int64_t n);
   AnyFormula formula;
-  int64_t size_x, size_y;  // of an element
+  int64_t size_x, size_y;  // bytes per element
   bool gives_floats;
 };
 
@@ -29,7 +29,7 @@ template <class T, class R, class Formula>
   const Formula formula = any.as<Formula>();
   const T* x = static_cast<const T*>(from);
   R* y = static_cast<R*>(to);
-#pragma GCC ivdep  // also in place
+#pragma GCC ivdep  // iterations are independent, also in place
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
 }
 
@@ -66,7 +66,7 @@ Plan plan_unary(Tensors inputs, const Loop& loop) {
   return plan;
 }
 
-// A formula is a lambda without captures, or a class that reads its attributes from the node.
+// A formula is a lambda without captures, or a class whose constructor reads the node's attributes.
 template <class Formula, class Types, class Result>
 std::unique_ptr<Kernel> create_unary(const Node& node, Formula formula) {
   const Loop loop = dispatch<Types>(node.input_type(0).dtype, [&](auto tag) -> Loop {
@@ -96,9 +96,9 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
       .in_fp32_elements();
 }
 
-// ---- formulas with attributes --------------------------------------------------------------------------------------
+// ---- Formulas with attributes --------------------------------------------------------------------------------------
 
-// e^x - 1 for x up to 0; for float by tanh, so that loops vectorize.
+// Computes e^x - 1 for x <= 0. For float, uses tanh so that loops vectorize; x > 0 then counts as 0.
 auto exp_minus_one(auto x) {
   if constexpr (std::is_same_v<decltype(x), float>) {
     const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));  // NaN stays NaN
@@ -191,7 +191,7 @@ struct IsNan {
   bool operator()(auto x) const { return std::isnan(x); }
 };
 
-// Predicates of floats; those of 8-bit floats read a table with the result for each bit pattern.
+// Predicates of floats. For 8-bit floats, a table has the result for each bit pattern.
 constexpr bp_dtype_set_t kFloat8Types = just(BP_DTYPE_FLOAT8E4M3FN) | just(BP_DTYPE_FLOAT8E4M3FNUZ) |
                                         just(BP_DTYPE_FLOAT8E5M2) | just(BP_DTYPE_FLOAT8E5M2FNUZ);
 
@@ -230,7 +230,7 @@ constexpr Row with_check(Row row, Verdict (*supports)(const Node&)) {
   return row;
 }
 
-// ---- the table -----------------------------------------------------------------------------------------------------
+// ---- The table -----------------------------------------------------------------------------------------------------
 
 constexpr auto kNegate = []<class T>(T x) -> T {
   if constexpr (std::is_integral_v<T>)
@@ -244,14 +244,14 @@ constexpr auto kAbsolute = []<class T>(T x) -> T {
   else
     return x < 0 ? kNegate(x) : x;
 };
-constexpr auto kLogistic = [](auto x) {  // exp of negative numbers only: no overflow
+constexpr auto kLogistic = [](auto x) {  // only exponentials of negative numbers, which do not overflow
   const auto e = std::exp(-std::fabs(x));
   return (x < 0 ? e : decltype(e)(1)) / (1 + e);
 };
 constexpr auto kSoftplus = [](auto x) { return std::max(x, decltype(x)(0)) + std::log1p(std::exp(-std::fabs(x))); };
 constexpr auto kHardSwish = []<class T>(T x) { return x * std::clamp(x / 6 + T(0.5), T(0), T(1)); };
 
-// Creates the kernel of row kPlain, with the vectorized loop kRow over floats (kernels/simd/vector_math.h).
+// Creates a kernel for the row kPlain that computes floats with the vectorized loop kRow (kernels/simd/vector_math.h).
 template <const Row& kPlain, void (*kRow)(const float* x, float* y, int64_t n)>
 std::unique_ptr<Kernel> create_by_rows(const Node& node) {
   std::shared_ptr<const Kernel> definition = kPlain.create(node);

@@ -13,7 +13,7 @@ namespace {
 
 // ---- Constant, ConstantOfShape -------------------------------------------------------------------------------------
 
-// A copy of a tensor attribute, so that the graph is not needed later.
+// A copy of a tensor attribute, which outlives the graph.
 struct Value {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   Shape shape;
@@ -54,7 +54,8 @@ std::optional<Value> constant_value(const Node& node) {
 
 Verdict supports_constant(const Node& node) {
   const std::optional<Value> value = constant_value(node);
-  if (!value) return no(BP_REASON_ATTRIBUTE, "its value is a string, a sparse tensor or of an unsupported type");
+  if (!value)
+    return no(BP_REASON_ATTRIBUTE, "its value is a string, a sparse tensor or a tensor of an unsupported type");
   return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 
@@ -71,7 +72,7 @@ std::optional<Value> fill_value(const Node& node) {
   const auto* attribute = node.find("value");
   auto value = attribute == nullptr ? value_of(BP_DTYPE_FLOAT, {}, &kZero) : tensor_attribute(node, attribute);
   if (!value || value->shape.elements() != 1) return std::nullopt;
-  if (kPackedTypes >> value->dtype & 1) {  // a byte filled with the element, to be repeated
+  if (kPackedTypes >> value->dtype & 1) {  // replace the value by one byte in which the element is repeated
     const uint8_t element = load_bits(value->bytes.data(), bits_of(value->dtype), 0);
     const std::vector<uint8_t> repeated(8, element);
     pack(value->dtype, repeated.data(), value->bytes.data(), 8 / bits_of(value->dtype));
@@ -90,7 +91,8 @@ std::unique_ptr<Kernel> create_fill(const Node& node) {
   return make_kernel([value = *fill_value(node)](Tensors inputs) -> Plan {
     if (!known(inputs[0])) return deferred();
     const std::vector<int64_t> extents = integers(inputs[0]);
-    if (extents.size() > BP_MAX_RANK) return fail("rank " + std::to_string(extents.size()) + " is more than 32");
+    if (extents.size() > BP_MAX_RANK)
+      return fail("rank " + std::to_string(extents.size()) + " exceeds the maximum of 32");
     return make_plan({Shape(extents)}, [value](Tensors, Tensors out) {
       dispatch_size(bytes_of(value.dtype, 1), [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -158,7 +160,7 @@ Plan plan_range(Tensors inputs) {
   } else {
     count = std::max(0.0, std::ceil((static_cast<double>(limit) - start) / delta));
   }
-  if (!(count < 0x1p48)) return fail("the result would have " + std::to_string(count) + " elements, too many");
+  if (!(count < 0x1p48)) return fail("the result would have " + std::to_string(count) + " elements, which is too many");
   const auto n = static_cast<int64_t>(count);
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
     T* y = out[0].as<T>();
@@ -186,7 +188,7 @@ std::unique_ptr<Kernel> create_eye(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("dtype", int64_t{node.input_type(0).dtype}));
   return make_kernel([dtype, k = node.attr("k", int64_t{0})](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (shape.rank() != 2) return fail("the input must have two dimensions, not " + to_string(shape));
+    if (shape.rank() != 2) return fail("the input must have two dimensions, but has shape " + to_string(shape));
     return make_plan({shape}, [=](Tensors, Tensors out) {
       dispatch<NumbersAndBool>(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -207,7 +209,7 @@ Verdict supports_trilu(const Node& node) {
 std::unique_ptr<Kernel> create_trilu(const Node& node) {
   return make_kernel([upper = node.attr("upper", int64_t{1}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (shape.rank() < 2) return fail("the input must have at least two dimensions, not " + to_string(shape));
+    if (shape.rank() < 2) return fail("the input must have at least two dimensions, but has shape " + to_string(shape));
     return make_plan({shape},
                      [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
                        const Tensor offset = at(in, 1);
@@ -218,7 +220,7 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
                          const T* x = in[0].as<T>();
                          T* y = out[0].as<T>();
                          const auto line = [&](int64_t i) {
-                           // The columns [first, last) that are kept.
+                           // Columns [first, last) are kept.
                            const int64_t diagonal = i % rows + k,
                                          first = upper ? std::clamp<int64_t>(diagonal, 0, columns) : 0,
                                          last = upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);
@@ -249,7 +251,7 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
     const Shape& indices = inputs[0].shape;
     const int axis = axis_of(axis_attribute, indices.rank() + 1);
     if (axis < 0) return bad_axis(axis_attribute, indices.rank() + 1);
-    if (indices.rank() == BP_MAX_RANK) return fail("the result's rank is more than 32");
+    if (indices.rank() == BP_MAX_RANK) return fail("the rank of the result exceeds the maximum of 32");
     if (inputs[1].shape.elements() != 1 || inputs[2].shape.elements() != 2)
       return fail("depth must be a scalar, and values must have two elements");
     const double depth_value = scalar(inputs[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, Dropout. Number i is a hash of the seed and i:
-// the same on any number of threads. Without a seed each run takes a new one.
+// RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, Dropout. Random number i is a hash of the seed
+// and i, so it does not depend on the number of threads. Without a seed attribute, each run uses a new seed.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) ----------
+// ---- The generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) ----------
 
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -29,7 +29,7 @@ class Random {
   double uniform(int64_t i) const {  // in [0, 1)
     return static_cast<double>(mixed(seed_ + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(i + 1)) >> 11) * 0x1p-53;
   }
-  double normal(int64_t i) const {  // Box-Muller
+  double normal(int64_t i) const {  // by the Box-Muller transform
     return std::sqrt(-2 * std::log(1 - uniform(2 * i))) * std::cos(2 * std::numbers::pi * uniform(2 * i + 1));
   }
 
@@ -51,7 +51,7 @@ std::optional<float> seed_of(const Node& node) {
 
 struct Distribution {
   bool normal;
-  double base, range;  // mean and standard deviation, or lower end and width
+  double base, range;  // mean and standard deviation, or lower bound and width
   std::optional<float> seed;
 
   Distribution(const Node& node, bool is_normal) : normal(is_normal), seed(seed_of(node)) {
@@ -77,7 +77,8 @@ Plan plan_random(const Distribution& d, bp_dtype_t dtype, const Shape& shape) {
 }
 
 Verdict supports_random(const Node& node) {
-  if (node.ints("shape").size() > BP_MAX_RANK) return no(BP_REASON_SHAPE, "the result's rank is more than 32");
+  if (node.ints("shape").size() > BP_MAX_RANK)
+    return no(BP_REASON_SHAPE, "the rank of the result exceeds the maximum of 32");
   return returns_type(node, "dtype", node.attr("dtype", int64_t{BP_DTYPE_FLOAT}), kFloatTypes);
 }
 
@@ -134,14 +135,15 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
 
 Verdict supports_multinomial(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
-  if (node.attr("sample_size", int64_t{1}) < 0) return no(BP_REASON_ATTRIBUTE, "sample_size is below 0");
+  if (node.attr("sample_size", int64_t{1}) < 0) return no(BP_REASON_ATTRIBUTE, "sample_size is negative");
   return returns_type(node, "dtype", node.attr("dtype", int64_t{BP_DTYPE_INT32}), kIndexTypes);
 }
 
 std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   return make_kernel([seed = seed_of(node), samples = node.attr("sample_size", int64_t{1})](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (shape.rank() != 2 || shape[1] < 1) return fail("Multinomial needs [batch, classes], not " + to_string(shape));
+    if (shape.rank() != 2 || shape[1] < 1)
+      return fail("the input of Multinomial must be [batch, classes], but has shape " + to_string(shape));
     return make_plan(
         {{shape[0], samples}},
         [=](Tensors in, Tensors out) {
@@ -172,7 +174,7 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
   });
 }
 
-// ---- Dropout: except in training, the data is copied and the mask is all true --------------------------------------
+// ---- Dropout: unless in training mode, copies the data and sets the whole mask to true -----------------------------
 
 Verdict supports_dropout(const Node& node) {
   return accepts(node, 1, {kFloatTypes, kFloatTypes, just(BP_DTYPE_BOOL)});

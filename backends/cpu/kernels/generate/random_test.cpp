@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws: the same in each run with a seed, different in each run without, and distributed as they should be. The seeds
-// are fixed, so these tests always have the same result; the bounds are such that a correct generator fails for one
-// seed in a million.
+// Random numbers repeat in each run with a seed, differ from run to run without one, and have the expected
+// distribution. The seeds are fixed, so the results of these tests never change; a correct generator fails for about
+// one seed in a million.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// The results of two runs of one program, which draws without inputs.
+// Returns the results of two runs of one program. The node has no inputs.
 std::pair<Floats, Floats> draw_twice(Plugin& plugin, const std::string& op_type, Attributes attributes) {
   attributes["shape"] = std::vector<int64_t>{1000};
   GraphBuilder b;
@@ -56,7 +56,7 @@ Floats to_floats(const HostTensor& tensor) {
   return floats;
 }
 
-// Runs a node once, with a seed; its inputs are the program's.
+// Runs a node with a fixed seed once; its inputs are inputs of the program.
 HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attributes, std::vector<HostTensor> inputs) {
   Plugin plugin;
   attributes["seed"] = 11.0f;
@@ -73,7 +73,8 @@ HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attribu
 }
 
 // The Kolmogorov-Smirnov statistic: the largest difference between the empirical and the expected distribution
-// function, in units of 1 / sqrt(count). Correct draws exceed 2.7 with probability 2 exp(-2 * 2.7^2) = 1e-6.
+// function, in units of 1 / sqrt(count). For a correct generator, it exceeds 2.7 with probability 2 exp(-2 * 2.7^2) =
+// 1e-6.
 double distance(Floats draws, const std::function<double(double)>& share_below) {
   std::sort(draws.begin(), draws.end());
   const auto n = static_cast<double>(draws.size());
@@ -85,7 +86,7 @@ double distance(Floats draws, const std::function<double(double)>& share_below) 
   return worst * std::sqrt(n);
 }
 
-// The correlation of each draw with the next one, in standard deviations for independent draws.
+// The correlation of each number with the next one, in units of the standard deviation for independent numbers.
 double correlation_with_next(const Floats& draws) {
   const auto n = static_cast<double>(draws.size());
   const double mean = std::accumulate(draws.begin(), draws.end(), 0.0) / n;
@@ -102,7 +103,7 @@ TEST(Random, NormalAndUniformFollowTheirLaw) {
   const auto uniform = [](double x) { return std::clamp((x + 1) / 5, 0.0, 1.0); };
   const HostTensor like = HostTensor::of<int8_t>(BP_DTYPE_INT8, {kDraws / 100, 100}, std::vector<int8_t>(kDraws));
   for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_DOUBLE, BP_DTYPE_FLOAT16}) {
-    // float16 rounds: neighbours near 4 are 2^-8 apart, which moves the shares by up to 2^-9 * density.
+    // float16 rounds: near 4, adjacent values are 2^-8 apart, which changes the distribution by up to 2^-9 * density.
     const double bound = dtype == BP_DTYPE_FLOAT16 ? 2.7 + 0x1p-9 * 0.2 * std::sqrt(double{kDraws}) : 2.7;
     for (const bool by_shape : {true, false}) {
       const auto draws = [&](const std::string& op_type, Attributes attributes) {
@@ -116,7 +117,7 @@ TEST(Random, NormalAndUniformFollowTheirLaw) {
       ASSERT_EQ(normals.size(), size_t{kDraws});
       EXPECT_LT(distance(normals, normal), bound) << "dtype " << dtype;
       EXPECT_LT(distance(uniforms, uniform), bound) << "dtype " << dtype;
-      EXPECT_GT(distance(normals, uniform), 20) << "a wrong law is not caught";
+      EXPECT_GT(distance(normals, uniform), 20) << "a wrong distribution is not detected";
       EXPECT_LT(std::abs(correlation_with_next(normals)), 5);
       EXPECT_LT(std::abs(correlation_with_next(uniforms)), 5);
     }
@@ -141,7 +142,7 @@ TEST(Random, BernoulliDrawsEachElementWithItsOwnProbability) {
 }
 
 TEST(Random, MultinomialDrawsClassesByTheirWeight) {
-  // Rows of unnormalized logarithms; the second row is the first one reversed and shifted.
+  // Each row has unnormalized log-probabilities; the second row is the first one reversed and shifted.
   const Floats logits = {std::log(1.0f),  std::log(2.0f),  std::log(3.0f),  std::log(4.0f),
                          std::log(40.0f), std::log(30.0f), std::log(20.0f), std::log(10.0f)};
   const HostTensor given = HostTensor::of<float>(BP_DTYPE_FLOAT, {2, 4}, logits);
@@ -156,7 +157,7 @@ TEST(Random, MultinomialDrawsClassesByTheirWeight) {
       ASSERT_TRUE(chosen >= 0 && chosen < 4);
       ++counts[chosen];
     }
-    double chi_square = 0;  // three degrees of freedom: above 31 with probability 1e-6
+    double chi_square = 0;  // with three degrees of freedom, above 31 with probability 1e-6
     for (size_t c = 0; c < 4; ++c) {
       const double expected = static_cast<double>(kDraws) * static_cast<double>(row == 0 ? c + 1 : 4 - c) / 10;
       chi_square += (counts[c] - expected) * (counts[c] - expected) / expected;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: samples an image at the positions in a grid, in any number of spatial dimensions. AffineGrid computes
-// such grids.
+// GridSample, which samples an image at the positions that a grid contains, in any number of spatial dimensions.
+// AffineGrid, which computes such grids.
 #include <cmath>
 #include <limits>
 
@@ -22,7 +22,7 @@ struct Sampler {
   bool align_corners;
 };
 
-// Reflects a position at both ends of [low, high] until it is inside.
+// Reflects a position at the ends of [low, high] until it is within them.
 double reflected(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;
@@ -33,10 +33,10 @@ double reflected(double x, double low, double high) {
   return from_low ? low + rest : high - rest;
 }
 
-// The input positions of one dimension that a sample depends on, and their weights.
+// The input positions along one dimension that contribute to a sample, and their weights.
 struct Taps {
   int count = 0;
-  int64_t index[4];  // -1: outside, counts as zero
+  int64_t index[4];  // -1: outside the image, contributes zero
   double weight[4];
 };
 
@@ -78,7 +78,7 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   return taps;
 }
 
-// Rounds to integer types and clamps to their limits, which a cubic filter may exceed.
+// Rounds to an integer type and clamps to its limits, which the result of a cubic filter may exceed.
 template <class T>
 T from_sum(double sum) {
   if constexpr (std::is_integral_v<T>) {
@@ -95,7 +95,8 @@ T from_sum(double sum) {
   }
 }
 
-// x is [batch, channels, extents…]; grid is [batch, results…, dimensions], innermost dimension of the image first.
+// `x` is [batch, channels, extents…]. `grid` is [batch, results…, dimensions]; a position begins with the innermost
+// dimension.
 template <class T, class G>
 void sample(const Sampler& sampler, const Shape& image, int64_t results, const T* x, const G* grid, T* y) {
   const int dimensions = image.rank() - 2;
@@ -103,7 +104,7 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   const Shape strides = strides_of(image);
   parallel(image[0] * results, 64, [&](int64_t begin, int64_t end) {
     Pace pace;
-    std::vector<std::pair<int64_t, double>> points;  // the product of all dimensions' taps
+    std::vector<std::pair<int64_t, double>> points;  // offsets and weights: the product of the taps of all dimensions
     for (int64_t i = begin; i < end; ++i) {
       points.assign(1, {0, 1.0});
       for (int d = 0; d < dimensions; ++d) {
@@ -127,8 +128,8 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   });
 }
 
-// The four neighbours of each of up to kChunk results, the same for all planes. For a neighbour outside the image that
-// counts as zero, the index is 0 and so is the mask that its pixel is ANDed with.
+// The four pixels around each of up to kChunk results, the same for all channels. For a pixel outside the image that
+// counts as zero, the index and the mask that its value is ANDed with are 0.
 constexpr int64_t kChunk = 128;
 struct Neighbours {
   int32_t index[4][kChunk];
@@ -141,7 +142,7 @@ CLONED void add_neighbours(const float* plane, const int32_t* index, const uint3
     y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
 }
 
-// Applies linear filters to images of two dimensions.
+// Samples two-dimensional images with a linear filter.
 void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, const float* x, const float* grid,
                    float* y) {
   const int64_t channels = image[1], height = image[2], width = image[3], chunks = (results + kChunk - 1) / kChunk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageDecoder: decodes an image to [height, width, channels].
+// ImageDecoder: decodes an image to a tensor [height, width, channels].
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/image/codecs/codec.h"
@@ -26,7 +26,7 @@ std::string about(const image::Codec& codec, const std::string& problem) {
   return std::string("the ") + codec.name + " image cannot be decoded: " + problem;
 }
 
-// Luma by ITU-R BT.601, in fixed point.
+// Returns the luma of a pixel by ITU-R BT.601, in fixed point.
 uint8_t grey(const uint8_t* rgb) {
   return static_cast<uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
 }
@@ -48,17 +48,18 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
 
 Plan plan(const std::string& format, const Tensor& encoded) {
   if (encoded.shape.rank() != 1)
-    return fail("the encoded image must have one dimension, it has extents " + to_string(encoded.shape));
+    return fail("the encoded image must have one dimension, but has extents " + to_string(encoded.shape));
   if (!known(encoded)) return deferred();
   const image::Encoded bytes = bytes_in(encoded);
   const image::Codec* codec = codec_of(bytes);
   if (codec == nullptr)
-    return fail("the image is in no known format; BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP are supported");
+    return fail(
+        "the format of the image is not recognized; BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP are supported");
   image::Size size;
   if (image::Problem problem = codec->size(bytes, &size)) return fail(about(*codec, *problem));
   if (size.width < 1 || size.height < 1 || size.width > image::kMaxPixels / size.height)
-    return fail(about(*codec, "it has " + std::to_string(size.width) + "×" + std::to_string(size.height) +
-                                  " pixels, 1 to " + std::to_string(image::kMaxPixels) + " are supported"));
+    return fail(about(*codec, "the image has " + std::to_string(size.width) + "×" + std::to_string(size.height) +
+                                  " pixels; 1 to " + std::to_string(image::kMaxPixels) + " are supported"));
   const Shape shape{size.height, size.width, format == "Grayscale" ? 1 : 3};
   return make_plan({shape}, [=](Tensors in, Tensors out) { return decode(format, *codec, size, in, out); });
 }

@@ -21,7 +21,8 @@ struct Align {
   double spatial_scale;
 };
 
-// The four pixels around a position, clamped to the image, and their weights: 0 if more than a pixel outside.
+// The four pixels around a position, clamped to the image, and their weights. The weights are 0 if the position is more
+// than one pixel outside the image.
 struct Bilinear {
   int64_t at[4] = {0, 0, 0, 0};
   double weight[4] = {0, 0, 0, 0};
@@ -105,9 +106,9 @@ Verdict supports_align(const Node& node) {
     return v;
   for (const char* name : {"output_height", "output_width"})
     if (const int64_t v = node.attr(name, int64_t{1}); v < 1 || v > 1 << 16)
-      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v) + ", it must be 1 to 65536");
+      return no(BP_REASON_ATTRIBUTE, std::string(name) + " is " + std::to_string(v) + "; it must be 1 to 65536");
   if (const int64_t v = node.attr("sampling_ratio", int64_t{0}); v < 0 || v > 1024)
-    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v) + ", it must be 0 to 1024");
+    return no(BP_REASON_ATTRIBUTE, "sampling_ratio is " + std::to_string(v) + "; it must be 0 to 1024");
   if (Verdict v = accepts(node, 3, {kFloatTypes, kFloatTypes, just(BP_DTYPE_INT64)}); !v) return v;
   return same_type(node, 0, 1);
 }

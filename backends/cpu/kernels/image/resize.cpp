@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize. Each axis is resampled separately: a result position is a weighted sum of a few input positions (its taps),
-// and the taps of an axis are computed once, while planning. Nearest has one tap of weight 1 and moves elements of any
-// type.
+// Resize. Each axis is resampled separately: a result position is a weighted sum of a few input positions, called its
+// taps. The taps of an axis are computed once, while planning. The nearest filter has one tap of weight 1, so it moves
+// elements of any type.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -37,7 +37,7 @@ constexpr std::string_view kCoordinateNames[] = {"half_pixel",        "half_pixe
 constexpr std::string_view kRoundingNames[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr std::string_view kAspectNames[] = {"stretch", "not_larger", "not_smaller"};
 
-// Returns the index of an attribute's value in `names`, or -1. The first name is the default.
+// Returns the index of an attribute's value in `names`, or -1 if it is not there. The first name is the default.
 template <size_t kCount>
 int position(const Node& node, std::string_view attribute, const std::string_view (&names)[kCount]) {
   const std::string value =
@@ -69,7 +69,7 @@ struct Attributes {
         axes(node.ints("axes")) {}
 };
 
-// How one axis is resampled.
+// The extents of one axis before and after resampling, and the parameters that map its positions.
 struct Axis {
   int64_t from = 0, to = 0;
   double scale = 1;
@@ -77,10 +77,10 @@ struct Axis {
 };
 
 struct Taps {
-  size_t count = 0;              // per result position
-  std::vector<int64_t> index;    // to × count
-  std::vector<float> weight;     // likewise; empty for nearest
-  std::vector<uint8_t> outside;  // per result position: whether it is extrapolated
+  size_t count = 0;              // number of taps per result position
+  std::vector<int64_t> index;    // by result position and tap: the input position
+  std::vector<float> weight;     // by result position and tap; empty for the nearest filter
+  std::vector<uint8_t> outside;  // by result position: whether it is extrapolated
 };
 
 double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
@@ -90,8 +90,8 @@ double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
     case Coordinates::kHalfPixel:
       return half_pixel;
     case Coordinates::kHalfPixelSymmetric:
-      // n/2 · (1 - to / exact_to) + half_pixel with one division, so that coordinates that coincide with a pixel are
-      // exact.
+      // n/2 · (1 - to / exact_to) + half_pixel, written with a single division so that positions that coincide with a
+      // pixel are exact.
       return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
     case Coordinates::kPytorchHalfPixel:
       return axis.to > 1 ? half_pixel : 0;
@@ -137,8 +137,8 @@ double cubic_weight(double distance, double a) {
 Taps taps_of(const Axis& axis, const Attributes& a) {
   Taps taps;
   const double reach = a.filter == Filter::kCubic ? 2 : 1;
-  const double stretch =
-      a.antialias ? std::min(axis.scale, 1.0) : 1.0;  // antialiasing widens the filter when shrinking
+  // When shrinking, antialiasing widens the filter.
+  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;
   const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
   require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
@@ -172,7 +172,7 @@ Taps taps_of(const Axis& axis, const Attributes& a) {
   return taps;
 }
 
-// ---- one axis at a time: x is [outer, from, inner], y is [outer, to, inner] ----------------------------------------
+// ---- One axis at a time: x is [outer, from, inner], y is [outer, to, inner] ----------------------------------------
 
 template <class To, class C>
 To rounded(C value) {
@@ -186,7 +186,7 @@ To rounded(C value) {
   }
 }
 
-// y = Σ weights[k] · rows[k], for rows of floats.
+// Computes y = Σ weights[k] · rows[k], for rows of `n` floats.
 template <int kBytes>
 CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights, size_t count, float* y, int64_t n) {
   using Lanes = FloatLanes<kBytes>;
@@ -203,7 +203,7 @@ CLONED void weighted_sum_of_rows(const float* const* rows, const float* weights,
   }
 }
 
-// Computes a row whose results have two taps each. A second tap of weight 0 is ignored, even if its input is NaN.
+// Computes a row of results that have two taps each. A second tap of weight 0 is ignored, even if its input is NaN.
 CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const int32_t* second,
                                   const float* first_weight, const float* second_weight, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -212,7 +212,8 @@ CLONED void weighted_sum_of_pairs(const float* x, const int32_t* first, const in
   }
 }
 
-// Resamples floats: as weighted sums of whole rows if inner > 1, else (two taps only) of pairs of elements in a row.
+// Resamples floats. If inner > 1, a result row is a weighted sum of whole input rows. If inner is 1, each result is a
+// weighted sum of two elements of a row, so there must be two taps.
 void resample_floats(const float* x, float* y, const Taps& taps, int64_t outer, int64_t from, int64_t to,
                      int64_t inner) {
   const auto count = static_cast<int64_t>(taps.count);
@@ -304,7 +305,7 @@ void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor&
   }
 }
 
-// Sets results that are outside the region of interest on any axis to `value`.
+// Sets the results that are outside the region of interest along any axis to `value`.
 template <class T>
 void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& outside, float value) {
   const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
@@ -320,9 +321,10 @@ void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& out
   }
 }
 
-// ---- planning ------------------------------------------------------------------------------------------------------
+// ---- Planning ------------------------------------------------------------------------------------------------------
 
-// Fills `result`, one Axis per dimension, from scales or sizes and roi. Returns a message if they are invalid.
+// Fills `result`, one Axis per dimension, from the inputs scales or sizes, and roi. Returns a message if they are
+// invalid.
 std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::vector<Axis>& result) {
   const Shape& shape = inputs[0].shape;
   std::vector<int64_t> axes = a.axes;
@@ -338,7 +340,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   const bool by_size = sizes.present() && sizes.shape.elements() > 0;
   const Tensor& chosen = by_size ? sizes : scales;
   if (!chosen.present() || chosen.shape.elements() != count)
-    return "scales or sizes do not fit " + std::to_string(count) + " axes";
+    return "scales or sizes do not have one element for each of " + std::to_string(count) + " axes";
   for (int64_t k = 0; k < count; ++k) {
     Axis& one = axis(k);
     const auto n = static_cast<double>(one.from);
@@ -414,9 +416,9 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
                        finish(out[0]);
                      });
   }
-  std::vector<Pass> passes;  // the innermost axis first
+  std::vector<Pass> passes;  // innermost axis first
   Shape now = from;
-  int64_t half = 0;  // elements of the largest result of a pass
+  int64_t half = 0;  // elements of the largest intermediate result
   for (int d = from.rank() - 1; d >= 0; --d) {
     Taps& t = taps[static_cast<size_t>(d)];
     if (t.index.empty()) continue;

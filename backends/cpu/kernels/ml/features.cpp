@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: operators that change the columns of rows.
+// ArrayFeatureExtractor, FeatureVectorizer, OneHotEncoder: operators that change the number of columns of their input.
 #include <algorithm>
 #include <unordered_map>
 
@@ -13,19 +13,20 @@ namespace {
 using ml::kDomain;
 using ml::kFeatures;
 
-// ---- ArrayFeatureExtractor: picks positions of the last axis
+// ---- ArrayFeatureExtractor: selects positions of the last axis
 
 Verdict supports_extractor(const Node& node) {
   return accepts(node, 2, {kFeatures | just(BP_DTYPE_STRING), just(BP_DTYPE_INT64)});
 }
 
 Failed extract(const Tensor& x, std::span<const int64_t> picks, Value& out) {
-  if (x.shape.rank() == 0) return "the input is a number, it must have an axis to pick from";
+  if (x.shape.rank() == 0) return "the input is a scalar, but must have at least one dimension";
   int last = x.shape.rank() - 1;
   int64_t width = x.shape[last];
   for (int64_t pick : picks) {
     if (pick < 0 || pick >= width)
-      return "position " + std::to_string(pick) + " is not among the " + std::to_string(width) + " of the last axis";
+      return "position " + std::to_string(pick) + " is out of range for the " + std::to_string(width) +
+             " positions of the last axis";
   }
   Shape shape = x.shape;
   if (shape.rank() == 1) shape = Shape{1, shape[0]};
@@ -59,7 +60,7 @@ std::unique_ptr<Kernel> create_extractor(const Node&) {
   });
 }
 
-// ---- FeatureVectorizer: rows side by side, each part cut or filled with zeros to its width
+// ---- FeatureVectorizer: concatenates the rows of all inputs, each truncated or zero-padded to its width
 
 Verdict supports_vectorizer(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, kFeatures); !verdict) return verdict;
@@ -78,10 +79,10 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
       if (!table) return fail(ml::no_table(inputs[i].shape));
       if (rows >= 0 && table->rows != rows)
         return fail("inputs have " + std::to_string(rows) + " and " + std::to_string(table->rows) +
-                    " rows, which must be the same number");
+                    " rows; the numbers must be equal");
       rows = table->rows;
       if (widths[i] < 0 || __builtin_add_overflow(width, widths[i], &width))
-        return fail("inputdimensions has " + std::to_string(widths[i]) + ", which is negative or too large");
+        return fail("inputdimensions contains " + std::to_string(widths[i]) + ", which is negative or too large");
     }
     return make_plan({Shape{rows, width}}, [=](Tensors in, Tensors out) {
       int64_t before = 0;
@@ -150,7 +151,7 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
       }
       if (hot) y[i * width + static_cast<int64_t>(*hot)] = 1;
       if (!hot && !zeros)
-        return "element " + std::to_string(i) + " is in no category, which the attribute zeros = 0 forbids";
+        return "element " + std::to_string(i) + " is in no category, which is an error if the attribute zeros is 0";
     }
     return std::nullopt;
   });

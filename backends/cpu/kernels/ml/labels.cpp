@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LabelEncoder, CategoryMapper: each element is looked up in a dictionary.
+// LabelEncoder, CategoryMapper: look up each element in a dictionary.
 #include <bit>
 #include <cmath>
 #include <unordered_map>
@@ -16,7 +16,8 @@ using ml::kDomain;
 using Scalars = TypeList<float, double, int16_t, int32_t, int64_t>;
 constexpr bp_dtype_set_t kScalars = set_of(Scalars{}) | just(BP_DTYPE_STRING);
 
-// Keys are stored as strings: those of the model, or the bytes of a number. All NaNs are one key, and -0 is 0.
+// Returns a key for the dictionary. Keys are strings: those of the model, or the bytes of a number. All NaNs have the
+// same key, and -0 has that of 0.
 template <class T>
 std::string key_of(T number) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -40,7 +41,8 @@ std::vector<std::string> keys_of(const Tensor& tensor) {
   return keys;
 }
 
-// Returns keys or values as a tensor, from stem + _tensor, _strings, _int64s or _floats; nullopt if none is present.
+// Returns the keys or values (`stem`) as a tensor, from the attribute <stem>_tensor, _strings, _int64s or _floats.
+// Returns nullopt if none is present.
 std::optional<Value> list_of(const Node& node, const std::string& stem) {
   if (std::optional<Value> tensor = ml::tensor_attribute(node, stem + "_tensor")) return tensor;
   if (node.find(stem + "_strings") != nullptr) {
@@ -73,7 +75,7 @@ Value default_of(const Node& node, bp_dtype_t dtype) {
 }
 
 struct Dictionary {
-  std::unordered_map<std::string, int64_t> places;  // each key's index in `values`
+  std::unordered_map<std::string, int64_t> places;  // index of each key in `values`
   Value values;
   Value fallback;
 
@@ -123,12 +125,13 @@ Verdict supports_encoder(const Node& node) {
     bp_dtype_t dtype = values->tensor.dtype;
     if (keys->tensor.dtype != node.input_type(0).dtype || dtype != node.output_type(0).dtype ||
         (kScalars >> dtype & 1) == 0)
-      return no(BP_REASON_ATTRIBUTE, "keys or values are not of the type of its input or output");
+      return no(BP_REASON_ATTRIBUTE,
+                "the keys do not have the data type of the input, or the values that of the output");
     if (keys->tensor.shape.elements() != values->tensor.shape.elements())
-      return no(BP_REASON_ATTRIBUTE, "there are not as many keys as values");
+      return no(BP_REASON_ATTRIBUTE, "the numbers of keys and values differ");
     Value fallback = default_of(node, dtype);
     if (fallback.tensor.dtype != dtype || fallback.tensor.shape.elements() != 1)
-      return no(BP_REASON_ATTRIBUTE, "default_tensor is not one value of the output's type");
+      return no(BP_REASON_ATTRIBUTE, "default_tensor is not a single value of the output's data type");
   } catch (const sdk::Error& failure) {
     return no(BP_REASON_ATTRIBUTE, failure.text);
   }
@@ -141,14 +144,14 @@ std::unique_ptr<Kernel> create_encoder(const Node& node) {
   return make_look_up(*list_of(node, "keys"), std::move(values), std::move(fallback));
 }
 
-// ---- CategoryMapper: two lists, used in either direction
+// ---- CategoryMapper: maps strings to integers or integers to strings
 
 Verdict supports_mapper(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_INT64) | just(BP_DTYPE_STRING)}); !verdict) return verdict;
   if (node.ints("cats_int64s").size() != node.texts("cats_strings").size())
-    return no(BP_REASON_ATTRIBUTE, "cats_int64s and cats_strings are not equally long");
+    return no(BP_REASON_ATTRIBUTE, "cats_int64s and cats_strings have different lengths");
   if (node.input_type(0).dtype == node.output_type(0).dtype)
-    return no(BP_REASON_DTYPE, "its output has the type of its input");
+    return no(BP_REASON_DTYPE, "the output has the data type of the input");
   return yes();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinearClassifier, LinearRegressor: a matrix times each row, plus intercepts.
+// LinearClassifier, LinearRegressor: multiply each row by a matrix and add intercepts.
 #include <algorithm>
 
 #include "kernels/ml/support.h"
@@ -12,13 +12,13 @@ using ml::Table;
 
 struct Matrix {
   std::vector<float> coefficients;  // [outputs, columns]
-  std::vector<float> intercepts;    // [outputs], or none
+  std::vector<float> intercepts;    // [outputs], or empty
   int64_t outputs = 0;
 
   Failed check(const Table& table) const {
     if (static_cast<int64_t>(coefficients.size()) == outputs * table.columns) return std::nullopt;
-    return std::to_string(coefficients.size()) + " coefficients for " + std::to_string(outputs) +
-           " outputs of rows of " + std::to_string(table.columns) + " numbers";
+    return std::to_string(coefficients.size()) + " coefficients do not fit " + std::to_string(outputs) +
+           " outputs and rows of " + std::to_string(table.columns) + " numbers";
   }
   void times(std::span<const double> row, std::span<double> scores) const {
     const float* c = coefficients.data();
@@ -51,7 +51,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
       ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
-        // A single score does not rank classes: PROBIT is the only transform that applies to it.
+        // Only PROBIT applies to a single score; the other transforms are for the scores of several classes.
         if (matrix.outputs > 1 || post == ml::PostTransform::kProbit) ml::transform(post, scores);
         ml::write_floats(scores, out[0].as<float>() + r * matrix.outputs);
       });
@@ -71,7 +71,7 @@ Verdict supports_classifier(const Node& node) {
   return ml::supports_post_transform(node);
 }
 
-// Returns the class with the largest score; for a single score, 1 if it is above 0, else 0.
+// Returns the class with the largest score. For a single score: 1 if it is positive, else 0.
 int64_t choose(std::span<const double> scores) {
   if (scores.size() == 1) return scores[0] > 0 ? 1 : 0;
   return std::ranges::max_element(scores) - scores.begin();
@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
   Matrix matrix{node.floats("coefficients"), node.floats("intercepts"), 0};
   matrix.outputs =
       static_cast<int64_t>(std::max<size_t>(1, matrix.intercepts.empty() ? labels.count() : matrix.intercepts.size()));
-  // A single score decides between the two labels; if there are not two, between 0 and 1.
+  // A single score decides between two labels: the model's, or 0 and 1 if the model does not have two.
   bool is_single = matrix.outputs == 1;
   bool adds_class = is_single && labels.count() == 2;
   if (is_single && !adds_class) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZipMap, CastMap, DictVectorizer: rows of numbers as maps, and maps as rows.
+// ZipMap, CastMap, DictVectorizer: convert rows of numbers to maps, and maps to rows.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<std::string> int_keys(const std::vector<int64_t>& numbers) {
   return keys;
 }
 
-// ---- ZipMap: a map for each row, from the label of a column to its value
+// ---- ZipMap: returns a map for each row, from the label of a column to the value in it
 
 std::unique_ptr<Kernel> create_zip(const Node& node) {
   std::vector<std::string> keys = node.texts("classlabels_strings");
@@ -34,7 +34,8 @@ std::unique_ptr<Kernel> create_zip(const Node& node) {
     auto table = ml::table_of(x.shape);
     if (!table) return ml::no_table(x.shape);
     if (table->columns != static_cast<int64_t>(keys.size()))
-      return "rows have " + std::to_string(table->columns) + " numbers for " + std::to_string(keys.size()) + " labels";
+      return "the rows have " + std::to_string(table->columns) + " columns, but there are " +
+             std::to_string(keys.size()) + " labels";
     out[0] = Value::container(BP_KIND_SEQUENCE);
     require_memory(product({table->rows, 1 + static_cast<int64_t>(keys.size())}), 2 * sizeof(Value));
     Pace pace;
@@ -59,7 +60,7 @@ Verdict supports_zip(const Node& node) {
   return yes();
 }
 
-// The types of input 0's keys and values. `value` is 0 unless input 0 is a map to tensors.
+// The data types of input 0's keys and values. `value` is 0 unless input 0 is a map to tensors.
 struct MapTypes {
   bp_dtype_t key = 0, value = 0;
 };
@@ -70,7 +71,7 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: one column for each word of the vocabulary, 0 if the map lacks it
+// ---- DictVectorizer: returns the map's value for each word of the vocabulary, 0 for a word that the map lacks
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
@@ -112,7 +113,7 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
   });
 }
 
-// ---- CastMap: a map's values in the order of its keys (DENSE), or each at the position that is its key (SPARSE)
+// ---- CastMap: returns a map's values in the order of its keys (DENSE), or each at the index that is its key (SPARSE)
 
 constexpr int64_t kMaxColumns = int64_t{1} << 28;
 
@@ -122,7 +123,7 @@ Verdict supports_cast(const Node& node) {
     return no(BP_REASON_DTYPE, "input 0 is not a map from int64 to float or string");
   int64_t columns = node.attr("max_map", int64_t{1});
   if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
-    return no(BP_REASON_ATTRIBUTE, "max_map " + std::to_string(columns) + " is not positive or too large");
+    return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns) + ", which is not positive or too large");
   if (Verdict verdict = attribute_in(node, "map_form", "DENSE", {"DENSE", "SPARSE"}); !verdict) return verdict;
   return attribute_in(node, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_STRING", "TO_INT64"});
 }
@@ -140,7 +141,7 @@ std::optional<T> parse(std::string_view text) {
                                                                                            : std::nullopt;
 }
 
-// Converts one value to T. Returns false if a string is not a number or a float does not fit in int64.
+// Converts a single value to T. Returns false if a string is not a number, or if a float does not fit in int64.
 template <class T>
 bool convert(const Tensor& from, T& to) {
   if (from.dtype == BP_DTYPE_FLOAT) {
@@ -166,7 +167,7 @@ bool convert(const Tensor& from, T& to) {
   }
 }
 
-// `columns` < 0 selects DENSE.
+// Writes the map's values to `row`. `columns` is the width for SPARSE, negative for DENSE.
 template <class T>
 Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
   std::vector<std::pair<int64_t, const Tensor*>> entries;
@@ -180,7 +181,8 @@ Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
   size_t next = 0;
   for (const auto& [key, tensor] : entries) {
     if (tensor->shape.elements() != 1) return "the map's value at " + std::to_string(key) + " is not a scalar";
-    if (columns >= 0 && key < 0) return "the map has key " + std::to_string(key) + ", below 0 in SPARSE form";
+    if (columns >= 0 && key < 0)
+      return "the map has the negative key " + std::to_string(key) + ", which the SPARSE form does not allow";
     if (columns >= 0 && key >= columns) continue;
     if (!convert(*tensor, row[columns < 0 ? next++ : static_cast<size_t>(key)]))
       return "the map's value at " + std::to_string(key) + " cannot be cast";

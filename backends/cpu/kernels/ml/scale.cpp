@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binarizer, Imputer, Normalizer, Scaler: each row keeps its width.
+// Binarizer, Imputer, Normalizer, Scaler: operators that do not change the number of columns.
 #include <algorithm>
 #include <cmath>
 
@@ -40,7 +40,7 @@ std::unique_ptr<Kernel> create_binarizer(const Node& node) {
 template <class T>
 struct Replacement {
   T old;
-  std::vector<T> values;  // one for all columns, or one for each
+  std::vector<T> values;  // one for all columns, or one for each column
 };
 
 template <class T>
@@ -62,7 +62,7 @@ Verdict supports_imputer(const Node& node) {
   std::string_view wanted =
       dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE ? "imputed_value_floats" : "imputed_value_int64s";
   if (node.floats(wanted).empty() && node.ints(wanted).empty())
-    return no(BP_REASON_ATTRIBUTE, std::string(wanted) + " is empty, it must hold the replacements");
+    return no(BP_REASON_ATTRIBUTE, std::string(wanted) + " is empty; it must contain the replacements");
   return yes();
 }
 
@@ -81,8 +81,8 @@ std::unique_ptr<Kernel> create_imputer(const Node& node) {
       auto table = ml::table_of(inputs[0].shape);
       if (!table) return fail(ml::no_table(inputs[0].shape));
       if (with.values.size() != 1 && with.values.size() != static_cast<size_t>(table->columns)) {
-        return fail(std::to_string(with.values.size()) + " imputed values for " + std::to_string(table->columns) +
-                    " columns: there must be one, or one for each");
+        return fail(std::to_string(with.values.size()) + " imputed values do not fit " +
+                    std::to_string(table->columns) + " columns; there must be one, or one per column");
       }
       return make_plan({inputs[0].shape},
                        [with, table](Tensors in, Tensors out) { impute(with, table->columns, in, out); });
@@ -138,8 +138,8 @@ std::unique_ptr<Kernel> create_scaler(const Node& node) {
     if (!table) return fail(ml::no_table(inputs[0].shape));
     for (const auto& list : {offset, scale}) {
       if (list.size() > 1 && list.size() != static_cast<size_t>(table->columns)) {
-        return fail(std::to_string(list.size()) + " offsets or scales for " + std::to_string(table->columns) +
-                    " columns: there must be one, or one for each");
+        return fail(std::to_string(list.size()) + " offsets or scales do not fit " + std::to_string(table->columns) +
+                    " columns; there must be one, or one per column");
       }
     }
     return make_plan({inputs[0].shape}, [offset, scale, table](Tensors in, Tensors out) {

@@ -19,7 +19,7 @@ std::optional<Table> table_of(const Shape& shape) {
 }
 
 std::string no_table(const Shape& shape) {
-  return "the input has extents " + to_string(shape) + ", it must be [C] or [N, C]";
+  return "the input has extents " + to_string(shape) + "; they must be [C] or [N, C]";
 }
 
 void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out) {
@@ -99,7 +99,7 @@ void softmax(std::span<double> scores, bool keeps_zeros) {
   double most = *std::ranges::max_element(scores);
   double sum = 0;
   for (double& score : scores) {
-    // SOFTMAX_ZERO: scores near 0 stay near 0, and are not part of the sum.
+    // SOFTMAX_ZERO: scores near 0 stay near 0 and do not count in the sum.
     bool is_zero = keeps_zeros && std::abs(score) <= 1e-7;
     score = is_zero ? score * std::exp(-most) : std::exp(score - most);
     if (!is_zero) sum += score;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common to the operators of ai.onnx.ml: inputs as rows of numbers, tensors in attributes, class labels, and the
-// transformations of scores.
+// Shared by the operators of ai.onnx.ml: reading inputs as rows of numbers, tensors in attributes, class labels, and
+// transforms of scores.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kDomain = "ai.onnx.ml";
 inline constexpr bp_dtype_set_t kFeatures =
     just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE) | just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
 
-// A tensor [C] is one row, [N, C] is N rows.
+// The extents of an input: [C] is a single row, [N, C] is N rows.
 struct Table {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -23,11 +23,11 @@ struct Table {
 std::optional<Table> table_of(const Shape& shape);
 std::string no_table(const Shape& shape);
 
-// Convert elements of a numeric tensor: `count` from `first`, or all.
+// Convert elements of a numeric tensor to double: `count` elements from `first` on, or all.
 void read_numbers(const Tensor& tensor, int64_t first, int64_t count, double* out);
 std::vector<double> numbers(const Tensor& tensor);
 
-// Calls f(row index, row) for all rows of the table, on all threads.
+// Calls f(row index, row) for all rows of the table, in parallel. `work`: approximate operations per row.
 void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto& f) {
   parallel(table.rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work)), [&](int64_t begin, int64_t end) {
     std::vector<double> row(static_cast<size_t>(table.columns));
@@ -42,17 +42,19 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
 
 // Returns the tensor in an attribute, or nullopt if there is none. Throws sdk::Error if its data cannot be read.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
-// Returns numbers from attribute `tensor` or, if it is absent, from the floats of `list`. Throws likewise.
+// Returns the numbers in attribute `tensor`, or if that is absent, in the list of floats `list`. Throws sdk::Error if
+// the data cannot be read.
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
 
-// Class labels: integers or strings.
+// The labels of classes: integers or strings.
 struct Labels {
   std::vector<int64_t> ints;
   std::vector<std::string> texts;
 
   Labels(const Node& node, std::string_view int_name, std::string_view text_name);
   size_t count() const { return texts.empty() ? ints.size() : texts.size(); }
-  // Returns a tensor [n] of the labels of these classes, each below count(). Without labels, returns their indices.
+  // Returns a tensor [n] with the labels of these classes, each of which is below count(). If there are no labels, the
+  // tensor has the classes themselves.
   Value make(std::span<const int64_t> classes) const;
 };
 
@@ -65,8 +67,9 @@ inline void write_floats(std::span<const double> scores, float* out) {
 }
 // Transforms the scores of one row in place.
 void transform(PostTransform what, std::span<double> scores);
-// Returns the scores of two classes of which only the second has a score. Where ONNX leaves it open, as in ONNX
-// Runtime: logistic(-score) for the first if LOGISTIC, else -score or 1 - score; of the others, only PROBIT is applied.
+// Returns the scores of two classes when the model computes only the score of the second. ONNX does not define that of
+// the first; as in ONNX Runtime, it is logistic(-score) for LOGISTIC, else -score (`first_is_opposite`) or 1 - score.
+// Of the other transforms, only PROBIT is applied.
 std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
 
 }  // namespace backplane::cpu::ml

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SVMClassifier, SVMRegressor. The rules are libsvm's; with no support vectors they are linear models.
+// SVMClassifier, SVMRegressor, computed as in libsvm. A model without support vectors is linear.
 #include <cmath>
 #include <numeric>
 
@@ -45,14 +45,14 @@ Verdict supports_svm(const Node& node) {
     return verdict;
   size_t params = node.floats("kernel_params").size();
   if (params != 0 && params != 3)
-    return no(BP_REASON_ATTRIBUTE, "kernel_params has " + std::to_string(params) + " entries, it must have 0 or 3");
+    return no(BP_REASON_ATTRIBUTE, "kernel_params has " + std::to_string(params) + " entries; it must have 0 or 3");
   if (node.floats("rho").empty()) return no(BP_REASON_ATTRIBUTE, "rho is empty");
   return ml::supports_post_transform(node);
 }
 
 Failed wrong_width(const ml::Table& table, size_t width) {
   if (table.columns == static_cast<int64_t>(width)) return std::nullopt;
-  return "rows have " + std::to_string(table.columns) + " numbers, but the model expects " + std::to_string(width);
+  return "the rows have " + std::to_string(table.columns) + " numbers, but the model expects " + std::to_string(width);
 }
 
 // ---- SVMRegressor
@@ -139,18 +139,23 @@ struct Classifier {
   bool is_probability() const { return supports > 0 && !prob_a.empty(); }
   size_t outputs() const { return supports == 0 || is_probability() || classes <= 2 ? classes : pairs(); }
 
-  // Returns a message if attributes contradict each other, else an empty string.
+  // Returns a message if the attributes contradict each other, else an empty string.
   std::string wrong() const {
     if (classes == 0) return "there are no class labels";
     if (std::ranges::any_of(per_class, [](int64_t n) { return n < 0 || n > INT32_MAX; }))
       return "vectors_per_class has entries that are negative or too large";
-    if (supports == 0) return coefficients.size() % classes != 0 ? "coefficients do not divide among the classes" : "";
-    if (classes < 2 || per_class.size() != classes) return "vectors_per_class does not count the vectors of each class";
-    if (vectors.size() % supports != 0) return "support_vectors do not divide among the counted vectors";
+    if (supports == 0)
+      return coefficients.size() % classes != 0
+                 ? "the number of coefficients is not a multiple of the number of classes"
+                 : "";
+    if (classes < 2 || per_class.size() != classes)
+      return "vectors_per_class does not have an entry for each of two or more classes";
+    if (vectors.size() % supports != 0)
+      return "the number of elements in support_vectors is not a multiple of the sum of vectors_per_class";
     if (coefficients.size() < (classes - 1) * supports) return "there are too few coefficients";
     if (rho.size() < pairs()) return "rho is too short";
     if (prob_a.size() != prob_b.size() || (!prob_a.empty() && prob_a.size() < pairs()))
-      return "prob_a and prob_b are too short or differ";
+      return "prob_a and prob_b are too short or differ in length";
     return "";
   }
 
@@ -159,8 +164,8 @@ struct Classifier {
   int64_t predict(Row64 x, std::span<float> out) const;
 };
 
-// Decides between each pair of classes i < j, as libsvm does: the coefficients of class i against class j are in row
-// j - 1, those of class j against i in row i.
+// Decides between each pair of classes i < j, as libsvm does. Row j - 1 of the coefficients is used for the vectors of
+// class i, and row i for those of class j.
 void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) const {
   std::vector<double> kernels(supports);
   for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, &vectors[s * width]);
@@ -181,8 +186,8 @@ void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) c
   }
 }
 
-// Class probabilities from pairwise ones (Wu, Lin, Weng: "Probability Estimates for Multi-class Classification by
-// Pairwise Coupling", JMLR 2004, algorithm 2), with libsvm's bounds and stopping rule.
+// Computes the probabilities of classes from those of pairs (Wu, Lin, Weng: "Probability Estimates for Multi-class
+// Classification by Pairwise Coupling", JMLR 2004, algorithm 2), with libsvm's bounds and stopping rule.
 void Classifier::couple(std::span<const double> scores, std::span<double> p) const {
   size_t k = classes;
   std::vector<double> r(k * k), q(k * k), qp(k);
@@ -221,7 +226,7 @@ void Classifier::couple(std::span<const double> scores, std::span<double> p) con
   }
 }
 
-// Writes the scores to `out`; returns the index of the class.
+// Writes the scores to `out` and returns the index of the chosen class.
 int64_t Classifier::predict(Row64 x, std::span<float> out) const {
   std::vector<double> scores(supports == 0 ? classes : pairs());
   std::vector<int> votes(classes);
@@ -244,7 +249,7 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
     ml::transform(post, scores);
   }
   ml::write_floats(scores, out.data());
-  // A linear model of two classes: if the larger score reaches the threshold, the second class is chosen.
+  // In a linear model with two classes, the second class is chosen if the larger score reaches the threshold.
   if (supports == 0 && classes == 2 && rho.size() == 1 && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
   return best;
 }

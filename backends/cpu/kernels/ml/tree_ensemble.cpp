@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TreeEnsemble, and the operators that it replaced: TreeEnsembleClassifier, TreeEnsembleRegressor.
+// TreeEnsemble, and the operators that it supersedes: TreeEnsembleClassifier, TreeEnsembleRegressor.
 #include <set>
 
 #include "backplane/sdk/fence.hpp"
@@ -11,7 +11,7 @@ namespace {
 using ml::kDomain;
 using ml::PostTransform;
 
-// ---- one or more numbers for each row
+// ---- TreeEnsemble and TreeEnsembleRegressor: one or more numbers per row
 
 struct Ensemble {
   ml::Forest forest;
@@ -24,30 +24,30 @@ struct Ensemble {
     std::vector<ml::Score> scores(out.size());
     ml::aggregate(forest, aggregate, row, scores);
     for (size_t t = 0; t < out.size(); ++t) out[t] = scores[t].value + (base.empty() ? 0 : base[t]);
-    // A single score does not rank classes: PROBIT is the only transform that applies to it.
+    // Only PROBIT applies to a single score; the other transforms are for the scores of several classes.
     if (out.size() > 1 || post == PostTransform::kProbit) ml::transform(post, out);
   }
 };
 
 std::string check(Ensemble& ensemble) {
   if (ensemble.targets < 1 || ensemble.targets > INT32_MAX)
-    return "n_targets is " + std::to_string(ensemble.targets) + ", there must be one or more";
+    return "n_targets is " + std::to_string(ensemble.targets) + "; it must be positive";
   if (!ensemble.base.empty() && ensemble.base.size() != static_cast<size_t>(ensemble.targets)) {
-    return "base_values has " + std::to_string(ensemble.base.size()) + " entries for " +
+    return "base_values has " + std::to_string(ensemble.base.size()) + " entries, but there are " +
            std::to_string(ensemble.targets) + " targets";
   }
   return ensemble.forest.check(ensemble.targets);
 }
 
-// Throws sdk::Error if the attributes do not fit together.
+// Throws sdk::Error if the attributes contradict each other.
 Ensemble read_ensemble(const Node& node) {
   constexpr PostTransform kTransforms[] = {PostTransform::kNone, PostTransform::kSoftmax, PostTransform::kLogistic,
                                            PostTransform::kSoftmaxZero, PostTransform::kProbit};
   int64_t aggregate = node.attr("aggregate_function", int64_t{1}), post = node.attr("post_transform", int64_t{0});
   if (aggregate < 0 || aggregate > 3)
-    throw sdk::Error(BP_INVALID_MODEL, "aggregate_function is " + std::to_string(aggregate) + ", it must be 0 to 3");
+    throw sdk::Error(BP_INVALID_MODEL, "aggregate_function is " + std::to_string(aggregate) + "; it must be 0 to 3");
   if (post < 0 || post > 4)
-    throw sdk::Error(BP_INVALID_MODEL, "post_transform is " + std::to_string(post) + ", it must be 0 to 4");
+    throw sdk::Error(BP_INVALID_MODEL, "post_transform is " + std::to_string(post) + "; it must be 0 to 4");
   Ensemble ensemble{ml::read_forest(node),
                     node.attr("n_targets", int64_t{1}),
                     static_cast<ml::Aggregate>(aggregate),
@@ -69,7 +69,7 @@ Ensemble read_regressor(const Node& node) {
   return ensemble;
 }
 
-// Supported if `read` does not throw.
+// Returns no() with the message of the error if `read` throws, else yes().
 Verdict readable(const Node& node, auto read) {
   try {
     read(node);
@@ -95,7 +95,7 @@ Verdict supports_regressor(const Node& node) {
 }
 
 std::string too_narrow(const ml::Table& table, const ml::Forest& forest) {
-  return "rows have " + std::to_string(table.columns) + " numbers, but the trees need " +
+  return "the rows have " + std::to_string(table.columns) + " numbers, but the trees need " +
          std::to_string(forest.features);
 }
 
@@ -135,10 +135,10 @@ struct Classifier {
   std::vector<double> base;
   PostTransform post;
   size_t classes;
-  bool is_binary = false;  // two classes, but leaves with weights for one only
+  bool is_binary = false;  // there are two classes, but the leaves have weights for one of them only
   bool all_positive = true;
 
-  // Returns the class of a row, and sets `out` to its scores.
+  // Returns the class of a row, and writes the scores to `out`.
   int64_t predict(std::span<const double> row, std::vector<double>& out) const;
 
  private:
@@ -161,7 +161,7 @@ Classifier read_classifier(const Node& node) {
     }
   }
   model.is_binary = model.classes == 2 && spoken_of.size() == 1;
-  // With a single class the labels are 0 and 1.
+  // The labels of a single class are 0 and 1.
   if (model.classes == 1) {
     if (!model.labels.texts.empty()) model.labels.texts = {"0", "1"};
     model.labels.ints = {0, 1};
@@ -169,8 +169,8 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// Decides by the score of one class, as in ONNX Runtime. In a binary model without negative weights, scores are
-// probabilities, with a threshold of 0.5; otherwise the threshold is 0.
+// Decides between two classes by the score of one, as in ONNX Runtime. In a binary model without negative weights,
+// scores are probabilities and the threshold is 0.5; in other models it is 0.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
@@ -199,7 +199,8 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  // Of two classes the one with the larger score; of more, the best of those for which a leaf of the row has a weight.
+  // Of two classes, the one with the larger score. Of more, the best of those for which one of the row's leaves has a
+  // weight.
   return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 

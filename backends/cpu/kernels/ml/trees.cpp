@@ -36,8 +36,7 @@ bool passes(const Forest& forest, const Branch& branch, double x) {
   throw sdk::Error(BP_INVALID_MODEL, what);
 }
 
-// Attribute lists with an entry for each node, or for each leaf, must have equal lengths. Optional lists may be empty:
-// each entry is then `fallback`.
+// Returns entry i of an attribute's list. An optional list may be empty; all entries are then `fallback`.
 template <class T>
 T entry(const std::vector<T>& list, size_t i, T fallback) {
   return i < list.size() ? list[i] : fallback;
@@ -53,7 +52,7 @@ std::string Forest::check(int64_t targets) {
   auto count = static_cast<int64_t>(branches.size()), last_leaf = static_cast<int64_t>(leaves.size());
   auto exists = [&](int64_t child) { return child >= 0 ? child < count : ~child < last_leaf; };
   for (const Branch& branch : branches) {
-    if (!exists(branch.yes) || !exists(branch.no)) return "a child of a tree's node does not exist";
+    if (!exists(branch.yes) || !exists(branch.no)) return "a child of a node in a tree does not exist";
     if (branch.feature < 0 || branch.feature > INT32_MAX)
       return "a node of a tree has an invalid feature index: " + std::to_string(branch.feature);
     features = std::max(features, branch.feature + 1);
@@ -61,7 +60,8 @@ std::string Forest::check(int64_t targets) {
   for (const auto& leaf : leaves) {
     for (const LeafWeight& weight : leaf) {
       if (weight.target < 0 || weight.target >= targets)
-        return "a leaf has target " + std::to_string(weight.target) + " of " + std::to_string(targets);
+        return "a leaf has target " + std::to_string(weight.target) + ", but the number of targets is " +
+               std::to_string(targets);
     }
   }
   enum : uint8_t { kNew, kOpen, kDone };
@@ -135,16 +135,17 @@ Forest read_forest(const Node& node) {
     if (id < 0) mismatch("a node of a tree has an invalid child: " + std::to_string(id));
     return is_leaf != 0 ? ~id : id;
   };
-  // The sets are in one list in the order of their nodes, each followed by a NaN.
+  // membership_values has the sets of all nodes in order, each followed by a NaN.
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
     if (!(modes[i] >= 0 && modes[i] <= 6))
-      mismatch("nodes_modes has " + std::to_string(modes[i]) + ", modes are 0 to 6");
+      mismatch("nodes_modes contains " + std::to_string(modes[i]) + "; modes are 0 to 6");
     Branch branch{static_cast<Test>(modes[i]),   entry(missing, i, int64_t{0}) != 0, features[i], splits[i], 0,
                   child(yes[i], yes_is_leaf[i]), child(no[i], no_is_leaf[i])};
     if (branch.test == Test::kMember) {
       auto end = std::find_if(next, members.end(), [](double x) { return std::isnan(x); });
-      if (end == members.end()) mismatch("membership_values has fewer sets than there are nodes that need one");
+      if (end == members.end())
+        mismatch("membership_values has fewer sets than there are nodes with a membership test");
       branch.members = static_cast<uint32_t>(forest.members.size());
       forest.members.emplace_back(next, end);
       std::ranges::sort(forest.members.back());
@@ -180,8 +181,8 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   expect_length(prefix + "_weights", weights.size(), leaf_trees.size());
 
   Forest forest;
-  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // by (tree, node): a branch, or ~leaf
-  std::vector<size_t> sources;                            // of branches, in the lists of the attributes
+  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // by (tree, node): the index of a branch, or ~index of a leaf
+  std::vector<size_t> sources;                            // by branch: its index in the attributes' lists
   for (size_t i = 0; i < count; ++i) {
     bool is_leaf = modes[i] == kModes.back();
     int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size()) : static_cast<int64_t>(sources.size());
@@ -207,11 +208,11 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   };
   for (size_t i : sources) {
     auto mode = std::ranges::find(kModes, modes[i]);
-    if (mode == kModes.end()) mismatch("nodes_modes has the unknown '" + modes[i] + "'");
+    if (mode == kModes.end()) mismatch("nodes_modes contains the unknown mode '" + modes[i] + "'");
     forest.branches.push_back({static_cast<Test>(mode - kModes.begin()), entry(missing, i, int64_t{0}) != 0,
                                features[i], values[i], 0, adopt(find(trees[i], yes[i])), adopt(find(trees[i], no[i]))});
   }
-  // Roots are nodes that are no node's child, in the order of the attributes' lists.
+  // Roots are the nodes that are not children of another node, in the order of the attributes' lists.
   for (size_t i = 0; i < count; ++i) {
     int64_t place = find(trees[i], ids[i]);
     if (place >= 0 ? !is_child_branch[static_cast<size_t>(place)] : !is_child_leaf[static_cast<size_t>(~place)])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat and Split: blocks of bytes move between one tensor and several, which share all extents but one.
+// Concat and Split: copy blocks of bytes between one tensor and several, whose extents differ in one axis only.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -8,8 +8,8 @@
 namespace backplane::cpu {
 namespace {
 
-// How the whole tensor is divided into parts: `outer` rows of `row` bytes; part i is the `bytes[i]` of each row at
-// `offsets[i]`.
+// How one tensor, the whole, is divided into parts along an axis. The whole has `outer` rows of `row` bytes; part i has
+// the `bytes[i]` bytes of each row at `offsets[i]`.
 struct Parts {
   int64_t outer = 1, row = 0;
   std::vector<int64_t> offsets, bytes;
@@ -24,7 +24,7 @@ struct Parts {
     }
   }
 
-  // Calls f(part, offset in the whole, offset in the part, bytes) for each non-empty block, on the backend's threads.
+  // Calls f(part, offset in the whole, offset in the part, bytes) for each non-empty block, in parallel.
   template <class F>
   void blocks(const F& f) const {
     const auto count = static_cast<int64_t>(bytes.size());
@@ -43,7 +43,7 @@ Verdict supports_concat(const Node& node) {
   return accepts_variadic(node, kByteTypes);
 }
 
-// Whether an input is blocked and channels can be concatenated without splitting blocks.
+// Whether an input is blocked, and the channels of all inputs can be concatenated without splitting their blocks.
 bool stays_blocked(Tensors inputs) {
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -72,7 +72,7 @@ std::unique_ptr<Kernel> create_concat(const Node& node) {
     }
     to[axis] = total;
     Shape stored = to;
-    if (blocked) {  // blocks of channels are copied as a whole
+    if (blocked) {  // blocks of channels are copied whole, with their padding
       auto whole_blocks = [](int64_t c) { return (c + channel_block() - 1) / channel_block() * channel_block(); };
       stored[axis] = whole_blocks(total);
       extents.back() = whole_blocks(extents.back());
@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     if (const Tensor split = at(inputs, 1); split.present()) {
       if (!known(split)) return deferred();
       extents = integers(split);
-    } else {  // equal parts, the last may be smaller
+    } else {  // equal parts; the last ones may be smaller
       const int64_t part = (from[axis] + outputs - 1) / outputs;
       for (int64_t i = 0; i < outputs; ++i) extents.push_back(std::clamp<int64_t>(from[axis] - i * part, 0, part));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are one strided copy: each finds extents and strides, StridedCopy does the rest.
+// Operators that are a single strided copy: each computes extents and strides, and StridedCopy copies.
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/packed.h"
@@ -50,10 +50,11 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
     if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> wanted = integers(inputs[1]);
-    if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
+    if (wanted.size() > BP_MAX_RANK)
+      return fail("rank " + std::to_string(wanted.size()) + " exceeds the maximum of 32");
     const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
     for (int64_t extent : wanted)
-      if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has an extent below 0");
+      if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has a negative extent");
     const auto to = broadcast_shape(shapes);
     if (!to) return fail("shape " + to_string(shapes[0]) + " cannot be expanded to " + to_string(shapes[1]));
     const Broadcast<1> walk(*to, {shapes[0]});
@@ -70,7 +71,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       return fail(std::to_string(repeats.size()) + " repeats do not fit shape " + to_string(from));
     const Shape dense = strides_of(from);
     Shape to;
-    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats, and the dimension itself
+    std::vector<int64_t> extents, strides;  // each dimension becomes two: the repeats and the dimension
     for (int i = 0; i < from.rank(); ++i) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
@@ -80,7 +81,7 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
     }
-    if (!countable(to)) return fail("a result of extents " + to_string(to) + " is larger than all memory");
+    if (!countable(to)) return fail("a result of extents " + to_string(to) + " is too large for memory");
     return plan_copy(inputs[0], to, extents, strides);
   });
 }
@@ -111,13 +112,14 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
       if (step == 0) return fail("steps must not be 0");
-      // Negative values count from the end; all are then clamped to the range for the direction of the step.
+      // Negative positions count from the end. All positions are then clamped to the range for the direction of the
+      // step.
       const auto bounded = [&](int64_t position) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      // A start before the first element means the first element in both directions. (With a negative step, NumPy's
-      // result would be empty.)
+      // A start before the first element means the first element, for negative steps too. (NumPy's result would then be
+      // empty.)
       const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);
       to[axis] = std::max<int64_t>(0, step > 0 ? (end - start + step - 1) / step : (end - start + step + 1) / step);
@@ -132,16 +134,16 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
 
 Verdict supports_depth_to_space(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;
-  if (node.attr("blocksize", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "blocksize is below 1");
+  if (node.attr("blocksize", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "blocksize is not positive");
   return attribute_in(node, "mode", "DCR", {"DCR", "CRD"});
 }
 
 Verdict supports_space_to_depth(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;
-  return node.attr("blocksize", int64_t{0}) < 1 ? no(BP_REASON_ATTRIBUTE, "blocksize is below 1") : yes();
+  return node.attr("blocksize", int64_t{0}) < 1 ? no(BP_REASON_ATTRIBUTE, "blocksize is not positive") : yes();
 }
 
-// Reshapes a tensor to the extents `split` and permutes its dimensions by `order`.
+// Views a tensor with the extents `split`, and permutes these dimensions by `order`.
 Plan plan_permuted(const Tensor& source, const Shape& to, const Shape& split, std::span<const int> order) {
   const Shape dense = strides_of(split);
   Shape extents, strides;

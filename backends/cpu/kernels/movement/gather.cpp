@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, GatherElements, GatherND, ReverseSequence: copies of selected elements or blocks.
+// Gather, GatherElements, GatherND, ReverseSequence: copy selected elements or blocks.
 #include <atomic>
 #include <cstring>
 
@@ -20,7 +20,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
     const Shape &data = inputs[0].shape, &indices = inputs[1].shape;
     const int axis = axis_of(axis_attribute, data.rank());
     if (axis < 0) return bad_axis(axis_attribute, data.rank());
-    if (data.rank() - 1 + indices.rank() > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    if (data.rank() - 1 + indices.rank() > BP_MAX_RANK) return fail("the rank of the result exceeds the maximum of 32");
     Shape to;
     for (int i = 0; i < axis; ++i) to.push_back(data[i]);
     for (int64_t extent : indices) to.push_back(extent);
@@ -46,7 +46,7 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
 
 // ---- GatherElements ------------------------------------------------------------------------------------------------
 
-// The smallest and the largest index, computed in vectorized loops.
+// The smallest and the largest index of an array; the loops that find them are vectorized.
 struct Extremes {
   int64_t low, high;
 };
@@ -77,8 +77,8 @@ bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
   return fine;
 }
 
-// Gathers rows along the innermost dimension of the indices: from one element to the next, the offset in the data grows
-// by one, or stays the same if that dimension is the axis.
+// Gathers rows along the innermost dimension of the indices. From one index to the next, the offset in the data grows
+// by 1, or by 0 if that dimension is the axis.
 template <class T, class I>
 void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
   const int last = to.rank() - 1;
@@ -147,7 +147,8 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     if (tuple < 1 || tuple > data.rank() - batch_dims)
       return fail("index tuples of " + std::to_string(tuple) + " elements do not fit data of shape " + to_string(data));
     const int depth = batch_dims + static_cast<int>(tuple);
-    if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK)
+      return fail("the rank of the result exceeds the maximum of 32");
     Shape to(indices.span().first(static_cast<size_t>(indices.rank() - 1)));
     for (int i = depth; i < data.rank(); ++i) to.push_back(data[i]);
     for (int i = 0; i < batch_dims; ++i)
@@ -176,7 +177,7 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
 Verdict supports_reverse(const Node& node) {
   const int64_t batch = node.attr("batch_axis", int64_t{1}), time = node.attr("time_axis", int64_t{0});
   if (batch + time != 1 || batch * time != 0)
-    return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis are not 0 and 1");
+    return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis must be 0 and 1, in either order");
   return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
 }
 

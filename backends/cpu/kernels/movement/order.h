@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A total order of numbers: NaN is greater than all numbers and equal to itself, so that sorting is well defined.
+// A strict weak order of numbers, in which NaN is greater than all other values and equal to NaN, as sorting requires.
 #pragma once
 
 namespace backplane::cpu {

@@ -16,8 +16,8 @@ int64_t wrapped(int64_t i, int64_t n) {
   return (i % n + n) % n;
 }
 
-// Returns the input position that output position `i`, relative to the first input element, is read from, on an axis of
-// extent n; -1 if it is filled with the constant.
+// Returns the position on an input axis of extent n from which output position `i` is copied, or -1 if it is filled
+// with the constant. `i` is relative to the first input element, so it is negative in the padding before that.
 int64_t source_of(int64_t i, int64_t n, Mode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -36,7 +36,7 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
   return -1;
 }
 
-// `before` and `after`: the elements added on each axis, or removed if negative.
+// `before`, `after`: the number of elements added at each end of an axis; negative numbers remove elements.
 Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
               size_t fill_slot) {
   const Shape from = data.shape;
@@ -46,9 +46,10 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
     if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
       return fail("pads of 2^31 and more are not supported");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
-    if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant) return fail("an axis of extent 0 has nothing to repeat");
+    if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant)
+      return fail("an axis of extent 0 can be padded only in mode constant");
   }
-  // Returns early if the result is too large (an error) or empty.
+  // Returns early if the result is too large, which is an error, or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {

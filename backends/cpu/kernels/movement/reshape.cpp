@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that change at most the extents: output 0 aliases input 0, and no step runs.
+// Operators that change nothing but the extents: output 0 is an alias of input 0, and no step runs.
 #include <utility>
 
 #include "kernels/common/function_kernel.h"
@@ -25,13 +25,14 @@ std::unique_ptr<Kernel> create_reshape(const Node& node) {
     if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
-    if (wanted.size() > BP_MAX_RANK) return fail("rank " + std::to_string(wanted.size()) + " is more than 32");
+    if (wanted.size() > BP_MAX_RANK)
+      return fail("rank " + std::to_string(wanted.size()) + " exceeds the maximum of 32");
     const auto impossible = [&] {
       return fail("shape " + to_string(from) + " cannot become " + to_string(Shape(wanted)));
     };
     Shape to;
     int unknown = -1;
-    int64_t elements = 1;  // of the known extents
+    int64_t elements = 1;  // product of the known extents
     for (size_t i = 0; i < wanted.size(); ++i) {
       int64_t extent = wanted[i];
       if (extent == 0 && !allow_zero) {
@@ -105,7 +106,8 @@ std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
     if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> axes = integers(inputs[1]);
     const Shape& from = inputs[0].shape;
-    if (axes.size() + static_cast<size_t>(from.rank()) > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    if (axes.size() + static_cast<size_t>(from.rank()) > BP_MAX_RANK)
+      return fail("the rank of the result exceeds the maximum of 32");
     const int rank = from.rank() + static_cast<int>(axes.size());
     const auto added = axis_set(axes, rank);
     if (!added) return fail("axes are repeated or out of range for rank " + std::to_string(rank));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterElements, ScatterND, TensorScatter: a copy of the data, with updates written at indices. Updates are applied
-// in order, so that results are deterministic for equal indices.
+// ScatterElements, ScatterND, TensorScatter: copy the data and write updates at indices. Updates are applied in order,
+// so that the result is deterministic if indices are equal.
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -61,7 +61,7 @@ void reduce(T& target, const T& update, Reduction reduction) {
   }
 }
 
-// Calls f(target, updates, write) with typed data; write(target element, update element) applies one update.
+// Calls f(target, updates, write) with typed pointers. write(target element, update element) applies one update.
 template <class F>
 void with_elements(bp_dtype_t dtype, Reduction reduction, const Tensor& target, const Tensor& updates, const F& f) {
   if (reduction == Reduction::kNone)
@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
   });
 }
 
-// ---- TensorScatter: writes new times to a key-value cache [batch, …, time, …] --------------------------------------
+// ---- TensorScatter: writes new time steps to a key-value cache [batch, …, time, …] ---------------------------------
 
 Verdict supports_tensor_scatter(const Node& node) {
   if (Verdict verdict = attribute_in(node, "mode", "linear", {"linear", "circular"}); !verdict) return verdict;

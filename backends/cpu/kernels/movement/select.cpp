@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonZero, Compress and Unique: the extents of the result depend on values, so the selection is computed while
-// planning.
+// NonZero, Compress and Unique. The extents of their results depend on values, so they select elements while planning.
 #include <cstring>
 #include <numeric>
 
@@ -77,17 +76,19 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
   });
 }
 
-// ---- Unique: compares whole slices of an axis, or single elements --------------------------------------------------
+// ---- Unique: compares slices along an axis, or single elements -----------------------------------------------------
 
 Verdict supports_unique(const Node& node) {
   return accepts(node, 1, {set_of(NumbersAndBool{})});
 }
 
+// Groups of equal slices: the index of each group's first slice, the group of each slice, the size of each group.
 struct Groups {
-  std::vector<int64_t> first, inverse, counts;  // first index of each group; group of each slice; size of each group
+  std::vector<int64_t> first, inverse, counts;
 };
 
-// `compare(a, b)` returns a number below, at or above 0.
+// Groups equal slices; `compare(a, b)` returns a number below, equal to or above 0. If not `sorted`, groups are ordered
+// by their first slices.
 template <class Compare>
 Groups group(int64_t n, bool sorted, const Compare& compare) {
   require_memory(n, 4 * int64_t{sizeof(int64_t)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK: the k largest or smallest along an axis. Of equal values the one with the lower index comes first.
+// TopK: the k largest or smallest elements along an axis. Of equal elements, the one with the lower index comes first.
 #include <array>
 #include <functional>
 #include <numeric>
@@ -45,9 +45,10 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t outer, int64_t n, in
   });
 }
 
-// ---- contiguous floats: keys are integers in the requested order, with the index in the lower half -----------------
+// ---- Contiguous floats ---------------------------------------------------------------------------------------------
 
-// The key is larger for elements that come earlier in the result; NaN counts as larger than all numbers, -0 as 0.
+// Computes keys that are larger for elements that come earlier in the result. NaN is larger than all numbers; -0 equals
+// 0.
 CLONED void order_keys(const float* x, int32_t* keys, int64_t n, bool largest) {
   for (int64_t i = 0; i < n; ++i) {
     const float value = x[i] + 0.0f;
@@ -63,13 +64,14 @@ CLONED bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
   return above != 0;
 }
 
+// Returns the rank of element i: the key in the upper half, and below it the complement of the index.
 uint64_t ranked(int32_t key, int64_t i) {
   const uint32_t place = static_cast<uint32_t>(key) ^ 0x80000000u;
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// Writes the keys and indices of the first k elements of a row to `best`, in order. Pieces without an element above the
-// current threshold are skipped.
+// Writes the ranks of the first k elements of a row to `best`, in order. Skips pieces that have no key above the
+// threshold.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;
   const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);
@@ -79,11 +81,11 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   };
   best.clear();
   int32_t threshold = INT32_MIN;
-  bool full = false;  // the threshold is the smallest key of k earlier elements
+  bool full = false;  // whether the threshold is the smallest of k earlier keys
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;
-    // Branchless, because which elements are selected is unpredictable.
+    // Without branches, because it is unpredictable which elements are selected.
     std::array<int64_t, kPiece> found;
     size_t count = 0;
     for (int64_t i = from; i < end; ++i) {

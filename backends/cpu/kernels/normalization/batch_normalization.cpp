@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: y = (x - mean) / sqrt(variance + epsilon) · scale + bias for each channel. In training the mean
-// and variance are those of the batch, and running averages are outputs.
+// BatchNormalization: y = (x - mean) / sqrt(variance + epsilon) · scale + bias for each channel. In training mode, mean
+// and variance are computed from the batch, and their running averages are outputs.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -30,7 +30,7 @@ void normalize(const Normalization& b, const T* x, T* y, int64_t channel, double
   }
 }
 
-// Mean and population variance of a channel over batch and space.
+// Returns the mean and population variance of a channel, over batch and positions.
 template <class T>
 std::pair<double, double> moments(const Normalization& b, const T* x, int64_t channel) {
   double sum = 0;
@@ -103,8 +103,8 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
-// Inference in float with all parameters known: one multiply-add per element, then the activations. A row is the plane
-// of a channel, or of a block of channels.
+// Inference on floats with all parameters known: a multiply-add per element, then the activations. A row is the
+// positions of one channel, or of one block of channels.
 Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   const int64_t lanes = inputs[0].format == Format::kBlocked ? channel_block() : 1;
@@ -129,7 +129,7 @@ Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensor
   const int64_t places = x.elements(2, x.rank());
   Plan plan = make_plan({x},
                         [=, batch = x[0]](Tensors in, Tensors out) {
-                          // Strips are small enough to stay in L1 until the activations are applied.
+                          // Strips are small enough to stay in the L1 cache until the activations are applied.
                           constexpr int64_t kStrip = 4096;
                           const int64_t strip = std::max<int64_t>(1, kStrip / lanes);
                           const int64_t strips = (places + strip - 1) / strip;

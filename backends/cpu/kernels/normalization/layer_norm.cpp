@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and
-// LpNormalization. Statistics are computed in double, in two passes; of floats, by vectorized loops.
+// LpNormalization. Statistics are computed in double, in two passes; for floats, by vectorized loops.
 #include "kernels/normalization/layer_norm.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace backplane::cpu {
 namespace {
 
 struct Statistics {
-  double mean = 0, inverse = 0;  // `inverse` of the standard deviation
+  double mean = 0, inverse = 0;  // `inverse`: 1 / standard deviation
 };
 
 template <class T>
@@ -47,7 +47,7 @@ Verdict supports_layer_norm(const Node& node) {
   return kCentred ? same_type(node, 0, 1) : yes();
 }
 
-// The result has the scale's type V, which is the input's type T if rows are centred.
+// The result has the type V of the scale. If rows are centered, V is the input's type T.
 template <class T, class V, bool kCentred>
 void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
   const T* x = in[0].as<T>();
@@ -78,7 +78,7 @@ void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon,
   });
 }
 
-// Fills the means and inverse deviations of rows without elements with NaN.
+// Sets the means and inverse deviations to NaN when rows have no elements.
 void write_empty_statistics(Tensors out) {
   for (size_t slot : {1u, 2u}) {
     const Tensor t = at(out, slot);
@@ -92,7 +92,7 @@ void write_empty_statistics(Tensors out) {
   }
 }
 
-// The usual case: floats, with a scale and perhaps a bias for each element of a row.
+// The usual case: floats, with one scale, and optionally one bias, for each element of a row.
 template <bool kCentred>
 void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon) {
   const Tensor bias = at(in, 2), mean = at(out, 1), inverse = at(out, 2);
@@ -180,7 +180,7 @@ CLONED void move_and_scale(const float* x, float* y, int64_t n, float mean, floa
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale + bias;
 }
 
-// `groups` of 0: each channel is its own group.
+// `groups`: 0 for InstanceNormalization, where each channel is a group.
 Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
@@ -249,10 +249,10 @@ Verdict supports_one(const Node& node) {
 Verdict supports_lp(const Node& node) {
   const int64_t p = node.attr("p", int64_t{2});
   return p == 1 || p == 2 ? supports_one(node)
-                          : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + ", it must be 1 or 2");
+                          : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + "; it must be 1 or 2");
 }
 
-// Calls normalise(x, y, group) for each group, whose elements are at the offsets of `group` from x and y.
+// Calls normalise(x, y, group) for each group of elements, which have the offsets `group` from x and y.
 template <class Normalise>
 Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
   Dimensions kept, group;
@@ -298,7 +298,7 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
-// Divides a row by its 2-norm if `squared`, else by its 1-norm; rows of zeros stay zero.
+// Divides a row by its 2-norm if `squared`, else by its 1-norm. A row of zeros stays zero.
 template <int kBytes>
 CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
   using Lanes = FloatLanes<kBytes>;

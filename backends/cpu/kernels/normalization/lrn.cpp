@@ -16,7 +16,7 @@ struct Lrn {
   int64_t size;
 };
 
-// Positions processed together, so that the running sums stay in the cache.
+// Number of positions processed together, small enough for the sums to stay in the cache.
 constexpr int64_t kStrip = 512;
 
 template <class T>
@@ -36,7 +36,7 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
     C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
     for (int64_t i = 0; i < count; ++i) {
       C base = static_cast<C>(lrn.bias) + scale * sums[i];
-      // beta is 0.75 in practically all networks: two square roots instead of a power.
+      // beta is 0.75 in almost all networks: square roots are faster than a power.
       C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base)))
                                   : std::pow(base, -static_cast<C>(lrn.beta));
       y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
@@ -44,9 +44,8 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
   }
 }
 
-// Normalizes one position of a blocked tensor. The squares of its channels are gathered with zeros around them, so that
-// windows are plain loops. `squares` and `sums` have room for whole blocks of channels plus half a window before and
-// after them.
+// Normalizes one position of a blocked tensor. Its squared channels are copied to `squares` with zeros on both sides,
+// so that windows need no bounds checks. `squares` and `sums` have blocks * lanes + lrn.size elements.
 CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
                       float* squares, float* sums) {
   const int64_t before = (lrn.size - 1) / 2;
@@ -113,7 +112,7 @@ Plan plan(const Lrn& lrn, Tensors inputs) {
 
 Verdict supports(const Node& node) {
   if (int64_t size = node.attr("size", int64_t{0}); size < 1)
-    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size) + ", it must be positive");
+    return no(BP_REASON_ATTRIBUTE, "size is " + std::to_string(size) + "; it must be positive");
   return accepts(node, 1, {kFloatTypes});
 }
 

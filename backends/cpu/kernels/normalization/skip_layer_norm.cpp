@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization: the sum of two inputs, normalized over its
+// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization normalize the sum of two inputs over its
 // last dimension. SimplifiedLayerNormalization normalizes a single input.
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Input slots; -1 if the operator has no such input.
+// The indices of inputs, -1 if the operator has no such input.
 struct Inputs {
   int skip, gamma, beta, bias;
   bool centred;
@@ -31,14 +31,14 @@ CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
 }
 
-// Normalizes a row into y; returns its mean (0 unless `centred`) and the factor it was scaled by.
+// Normalizes a row into `y`. Returns its mean (0 unless `centred`) and the factor by which it was scaled.
 RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                         int64_t n) {
   if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
   return {0, rms_row(row, gamma, epsilon, y, n)};
 }
 
-// As normalize(), but as the operator is defined, for reference mode.
+// Like normalize(), but computed as the operator is defined, for reference mode.
 RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
                      int64_t n) {
   double total = 0, squares = 0;
@@ -59,7 +59,7 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
   };
   const float *x = floats(0, 0), *skip = floats(slots.skip, 1), *gamma = floats(slots.gamma, 2),
               *beta = floats(slots.beta, 3), *bias = floats(slots.bias, 4);
-  const int64_t skip_elements = pick(in, slots.skip).shape.elements();  // may be repeated over the batch
+  const int64_t skip_elements = pick(in, slots.skip).shape.elements();  // `skip` may be broadcast over the batch
   const Tensor mean = at(out, 1), inverse = at(out, 2), sums = at(out, 3);
   float* y = result_buffer(out[0], y_store);
   float* kept = sums.present() ? result_buffer(sums, sum_store) : nullptr;
@@ -74,7 +74,8 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
       }
       if (kept != nullptr) std::copy_n(row, n, kept + r * n);
       const RowStatistics s = (plain ? define : normalize)(row, gamma, beta, epsilon, slots.centred, y + r * n, n);
-      const Tensor& deviation = slots.skip < 0 ? mean : inverse;  // the simplified form has no mean
+      // SimplifiedLayerNormalization has no output for the mean.
+      const Tensor& deviation = slots.skip < 0 ? mean : inverse;
       if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = s.mean;
       if (deviation.present()) deviation.as<float>()[r] = s.inverse;
     }
@@ -89,7 +90,7 @@ Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, static_cast<uint32_t>(kSlots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
     return v;
   const int64_t axis = node.attr("axis", int64_t{-1}), rank = node.input_type(0).rank;
-  if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last one");
+  if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last axis");
   return yes();
 }
 
@@ -105,7 +106,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     Shape rows = x;
     if (x.rank() > 0) rows[x.rank() - 1] = 1;
     if (kSlots.skip >= 0) {
-      // `skip` has the input's extents, but the first may be missing or 1.
+      // `skip` has the input's extents, except that its first extent may be missing or 1.
       const Shape& skip = in[1].shape;
       bool fits = skip.rank() <= x.rank() && skip.rank() > 0;
       const int off = x.rank() - skip.rank();

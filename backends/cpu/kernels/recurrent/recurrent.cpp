@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN, GRU and LSTM: attributes and the reference implementation. The three share everything but a few lines of the
-// cell, which computes the next state from the gates. The fast implementation is in
-// kernels/recurrent/recurrent_step.cpp.
+// RNN, GRU and LSTM: the attributes and the reference implementation. The three operators differ only in the cell,
+// which computes the next state from the gates. The fast implementation is in kernels/recurrent/recurrent_step.cpp.
 #include "kernels/recurrent/recurrent.h"
 
 #include <cmath>
@@ -21,10 +20,10 @@ double sigmoid(double x) {
 
 struct NamedActivation {
   std::string_view name;
-  int parameters;  // how many it has of alpha and beta, in this order
+  int parameters;  // number of parameters: 1 means alpha, 2 means alpha and beta
   double alpha, beta;
   double (*f)(double x, double alpha, double beta);
-  std::optional<Activation::Function> row = {};  // the vectorized function with the same parameters
+  std::optional<Activation::Function> row = {};  // vectorized form for rows, if there is one
 };
 constexpr NamedActivation kActivations[] = {
     {"Affine", 2, 1, 0, [](double x, double a, double b) { return a * x + b; }},
@@ -42,7 +41,7 @@ constexpr NamedActivation kActivations[] = {
     {"ThresholdedRelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0; }},
 };
 
-// ASCII only: in a Turkish locale std::tolower does not map I to i.
+// ASCII only, because std::tolower depends on the locale: a Turkish one does not map I to i.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -53,7 +52,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 struct CellFacts {
   int gates;
-  std::vector<std::string> activations;  // the defaults of one direction
+  std::vector<std::string> activations;  // default activations of one direction
 };
 CellFacts facts_of(Cell cell) {
   switch (cell) {
@@ -67,7 +66,7 @@ CellFacts facts_of(Cell cell) {
   return {};
 }
 
-// Returns the activations that a node names, or the defaults; nullopt if there are too few or one is unknown.
+// Returns the activations that the node names, or the defaults. Returns nullopt if there are too few or one is unknown.
 std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cell, int64_t directions) {
   std::vector<std::string> names;
   if (const bp_attribute_t* a = node.find("activations"); a != nullptr && a->type == BP_ATTR_STRINGS && a->count > 0) {
@@ -81,9 +80,9 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
   }
   const size_t needed = facts_of(cell).activations.size() * static_cast<size_t>(directions);
   if (names.size() < needed) return std::nullopt;
-  names.resize(needed);  // ONNX's default for RNN names two functions for any direction
+  names.resize(needed);  // ONNX's default for RNN names two functions even for one direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
-  size_t alpha_at = 0, beta_at = 0;  // each function takes the next value if it has the parameter
+  size_t alpha_at = 0, beta_at = 0;  // the next values that no function has used yet
   std::vector<GateFunction> result;
   for (const std::string& name : names) {
     const auto* found =
@@ -105,7 +104,7 @@ template <Cell kCell>
 Verdict supports(const Node& node) {
   if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
   if (!functions_of(node, kCell, directions_of(node)))
-    return no(BP_REASON_ATTRIBUTE, "activations are too few, or not all known");
+    return no(BP_REASON_ATTRIBUTE, "activations has too few entries, or an unknown one");
   constexpr bp_dtype_set_t kReal = kFloatTypes, kLengths = just(BP_DTYPE_INT32);
   const Verdict inputs = kCell == Cell::kLstm
                              ? accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal, kReal, kReal})
@@ -117,7 +116,7 @@ Verdict supports(const Node& node) {
   return yes();
 }
 
-// The weights of one direction, in the type of the computation.
+// The weights of one direction, converted to the type C in which the layer is computed.
 template <class C>
 struct Weights {
   std::vector<C> w, r, bias, recurrent_bias, peephole;
@@ -131,7 +130,7 @@ std::vector<C> converted(const Tensor& tensor, int64_t offset, int64_t n) {
   return result;
 }
 
-// y[i] = matrix row (first + i) · x + bias[first + i]
+// Computes y[i] = row i of `matrix` · x + bias[i] for `rows` rows from `first` on.
 template <class C>
 void multiply(const std::vector<C>& matrix, const std::vector<C>& bias, const std::vector<C>& x, int64_t first,
               int64_t rows, std::vector<C>& y) {
@@ -147,7 +146,7 @@ void multiply(const std::vector<C>& matrix, const std::vector<C>& bias, const st
   }
 }
 
-// The state of one sequence in one direction, and the cells that advance it.
+// The state of one sequence in one direction. step() computes the next state.
 template <class C>
 class Sequence {
  public:
@@ -285,9 +284,9 @@ class Recurrent final : public Kernel {
   Plan plan(const PlanContext& context, Tensors inputs) const override {
     const Shape &x = inputs[0].shape, &w = inputs[1].shape, &r = inputs[2].shape;
     if (x.rank() != 3 || w.rank() != 3)
-      return fail("X and W need three dimensions, not " + to_string(x) + " and " + to_string(w));
+      return fail("X and W must have three dimensions, but have shapes " + to_string(x) + " and " + to_string(w));
     Layer layer = layer_;
-    // hidden_size may be left out: R is [directions, gates · hidden, hidden].
+    // If the attribute hidden_size is missing, the shape of R [directions, gates · hidden, hidden] determines it.
     if (layer.hidden < 0) layer.hidden = r.rank() == 3 ? r[2] : 0;
     const bool batch_first = layer.batch_first;
     const RecurrentExtents e{x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2]};
@@ -298,7 +297,7 @@ class Recurrent final : public Kernel {
         state, {directions, 3 * hidden}};
     for (size_t slot = 0; slot < inputs.size(); ++slot)
       if (inputs[slot].present() && !(inputs[slot].shape == expected[slot]))
-        return fail("input " + std::to_string(slot) + " has shape " + to_string(inputs[slot].shape) + ", not " +
+        return fail("input " + std::to_string(slot) + " has shape " + to_string(inputs[slot].shape) + ", but needs " +
                     to_string(expected[slot]));
     const Shape sequence =
         batch_first ? Shape{e.batch, e.times, directions, hidden} : Shape{e.times, directions, e.batch, hidden};
@@ -326,7 +325,7 @@ class Recurrent final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
-  Layer layer_;  // `hidden` is negative if it is known from R's shape only
+  Layer layer_;  // `hidden` is negative if only R's shape determines it
   mutable PackedWeights packed_;
 };
 

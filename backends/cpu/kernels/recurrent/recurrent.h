@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of RNN, GRU and LSTM nodes, for both implementations.
+// The attributes of RNN, GRU and LSTM nodes, shared by the reference and the fast implementation.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ enum class Cell { kRnn, kGru, kLstm };
 struct GateFunction {
   double (*f)(double x, double alpha, double beta);
   double alpha, beta;
-  std::optional<Activation> row;  // the same for whole rows, vectorized
+  std::optional<Activation> row;  // vectorized form for rows, if there is one
   double operator()(double x) const { return f(x, alpha, beta); }
 };
 
@@ -23,8 +23,8 @@ struct Layer {
   Cell cell;
   int64_t hidden, gates, directions;
   bool reverse_first, batch_first, linear_before_reset, input_forget;
-  double clip;                          // infinity if absent
-  std::vector<GateFunction> functions;  // of all directions
+  double clip;                          // infinity if the attribute is absent
+  std::vector<GateFunction> functions;  // for all directions
   const GateFunction* functions_of(int64_t direction) const {
     return functions.data() + direction * static_cast<int64_t>(functions.size()) / directions;
   }
@@ -34,7 +34,8 @@ struct RecurrentExtents {
   int64_t times, batch, input;
 };
 
-// Offsets, in elements, of a time step of a sequence in X and in Y, and of a state.
+// Offsets, in elements, of a time step in X and in Y, and of an initial or final state. `t`: time, `b`: batch, `d`:
+// direction.
 struct RecurrentPlaces {
   const Layer& layer;
   RecurrentExtents e;

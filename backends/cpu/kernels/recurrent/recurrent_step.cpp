@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers: the products of all gates with X for several time steps at once, then, step by step, those with the
-// previous state. Sequences and directions are independent and run in parallel; if there are too few of them, blocks of
-// units do.
+// Recurrent layers. The products of the gates with X are computed for several time steps at once; those with the
+// previous state follow step by step. Sequences and directions are independent and run in parallel. If there are too
+// few of them for the threads, blocks of units run in parallel instead. A unit is an element of the hidden state.
 #include "kernels/recurrent/recurrent_step.h"
 
 #include <algorithm>
@@ -22,8 +22,9 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;  // of the gates that are computed ahead, which stay in the cache
-constexpr double kTaskTime = 0.256;                // the least work of a task, in microseconds
+// The maximum number of gate values that are computed ahead of the steps; they stay in the cache.
+constexpr int64_t kGateFloats = int64_t{1} << 16;
+constexpr double kTaskTime = 0.256;  // minimum work of a task in microseconds
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a[i] * b[i];
@@ -31,7 +32,7 @@ CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {
 CLONED void multiply(const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i];
 }
-// y = (1 - share) · a + share · b
+// Computes y = (1 - share) · a + share · b.
 CLONED void mix(const float* share, const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = (1 - share[i]) * a[i] + share[i] * b[i];
 }
@@ -52,7 +53,7 @@ void store(const float* from, const Tensor& to, int64_t offset, int64_t n) {
   if (to.data != nullptr) std::copy_n(from, n, to.as<float>() + offset);
 }
 
-// Allocates parts of scratch memory, or only counts their size.
+// Divides scratch memory into aligned parts. If `memory` is null, only counts their bytes.
 class Parts {
  public:
   explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
@@ -69,31 +70,31 @@ class Parts {
   int64_t bytes_ = 0;
 };
 
-// Some sequences in one direction.
+// Sequences of one direction that are computed together.
 struct Job {
   int64_t direction, first, count;
 };
 
-// The buffers of a job. A row is the padded units of a sequence; in `gates`, those of all gates.
+// The buffers of a job. A row has the padded units of one sequence; in `gates`, those of all its gates.
 struct State {
   float *h, *next, *c;
-  float* candidate;  // GRU: the contribution of the state, or the state after the reset
-  float* gates;      // [time step][sequence]
+  float* candidate;  // for GRU: the contribution of the previous state, or that state after the reset
+  float* gates;      // [time step][sequence][gate][padded unit]
   GateRow* rows;     // one per row of `gates`
 };
 
-// Inputs that all jobs of a direction read.
+// The data that all jobs of a direction read.
 struct Direction {
-  std::array<const float*, 2> w, r;         // by panels
-  float *bias, *candidate_bias, *peephole;  // of padded units
+  std::array<const float*, 2> w, r;         // panels of w_ and r_
+  float *bias, *candidate_bias, *peephole;  // for padded units
 };
 
 class RecurrentStep final : public Step {
  public:
   RecurrentStep(int64_t threads, const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
       : layer_(layer), e_(e), units_(unit_blocks(layer.hidden) * kUnitBlock), has_peephole_(at(inputs, 7).present()) {
-    const int64_t first =
-        layer.cell == Cell::kGru ? 2 : layer.gates;  // a GRU's candidate may need the reset gate first
+    // In a GRU, the candidate may need the reset gate first.
+    const int64_t first = layer.cell == Cell::kGru ? 2 : layer.gates;
     for (int64_t gates : {first, layer.gates - first}) {
       if (gates == 0) continue;
       w_.emplace_back(gates, layer.hidden, e.input);
@@ -155,9 +156,9 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Each thread computes some sequences of a direction. If that leaves threads without work, and a time step is large
-  // enough, the threads share each time step instead; also if all of them would read the same large weights in each
-  // time step.
+  // Divides the work among the threads: each computes some sequences of one direction. If that leaves threads idle and
+  // a time step has enough work, all threads share each time step instead. They also do so if each of them would
+  // otherwise read the same large weights in each time step.
   void share_out(int64_t threads) {
     const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;
@@ -176,7 +177,7 @@ class RecurrentStep final : public Step {
                                  std::max<int64_t>(1, e_.times));
   }
 
-  // Divides scratch memory and, for a run, fills in the data that all time steps read.
+  // Divides the scratch memory. For a run, also fills in the data that all time steps read.
   void lay_out(Parts& parts, Run* run) const {
     const auto weights = [&](const std::vector<GatePanels>& panels, const PackedWeights::Pack& pack, size_t input) {
       if (pack != nullptr) return reinterpret_cast<const float*>(pack.get());
@@ -213,7 +214,8 @@ class RecurrentStep final : public Step {
   bool candidate_waits() const { return layer_.cell == Cell::kGru && !layer_.linear_before_reset; }
   bool candidate_apart() const { return layer_.cell == Cell::kGru && layer_.linear_before_reset; }
 
-  // Adds both biases, except a GRU candidate's second bias with linear_before_reset, which the reset gate multiplies.
+  // Adds the two biases of each gate, except those of a GRU's candidate with linear_before_reset: the reset gate
+  // multiplies the second one, which stays in `candidate_bias`.
   void fill(const Direction& to, int64_t d, const Run& run) const {
     const int64_t hidden = layer_.hidden;
     const Tensor bias = at(run.in, 3), peephole = at(run.in, 7);
@@ -231,7 +233,7 @@ class RecurrentStep final : public Step {
     for (int64_t p = 0; p < 3; ++p) load(peephole, (d * 3 + p) * hidden, to.peephole + p * units_, hidden);
   }
 
-  // Calls body(first, last) for all blocks of units, `work` multiply-adds each.
+  // Calls body(first, last) for all blocks of units, each of which takes `work` multiply-adds.
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;
@@ -289,7 +291,8 @@ class RecurrentStep final : public Step {
     return s.gates + (step * job.count + b) * layer_.gates * units_;
   }
 
-  // Computes one time step of a job; `place` returns the offset of a sequence's result in Y, or -1 after its end.
+  // Computes one time step of a job. `place` returns the offset of a sequence's result in Y, or -1 if the sequence has
+  // ended.
   template <class Place>
   void advance(const Run& run, const Job& job, const Direction& direction, const State& s, int64_t step,
                const Place& place) const {
@@ -345,7 +348,8 @@ class RecurrentStep final : public Step {
     });
   }
 
-  // Computes the first two gates of a GRU, and the state after the reset if the candidate is computed from it.
+  // Computes the update and reset gates of a GRU. If the candidate depends on the state after the reset, computes that
+  // too.
   void reset(const GateFunction* f, const State& s, std::span<const GateRow> rows, int64_t first, int64_t last) const {
     const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock;
     for (const GateRow& row : rows) {
@@ -355,7 +359,7 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Gates: input, output, forget, cell.
+  // The gates are in the order input, output, forget, cell.
   void lstm(const GateFunction* f, const float* peephole, float* gates, float* c, float* h, int64_t n) const {
     float *input = gates, *output = gates + units_, *forget = gates + 2 * units_, *fresh = gates + 3 * units_;
     if (peephole != nullptr) clone_of<add_products>(input, peephole, c, n);
@@ -391,10 +395,10 @@ class RecurrentStep final : public Step {
   RecurrentExtents e_;
   int64_t units_;  // padded to whole blocks
   std::vector<GatePanels> w_, r_;
-  PackedWeights::Pack w_pack_, r_pack_;  // or null: packed in each run
+  PackedWeights::Pack w_pack_, r_pack_;  // null: packed in each run
   std::vector<Job> jobs_;
   bool has_peephole_;
-  bool apart_ = true;  // jobs run in parallel, else one after another, each on all threads
+  bool apart_ = true;  // true: jobs run in parallel; false: one after another, each on all threads
   int64_t ahead_ = 1;
   int64_t scratch_bytes_ = 0;
 };

@@ -7,7 +7,8 @@
 
 namespace backplane::cpu {
 
-// Known weights are packed now, others in each run. The caller checks the lengths of sequences before each run.
+// Weights that are known are packed now, others in each run. The caller must check the sequence lengths before each
+// run.
 std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
                                      std::span<const Tensor> inputs, PackedWeights& packed);
 

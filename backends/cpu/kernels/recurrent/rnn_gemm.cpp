@@ -13,13 +13,13 @@ namespace {
 
 struct Tile {
   const float* panel;
-  int64_t inputs, stride;  // stride: floats from one gate to the next
+  int64_t inputs, stride;  // `stride`: floats from one gate to the next
   const GateRow* rows;
-  int64_t at;  // offset of the block in `from` of the rows
+  int64_t at;  // offset of the block in a row's `from` and `y`
 };
 
-// The sums stay in registers. With few gates and rows, each result has several sums, so that additions do not wait for
-// each other.
+// The sums stay in registers. With few gates and rows, each result is computed as several partial sums, so that
+// additions do not wait for each other.
 template <int kLanes, int kGates, int kRows>
 [[gnu::always_inline]] inline void multiply_tile(const Tile& t) {
   using Lanes = typename LanesOf<kLanes>::type;
@@ -66,7 +66,8 @@ template <int kLanes, int kGates, int kRows>
 
 template <int kLanes, int kGates>
 [[gnu::always_inline]] inline void multiply_rows(Tile t, int64_t rows) {
-  constexpr int kMost = kLanes == 16 ? 4 : 8 / kGates < 4 ? 8 / kGates : 4;  // rows whose sums fit in the registers
+  // The maximum number of rows whose sums fit in the registers.
+  constexpr int kMost = kLanes == 16 ? 4 : 8 / kGates < 4 ? 8 / kGates : 4;
   for (; rows >= kMost; rows -= kMost, t.rows += kMost) multiply_tile<kLanes, kGates, kMost>(t);
   if constexpr (kMost > 2)
     if (rows >= 2) {

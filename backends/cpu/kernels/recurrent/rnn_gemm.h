@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of recurrent gates. The weights of some gates, [gate][unit][input], are packed as
-// panels: for each block of units [input][gate][unit of the block], so that a row is read once for all gates.
+// Products of rows with the weights of recurrent gates. A unit is one element of the hidden state. The weights
+// [gate][unit][input] are packed into panels, one for each block of units: [input][gate][unit in the block]. A row is
+// then read once for all gates.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,14 @@
 
 namespace backplane::cpu {
 
-// Units of a block. Data for each unit are padded to whole blocks. The padding may have any value, as results do not
-// depend on it.
+// The number of units in a block. Data by unit are padded to whole blocks. The padding may have any value, since
+// results do not depend on it.
 inline constexpr int64_t kUnitBlock = 16;
 inline int64_t unit_blocks(int64_t units) {
   return (units + kUnitBlock - 1) / kUnitBlock;
 }
 
-// y = from + weights · x for one row; `y` may be `from`. Both are [gate][padded unit].
+// Computes y = from + weights · x for one row. `from` and `y`, which may be the same, are [gate][padded unit].
 struct GateRow {
   const float* x;
   const float* from;
@@ -31,11 +32,13 @@ class GatePanels {
 
   int64_t gates() const { return gates_; }
   int64_t weights() const { return gates_ * units_ * inputs_; }
-  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }  // floats in the panels
+  // The number of floats in the panels.
+  int64_t count() const { return unit_blocks(units_) * kUnitBlock * gates_ * inputs_; }
 
-  // Packs floats at any address.
+  // Packs weights from floats at `from`, which may be unaligned.
   void pack(const std::byte* from, float* panels) const;
-  // Computes blocks [first, last) of all rows, on the calling thread. `offset` is added to the rows' `from` and `y`.
+  // Computes the unit blocks [first, last) of all rows on the calling thread. `offset` is added to `from` and `y` of
+  // each row.
   void multiply(const float* panels, std::span<const GateRow> rows, int64_t offset, int64_t first, int64_t last) const;
 
  private:

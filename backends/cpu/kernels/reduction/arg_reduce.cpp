@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArgMax and ArgMin. NaN counts as the extreme.
+// ArgMax and ArgMin. NaN counts as the largest element in ArgMax and as the smallest in ArgMin.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReduceSum and the nine other reductions. An operator is a class with an accumulator: start, add an element, merge two
-// accumulators, finish. Sums and products of floats are computed in double, for precision.
+// ReduceSum and the nine other reductions. Each is a class with an accumulator type and functions to start, add an
+// element, merge two accumulators and finish. Sums and products of floats are computed in double for precision.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -13,13 +13,13 @@
 namespace backplane::cpu {
 namespace {
 
-// ---- the operators -------------------------------------------------------------------------------------------------
+// ---- The operators -------------------------------------------------------------------------------------------------
 
-// Integers are summed as unsigned numbers, which wrap.
+// Integers are summed as unsigned numbers, which wrap on overflow.
 template <class T>
 using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
-// Converts an accumulated total: integers to T, while floats stay double.
+// Converts an accumulated total: for integers to T, while floats stay double.
 template <class T>
 auto number_of(total_t<T> total) {
   if constexpr (kIsFloating<T>)
@@ -28,8 +28,8 @@ auto number_of(total_t<T> total) {
     return static_cast<T>(total);
 }
 
-// The result of a reduction. An integer has no infinity and no NaN, the logarithms of nothing and of a negative sum: it
-// is the least one instead.
+// Converts a result to T. The logarithm of an empty or a negative sum is -infinity or NaN, which integer types lack: it
+// becomes the lowest integer.
 template <class T, class Value>
 T result_of(Value value) {
   if constexpr (!kIsFloating<T> && std::is_floating_point_v<Value>) {
@@ -87,7 +87,7 @@ struct Product {
   static T end(Acc acc, int64_t) { return static_cast<T>(static_cast<compute_t<T>>(number_of<T>(acc))); }
 };
 
-// The largest element so far, and the sum of exponentials relative to it: nothing overflows.
+// Keeps the largest element so far, and the sum of exponentials relative to it, so that nothing overflows.
 template <class T>
 struct LogSumExp {
   struct Acc {
@@ -100,12 +100,12 @@ struct LogSumExp {
     if (other.largest == acc.largest)
       acc.sum += other.sum;
     else
-      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // NaN is handled here and stays NaN
+      acc.sum += other.sum * std::exp(other.largest - acc.largest);  // also reached for NaN, which propagates
   }
   static T end(Acc acc, int64_t) { return result_of<T>(acc.sum == 0 ? acc.largest : acc.largest + std::log(acc.sum)); }
 };
 
-// The largest element, or the smallest. NaN wins over everything.
+// The largest or the smallest element. NaN takes precedence over all numbers.
 template <class T, bool kLargest>
 struct Extreme {
   using Acc = compute_t<T>;
@@ -125,14 +125,15 @@ using Max = Extreme<T, true>;
 template <class T>
 using Min = Extreme<T, false>;
 
-// ---- the loops -----------------------------------------------------------------------------------------------------
+// ---- The loops -----------------------------------------------------------------------------------------------------
 
-// Adjacent dimensions that are all kept or all reduced are merged. The innermost one, which is contiguous, is separate.
+// Merges adjacent dimensions that are all kept or all reduced. The innermost one, which is contiguous, is handled
+// separately.
 struct Walk {
   Dimensions kept, reduced;
   int64_t inner = 1;
   bool inner_reduced = true;
-  int64_t count = 1;  // elements reduced to one result
+  int64_t count = 1;  // number of elements per result
 
   Walk(const Shape& shape, uint64_t axes) {
     const Shape strides = strides_of(shape);
@@ -153,14 +154,14 @@ struct Walk {
       }
     }
     if (count == 0)
-      reduced.extents.assign(reduced.extents.size(), 0);  // no loops over reduced dimensions without elements
+      reduced.extents.assign(reduced.extents.size(), 0);  // avoids loops over reduced dimensions without elements
   }
 };
 
 template <class T, class Op>
-void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is reduced
+void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // for walks whose innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
-  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks for cancellation
+  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks of the watch
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {
@@ -187,7 +188,7 @@ void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // the innermost dime
 }
 
 template <class T, class Op>
-void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // the innermost dimension is kept
+void reduce_columns_of(const Walk& walk, const T* x, T* y) {  // for walks whose innermost dimension is kept
   constexpr int64_t kWidth = 128;
   const int64_t strips = (walk.inner + kWidth - 1) / kWidth, outer = walk.reduced.positions();
   parallel(walk.kept.positions() * strips,

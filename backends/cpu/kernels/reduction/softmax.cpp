@@ -32,8 +32,8 @@ CLONED void log_softmax_row(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
 }
 
-// Here and in LogSoftmaxRow and HardmaxRow, elements of a row are `step` apart, and y may be x. `plain`: computed as
-// the operator is defined, for reference mode.
+// In this class and in LogSoftmaxRow and HardmaxRow, the elements of a row are `step` apart, and y may be x. `plain`:
+// compute as the operator is defined, for reference mode.
 struct SoftmaxRow {
   template <class T>
   static void run(const T* x, T* y, int64_t n, int64_t step, bool plain) {

@@ -20,13 +20,13 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int kRadices[] = {4, 2, 3, 5, 7, 11, 13};
-// The measured cost of a stage for each element, relative to radix 4.
+// The measured cost of a stage per element, relative to radix 4.
 constexpr double kStageCosts[] = {1, 0.8, 1.1, 1.6, 2.2, 4, 5};
 
-constexpr int64_t kTaskDoubles = int64_t{1}
-                                 << 15;  // the least work of one task of a stage; such a task takes a few microseconds
+// The minimum work of one task of a stage, in doubles; such a task takes a few microseconds.
+constexpr int64_t kTaskDoubles = int64_t{1} << 15;
 
-// Returns the factors of n among the radices; empty if n has others.
+// Factors n into radices. Returns an empty vector if n has other prime factors.
 std::vector<int> factors_of(int64_t n) {
   std::vector<int> factors;
   for (int radix : kRadices) {
@@ -45,7 +45,7 @@ double cost_of(int64_t n) {
   return cost * static_cast<double>(n);
 }
 
-// Returns the cheapest length of at least `least` whose prime factors are at most 5.
+// Returns the cheapest length that is at least `least` and has no prime factor above 5.
 int64_t convolution_length(int64_t least) {
   int64_t best = 1;
   while (best < least) best *= 2;
@@ -68,7 +68,7 @@ int64_t convolution_length(int64_t least) {
 }  // namespace
 
 std::pair<double, double> Fft::root(int64_t i, int64_t n) {
-  int64_t eighths = 8 * i;  // of a turn, times n
+  int64_t eighths = 8 * i;  // the angle in eighths of a turn, times n
   const bool lower = eighths > 4 * n;
   if (lower) eighths = 8 * n - eighths;
   const bool left = eighths > 2 * n;
@@ -128,7 +128,8 @@ void Fft::plan_stages() {
   }
 }
 
-// X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] with the chirp c[i] = exp(√-1 · π · i² / n): a convolution.
+// Bluestein's algorithm: X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] is a convolution with the chirp c[i] = exp(√-1 · π · i²
+// / n).
 void Fft::plan_convolution() {
   const int64_t n = length_, m = convolution_length(n + bins_ - 1);
   require_memory(m, 8 * int64_t{sizeof(double)});

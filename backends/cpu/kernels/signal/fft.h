@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length in O(n log n): Stockham's form of Cooley-Tukey for lengths whose prime
-// factors are at most 13, else Bluestein's convolution of such a length. Several sequences are transformed together,
-// interleaved, so that each step is a loop over neighbours.
+// The discrete Fourier transform of any length in O(n log n): Stockham's form of the Cooley-Tukey algorithm if no prime
+// factor of the length exceeds 13, otherwise Bluestein's convolution. Several sequences, called lanes, are transformed
+// together, with their elements interleaved, so that each step is a loop over adjacent elements.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Real and imaginary parts, in separate arrays. Element i of sequence l of `lanes` is at i · lanes + l.
+// Real and imaginary parts in separate arrays. Element i of sequence l is at index i · lanes + l.
 struct ComplexLanes {
   double *re, *im;
   ComplexLanes swapped() const { return {im, re}; }
@@ -19,31 +19,33 @@ struct ComplexLanes {
 
 class Fft {
  public:
-  // Plans are shared by all users of the same length. Throws sdk::Error if the tables exceed what is left of the
-  // thread's budget.
+  // Returns a plan, which all users of this length share. Throws sdk::Error if its tables exceed the remaining budget
+  // of the calling thread.
   static std::shared_ptr<const Fft> of(int64_t length);
-  // Computes only the first `bins` results, which costs less with Bluestein's algorithm; others are undefined.
+  // As above, but the plan computes only the first `bins` results, which is cheaper with Bluestein's algorithm. The
+  // other results are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
 
-  // Returns the cosine and sine of 2π · i / n for i < n, computed from an angle of at most π / 4.
+  // Returns the cosine and sine of 2π · i / n for 0 <= i < n. They are computed from an angle of at most π / 4, for
+  // precision.
   static std::pair<double, double> root(int64_t i, int64_t n);
 
   int64_t length() const { return length_; }
-  // Returns how many elements of each sequence both buffers must have room for: `length`, or more.
+  // Returns the number of elements per sequence for which both buffers must have room; it is `length` or more.
   int64_t room() const { return convolution_ == nullptr ? length_ : convolution_->length(); }
 
-  // Transforms forward, unscaled, from `x`; returns the buffer that has the result. For the inverse, swap real and
-  // imaginary parts of input and output. `alone`: uses all threads of the device, for callers outside of parallel
-  // loops.
+  // Computes the forward transform of `x`, unscaled. Overwrites `x` and `other`; returns the one that has the result.
+  // For the inverse, swap real and imaginary parts of input and result. `alone`: use all threads of the device, for
+  // callers outside of parallel loops.
   ComplexLanes operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const;
 
  private:
-  // Splits each sequence of radix · m elements into `radix` sequences of m.
+  // Splits each sequence of radix · m elements into `radix` sequences of m elements.
   struct Stage {
     int radix;
     int64_t m;
-    std::vector<double> roots;  // m × (radix - 1): cosine and sine
+    std::vector<double> roots;  // m × (radix - 1) pairs of cosine and sine
   };
 
   void plan_stages();
@@ -52,9 +54,9 @@ class Fft {
 
   int64_t length_, bins_;
   std::vector<Stage> stages_;
-  std::shared_ptr<const Fft> convolution_;  // for Bluestein's algorithm, else null
-  std::vector<double> chirp_;               // by element: cosine and sine of π · i² / length
-  std::vector<double> filter_;              // the transform of the chirp, divided by the convolution's length
+  std::shared_ptr<const Fft> convolution_;  // for Bluestein's algorithm; else null
+  std::vector<double> chirp_;               // pairs of cosine and sine of π · i² / length, by element i
+  std::vector<double> filter_;              // the transform of the chirp, divided by the length of the convolution
 };
 
 }  // namespace backplane::cpu

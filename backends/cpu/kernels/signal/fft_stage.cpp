@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// A vector, and the same type for unaligned memory.
+// A vector of doubles, and the same type for unaligned memory.
 template <int kLanes>
 struct DoublesOf {
   typedef double type __attribute__((vector_size(kLanes * sizeof(double))));
@@ -22,7 +22,7 @@ struct DoublesOf<1> {
   using Unaligned = double;
 };
 
-// cos and sin of 2π · i / radix for i from 1 to (radix - 1) / 2.
+// The cosine and sine of 2π · i / radix for i from 1 to (radix - 1) / 2.
 template <int kRadix>
 struct Roots;
 template <>
@@ -54,7 +54,7 @@ struct Roots<13> {
                                     0.93501624268541482344, 0.66312265824079520238, 0.23931566428755776715};
 };
 
-// Transforms kRadix numbers in place, forward.
+// Computes the forward transform of kRadix numbers in place.
 template <int kRadix, class Number>
 [[gnu::always_inline]] inline void transform(Number* re, Number* im) {
   if constexpr (kRadix == 2) {
@@ -108,7 +108,7 @@ template <int kRadix, class Number>
   }
 }
 
-// Transforms columns [q, q + kLanes) at index p of m. `kTurns`: the results are multiplied by roots.
+// Transforms columns [q, q + kLanes) at index p of m. `kTurns`: multiplies the results by roots.
 template <int kRadix, int kLanes, bool kTurns>
 [[gnu::always_inline]] inline void columns(const FftStage& s, int64_t p, int64_t q, const double* roots) {
   const int64_t step = s.m * s.width, from = p * s.width + q, to = p * kRadix * s.width + q;

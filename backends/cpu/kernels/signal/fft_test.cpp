@@ -25,7 +25,7 @@ std::vector<Complex> noise(int64_t n, uint32_t seed) {
   return x;
 }
 
-// Bin k of the transform, by its definition.
+// Returns bin k of the transform, computed by its definition.
 Complex bin(const std::vector<Complex>& x, int64_t k) {
   const auto n = static_cast<int64_t>(x.size());
   Complex sum = 0;
@@ -83,7 +83,7 @@ TEST(Fft, IsRightForLongLines) {
   }
 }
 
-// All kinds, of even and odd lengths, in full and partial groups.
+// Covers all kinds of transforms, even and odd lengths, and full and partial groups of lines.
 class SpectrumOf : public ::testing::TestWithParam<int64_t> {
  protected:
   std::vector<std::vector<Complex>> transform(Spectrum::Kind kind, const std::vector<std::vector<Complex>>& lines) {
@@ -110,7 +110,7 @@ TEST_P(SpectrumOf, RealLinesIsTheFirstHalf) {
     std::vector<std::vector<Complex>> lines;
     for (uint32_t l = 0; l < count; ++l) {
       lines.push_back(noise(GetParam(), l));
-      const double scale = std::pow(10.0, static_cast<int>(l % 5) * 4 - 8);  // of different magnitudes
+      const double scale = std::pow(10.0, static_cast<int>(l % 5) * 4 - 8);  // lines of different magnitudes
       for (Complex& value : lines.back()) value = value.real() * scale;
     }
     const auto bins = transform(Spectrum::Kind::kReal, lines);

@@ -12,7 +12,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// ---- windows: a sum of cosines -------------------------------------------------------------------------------------
+// ---- Windows: sums of cosines --------------------------------------------------------------------------------------
 
 Verdict supports_window(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
@@ -59,7 +59,8 @@ struct Dft {
   bool inverse, onesided;
 };
 
-// Input [outer, from, inner, parts] to output [outer, to, inner, result parts]; `length` points are transformed.
+// Transforms [outer, from, inner, parts] to [outer, to, inner, result parts], where parts is 1 (real) or 2 (complex).
+// The transform has `length` points.
 Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_attribute) {
   const Shape& from = inputs[0].shape;
   const int rank = from.rank();
@@ -78,7 +79,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
-  // Returns early if the result is too large (an error) or empty.
+  // Returns early if the result is too large, which is an error, or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   const int64_t inner = from.elements(axis + 1, rank - 1), lines = from.elements(0, axis) * inner;
   const int64_t parts = from[rank - 1], points = from[axis], results = to[axis], result_parts = to[rank - 1];
@@ -173,7 +174,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
     const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
     const Shape to{batch, frames, bins, 2};
-    // Returns early if the result is too large (an error) or empty.
+    // Returns early if the result is too large, which is an error, or empty.
     if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
     const bool real = parts == 1 && length >= 2;
     Spectrum spectrum(real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex, length, batch * frames, context.threads);
@@ -210,7 +211,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
   });
 }
 
-// ---- MelWeightMatrix: [spectrogram bins, mel bins], a triangle in each column --------------------------------------
+// ---- MelWeightMatrix: [spectrogram bins, mel bins]; each column is a triangle --------------------------------------
 
 Verdict supports_mel(const Node& node) {
   const int64_t dtype = node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT});
@@ -230,7 +231,7 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
         const auto [mel_bins, dft_length, sample_rate, lower, upper] = number;
         if (!(mel_bins >= 1 && mel_bins < 0x1p24 && dft_length >= 1 && dft_length < 0x1p24 && sample_rate >= 1 &&
               lower >= 0 && upper >= lower && upper <= sample_rate / 2))
-          return fail("bins, length, rate or edges are out of range");
+          return fail("num_mel_bins, dft_length, sample_rate or an edge is out of range");
         const auto columns = static_cast<int64_t>(mel_bins), rows = static_cast<int64_t>(dft_length) / 2 + 1;
         const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
         std::vector<int64_t> edges;

@@ -7,8 +7,8 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kNearBytes = int64_t{256}
-                               << 10;  // of a group's buffers, so that they all stay in the core's own cache
+// The limit for the buffers of a group, so that all of them stay in a core's own cache.
+constexpr int64_t kNearBytes = int64_t{256} << 10;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Spectrum::Spectrum(Kind kind, int64_t length, int64_t lines, int threads)
       halved_((kind == Kind::kReal || kind == Kind::kInverseToReal) && length % 2 == 0),
       fft_(kind == Kind::kReal && !halved_ && lines == 1 ? Fft::of(length, bins_)
                                                          : Fft::of(halved_ ? length / 2 : length)) {
-  const int64_t bytes = product({4 * int64_t{sizeof(double)}, fft_->room()});  // of one lane
+  const int64_t bytes = product({4 * int64_t{sizeof(double)}, fft_->room()});  // per lane
   lanes_ = kMaxLanes;
   while (lanes_ > 1 && (lanes_ / 2 >= lines || bytes * lanes_ > kNearBytes)) lanes_ /= 2;
   part_bytes_ = align_up(product({bytes, lanes_}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms of many lines of numbers, real ones at half the cost of complex ones.
+// Fourier transforms of many lines of points. Transforms of real points cost half as much as those of complex points.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,29 @@ namespace backplane::cpu {
 class Spectrum {
  public:
   enum class Kind {
-    kComplex,        // complex to complex
-    kInverse,        // complex to complex, with the sign of the exponent changed
-    kReal,           // real to the first length / 2 + 1 bins; the others are their conjugates
-    kInverseToReal,  // the reverse of kReal
+    kComplex,        // complex points to complex bins
+    kInverse,        // the inverse: the sign of the exponent is changed
+    kReal,           // real points to the first length / 2 + 1 bins; the other bins are their conjugates
+    kInverseToReal,  // the inverse of kReal
   };
 
-  // Transforms `lines` of `length` points each, unscaled; missing points are zeros. Throws as Fft does.
+  // Transforms `lines` lines of `length` points each, without scaling. Throws sdk::Error like Fft::of.
   Spectrum(Kind kind, int64_t length, int64_t lines, int threads);
 
-  int64_t bins() const { return bins_; }  // per line: those that are stored
+  int64_t bins() const { return bins_; }  // number of stored bins per line
   int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
 
-  // load(line) returns a function point(i), which returns point i of the line as std::complex<double> (without
-  // imaginary part for real lines), and zero beyond the last one. store(line) returns a function bin(i, re, im), which
-  // stores bin i. Both are called on several threads.
+  // load(line) returns a function point(i), which returns point i of the line as std::complex<double>. For real lines
+  // the imaginary part must be 0, and for points after the last one the result must be 0. store(line) returns a
+  // function bin(i, re, im), which stores bin i. Both are called on several threads.
   template <class Load, class Store>
   void run(const Load& load, const Store& store, void* scratch) const;
 
  private:
   static constexpr int64_t kMaxLanes = 8;
 
-  // Lines that are transformed together: `count` lines from `first` on. Further lanes repeat the last line.
+  // Lines that are transformed together: `count` lines from `first` on. If there are fewer lines than lanes, the last
+  // line fills the other lanes.
   struct Group {
     int64_t first, count;
     ComplexLanes x, other;
@@ -60,11 +61,11 @@ class Spectrum {
   Kind kind_;
   int64_t length_, bins_, lines_;
   int threads_;
-  bool halved_;  // real lines of even length: adjacent points are real and imaginary part of one number
-  std::shared_ptr<const Fft> fft_;         // of `length` points, or of half of them
-  std::shared_ptr<const double[]> turns_;  // if halved: cosine and sine of 2π · i / length
+  bool halved_;                     // real lines of even length: two adjacent points are treated as one complex point
+  std::shared_ptr<const Fft> fft_;  // for `length` points, or half of them if halved
+  std::shared_ptr<const double[]> turns_;  // if halved: pairs of cosine and sine of 2π · i / length
   int64_t lanes_;
-  int64_t part_bytes_;  // of scratch memory for each thread
+  int64_t part_bytes_;  // bytes of scratch memory per thread
 };
 
 template <class Load, class Store>
@@ -107,7 +108,8 @@ void Spectrum::complex_lines(const Group& group, const Load& load, const Store& 
   }
 }
 
-// The transform of x[2i] + j·x[2i+1] is the even points' (its conjugate-symmetric part) plus j times the odd points'.
+// The transform of x[2i] + j·x[2i+1] is that of the even points (its conjugate-symmetric part) plus j times that of the
+// odd points.
 template <class Load, class Store>
 void Spectrum::even_lines(const Group& group, const Load& load, const Store& store) const {
   const int64_t half = length_ / 2;
@@ -133,9 +135,9 @@ void Spectrum::even_lines(const Group& group, const Load& load, const Store& sto
   }
 }
 
-// Two real lines are the real and the imaginary part of a complex one. They are scaled to one magnitude by powers of
-// two, so that rounding errors of one do not swamp the other. A line with a number that is not finite is transformed
-// alone.
+// Transforms pairs of real lines, one as the real and one as the imaginary part. Powers of two scale both to the same
+// magnitude, so that the rounding errors of one do not swamp the other. A line with an infinity or NaN is transformed
+// without a partner.
 template <class Load, class Store>
 void Spectrum::odd_lines(const Group& group, const Load& load, const Store& store) const {
   struct Half {
@@ -178,7 +180,7 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
     if (used == lanes_) flush();
   };
   for (int64_t line = group.first; line < group.first + group.count; ++line) {
-    double largest = 0, other = 0;  // `other` becomes NaN if a number is not finite
+    double largest = 0, other = 0;  // `other` becomes NaN if a point is infinite or NaN
     const auto point = load(line);
     for (int64_t i = 0; i < length_; ++i) {
       const double value = point(i).real();

@@ -53,8 +53,8 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
-// Splits at most `splits` times; negative means no limit. A run of blanks is one delimiter, except at the ends. The
-// rest after the last split keeps its blanks.
+// Splits at most `splits` times, any number of times if `splits` is negative. A run of blanks counts as one delimiter;
+// blanks at the ends are ignored. The rest after the last split keeps its blanks.
 std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits) {
   std::vector<std::string_view> pieces;
   for (;;) {
@@ -142,7 +142,7 @@ std::unique_ptr<Kernel> create_regex(const Node& node) {
 
 // ---- StringNormalizer
 
-// Maps letters by Unicode's simple case mappings, independent of the locale; other characters, and invalid UTF-8, are
+// Maps letters by Unicode's simple case mappings, independent of the locale. Other characters and invalid UTF-8 are
 // unchanged.
 class LetterCase {
  public:
@@ -160,7 +160,7 @@ class LetterCase {
   }
 
  private:
-  // Returns the length of the character at i; 1 for invalid bytes.
+  // Returns the length in bytes of the character at i; 1 for an invalid byte.
   static size_t length_at(std::string_view text, size_t i) {
     auto first = static_cast<uint8_t>(text[i]);
     size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 1;
@@ -218,7 +218,7 @@ std::unique_ptr<Kernel> create_normalizer(const Node& node) {
                                Values inputs, Values outputs) -> Failed {
     Shape shape = inputs[0].tensor.shape;
     if (shape.rank() != 1 && (shape.rank() != 2 || shape[0] != 1))
-      return "the input has extents " + to_string(shape) + ", not [C] or [1,C]";
+      return "the input has extents " + to_string(shape) + "; they must be [C] or [1,C]";
     Texts texts(inputs[0].tensor);
     Pace pace;
     std::vector<std::string> kept;

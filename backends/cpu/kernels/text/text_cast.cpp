@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast and CastLike to and from strings. Floats are written as in Python: with the fewest digits that identify the
-// number in its type, and with an exponent below 1e-4 and from 1e16.
+// number in its type, and with an exponent for magnitudes below 1e-4 or from 1e16 on.
 #include <locale.h>
 
 #include <charconv>
@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// Converts d.ddde±xx, as std::to_chars writes it, to Python's form.
+// Converts a number d.ddde±xx, as written by std::to_chars, to Python's form.
 std::string arrange(std::string_view scientific) {
   std::string sign, digits;
   size_t e = scientific.find('e');
@@ -35,7 +35,7 @@ std::string arrange(std::string_view scientific) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// Formats the number with the fewest digits, from 1 to 17, for which `same` accepts the value read back.
+// Formats the number with the fewest digits, from 1 to 17, for which `same` accepts the number that is read back.
 template <class Same>
 std::string shortest(double number, const Same& same) {
   if (std::isnan(number)) return "nan";
@@ -47,7 +47,7 @@ std::string shortest(double number, const Same& same) {
     double read = 0;
     std::from_chars(buffer, end, read);
     if (!same(read) && digits < 16) continue;
-    std::string text(buffer, end);  // trailing zeros of the digits are removed
+    std::string text(buffer, end);  // the digits' trailing zeros are removed below
     size_t e = text.find('e'), last = text.find_last_not_of('0', e - 1);
     return arrange(text.substr(0, last + 1) + text.substr(e));
   }
@@ -96,7 +96,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
   return texts;
 }
 
-// Returns the text without surrounding blanks and a leading plus, which std::from_chars would not accept.
+// Returns the text without surrounding blanks and without a leading plus, neither of which std::from_chars accepts.
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n\v\f";
   size_t begin = text.find_first_not_of(kBlanks);
@@ -117,7 +117,7 @@ bool parse_real(std::string_view text, double& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return false;
   if (error == std::errc::result_out_of_range) {
-    static const locale_t kPlain = newlocale(LC_ALL_MASK, "C", nullptr);  // the host's locale may have a decimal comma
+    static const locale_t kPlain = newlocale(LC_ALL_MASK, "C", nullptr);  // the host's locale may use a decimal comma
     number = strtod_l(std::string(text).c_str(), nullptr, kPlain);
   }
   return true;
@@ -132,7 +132,7 @@ bool read(std::string_view text, T& value) {
     if (!is_true && text != "False" && text != "false" && !parse_real(text, number)) return false;
     value = Bool(is_true || number != 0);
   } else if constexpr (kIsFloating<T>) {
-    if constexpr (std::is_same_v<T, float>) {  // directly, so that it is not rounded twice
+    if constexpr (std::is_same_v<T, float>) {  // conversion from double would round a second time
       if (parse(text, value)) return true;
     }
     if (!parse_real(text, number)) return false;
@@ -176,7 +176,9 @@ constexpr bp_dtype_set_t kTypes = set_of(NumbersAndBool{}) | kPackedTypes | just
 Verdict supports(const Node& node) {
   if (Verdict verdict = expect_operands(node, 1, 1); !verdict) return verdict;
   for (bp_dtype_t dtype : {node.input_type(0).dtype, node.output_type(0).dtype}) {
-    if ((kTypes >> dtype & 1) == 0) return no(BP_REASON_DTYPE, std::string("no string casts of ") + dtype_name(dtype));
+    if ((kTypes >> dtype & 1) == 0)
+      return no(BP_REASON_DTYPE,
+                std::string("casts between strings and other types do not support ") + dtype_name(dtype));
   }
   return yes();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move or compare elements, for strings: each string is replaced by a number, the kernel for numbers
-// runs, and its results are replaced by strings. Number 0 is the empty string, with which operators fill.
+// Operators that move or compare elements, for strings. Each string is replaced by a number, the kernel for numbers
+// runs, and the numbers in its results are replaced by strings. Number 0 is the empty string, because operators fill
+// with 0.
 #include "kernels/text/text_movement.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 struct Movement {
   std::string_view op_type;
-  bool ranks;  // numbers compare like the strings, for operators that compare
+  bool ranks;  // for operators that compare: numbers have the order of the strings
 };
 constexpr Movement kMovements[] = {
     {"CenterCropPad", false},
@@ -66,7 +67,7 @@ class TextMovement final : public ValueKernel {
 
   std::optional<std::string> run(Values inputs, Values outputs, const RunContext& context) const override {
     std::vector<std::string_view> texts = {{}};
-    std::vector<Value> numbered;  // owns the numbers
+    std::vector<Value> numbered;  // keeps the numbers alive
     std::vector<Tensor> in;
     for (const Value& input : inputs) in.push_back(input.tensor);
     for (Tensor& tensor : in) {
@@ -81,7 +82,7 @@ class TextMovement final : public ValueKernel {
     if (ranks_) rank(texts, numbered);
 
     Plan plan = with_dense_operands(context.plan, numbers_->plan(context.plan, in), in);
-    if (!plan.step) return plan.deferred ? "its extents are unknown even with all inputs known" : plan.error;
+    if (!plan.step) return plan.deferred ? "its output extents cannot be computed even from known inputs" : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -101,7 +102,8 @@ class TextMovement final : public ValueKernel {
   }
 
  private:
-  // Gives equal strings equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code points.
+  // Renumbers equal strings with equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code
+  // points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;

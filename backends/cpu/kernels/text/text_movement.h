@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move or compare elements, for tensors of strings.
+// Operators that move or compare elements, for string tensors.
 #pragma once
 
 #include <span>
@@ -9,7 +9,8 @@
 
 namespace backplane::cpu {
 
-// Returns a row that accepts strings for each row of `numbers` whose operator only moves or compares elements.
+// For each row of `numbers` whose operator only moves or compares elements, returns a row for the same operator on
+// strings.
 std::vector<Row> text_movement_rows(std::span<const Row> numbers);
 
 }  // namespace backplane::cpu

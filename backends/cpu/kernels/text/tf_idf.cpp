@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer: counts a pool's n-grams in rows of integers or strings, with up to `max_skip_count` items skipped
-// between neighbours in an n-gram.
+// TfIdfVectorizer: counts the n-grams of a pool in rows of integers or strings. Up to `max_skip_count` items may be
+// skipped between adjacent items of an n-gram.
 #include <cstring>
 #include <unordered_map>
 
@@ -11,11 +11,11 @@
 namespace backplane::cpu {
 namespace {
 
-// The attributes of the node, with the distinct items of the pool numbered.
+// The attributes of the node. The distinct items of the pool are numbered.
 struct Vectorizer {
   int64_t shortest = 1, longest = 1, max_skips = 0;
-  bool counts = true;   // false: 1 for any count above 0
-  bool weighs = false;  // multiplies by the n-gram's weight
+  bool counts = true;   // false: the result is 1 for any positive count
+  bool weighs = false;  // multiply by the weight of the n-gram
   int64_t width = 0;
   std::unordered_map<int64_t, int32_t> numbers;
   std::unordered_map<std::string, int32_t> texts;
@@ -23,7 +23,7 @@ struct Vectorizer {
     int64_t column;
     float weight;
   };
-  std::unordered_map<std::string, Gram> grams;  // by the bytes of their item numbers
+  std::unordered_map<std::string, Gram> grams;  // by the bytes of the n-gram's item numbers
 };
 
 void append(std::string& key, int32_t item) {
@@ -32,7 +32,7 @@ void append(std::string& key, int32_t item) {
   key.append(bytes, sizeof(item));
 }
 
-// Reads the attributes. Returns a message if they are wrong, else an empty string.
+// Reads the attributes. Returns an error message, or an empty string if they are valid.
 std::string read(const Node& node, Vectorizer& v) {
   v.shortest = node.attr("min_gram_length", int64_t{1});
   v.longest = node.attr("max_gram_length", int64_t{1});
@@ -59,7 +59,8 @@ std::string read(const Node& node, Vectorizer& v) {
       return "ngram_counts does not divide the pool into n-grams of " + std::to_string(length) + " items";
     for (int64_t i = begin; i < end; i += step, ++gram) {
       if (gram >= columns.size()) return "ngram_indexes has fewer entries than there are n-grams";
-      if (columns[gram] < 0 || columns[gram] > INT32_MAX) return "bad ngram_indexes: " + std::to_string(columns[gram]);
+      if (columns[gram] < 0 || columns[gram] > INT32_MAX)
+        return "ngram_indexes contains an invalid index: " + std::to_string(columns[gram]);
       std::string key;
       for (int64_t k = i; k < i + step; ++k) {
         auto at = static_cast<size_t>(k);
@@ -74,7 +75,7 @@ std::string read(const Node& node, Vectorizer& v) {
   return {};
 }
 
-// Returns the numbers of items, -1 for items that are not in the pool.
+// Returns the numbers of the items in a tensor, -1 for items that are not in the pool.
 std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
   require_memory(tensor.shape.elements(), sizeof(int32_t) + sizeof(int64_t));
   std::vector<int32_t> items(static_cast<size_t>(tensor.shape.elements()), -1);
@@ -98,7 +99,7 @@ void count(const Vectorizer& v, std::span<const int32_t> items, float* row) {
   Pace pace;
   for (int64_t length = v.shortest; length <= std::min(v.longest, n); ++length) {
     for (int64_t distance = 1; distance <= v.max_skips + 1; ++distance) {
-      if ((length - 1) > (n - 1) / distance) break;  // longer than the row
+      if ((length - 1) > (n - 1) / distance) break;  // the n-gram would be longer than the row
       for (int64_t begin = 0; begin + (length - 1) * distance < n; ++begin) {
         pace.spend(32 + 4 * length);
         key.clear();
@@ -109,7 +110,7 @@ void count(const Vectorizer& v, std::span<const int32_t> items, float* row) {
         float weight = v.weighs ? found->second.weight : 1.0f;
         cell = v.counts ? cell + weight : weight;
       }
-      if (length == 1) break;  // no items in between, so nothing to skip
+      if (length == 1) break;  // a single item has no gaps in which items could be skipped
     }
   }
 }
@@ -118,7 +119,7 @@ Verdict supports(const Node& node) {
   if (Verdict verdict = expect_operands(node, 1, 1); !verdict) return verdict;
   if (Verdict verdict = attribute_in(node, "mode", "TF", {"TF", "IDF", "TFIDF"}); !verdict) return verdict;
   if (((kIndexTypes | just(BP_DTYPE_STRING)) >> node.input_type(0).dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, std::string("input 0 is ") + dtype_name(node.input_type(0).dtype));
+    return no(BP_REASON_DTYPE, std::string("input 0 has data type ") + dtype_name(node.input_type(0).dtype));
   Vectorizer v;
   std::string wrong = read(node, v);
   return wrong.empty() ? yes() : no(BP_REASON_ATTRIBUTE, wrong);
@@ -129,7 +130,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
   read(node, v);
   return make_value_kernel([v = std::move(v)](Values inputs, Values outputs) -> Failed {
     Shape shape = inputs[0].tensor.shape;
-    if (shape.rank() != 1 && shape.rank() != 2) return "bad extents " + to_string(shape) + ", not [C] or [N,C]";
+    if (shape.rank() != 1 && shape.rank() != 2)
+      return "the input has extents " + to_string(shape) + "; they must be [C] or [N,C]";
     std::vector<int32_t> items = items_of(v, inputs[0].tensor);
     auto columns = static_cast<size_t>(shape[shape.rank() - 1]);
     auto rows = shape.rank() == 2 ? static_cast<size_t>(shape[0]) : size_t{1};

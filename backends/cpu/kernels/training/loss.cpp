@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the same loss; the latter applies a log-softmax over the
-// classes first.
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter applies a log-softmax over the classes first.
 #include <cmath>
 #include <limits>
 
@@ -17,10 +16,10 @@ enum class Reduction { kNone, kSum, kMean };
 struct Loss {
   bool softmax;
   Reduction reduction;
-  std::optional<int64_t> ignored;  // the label that is ignored
+  std::optional<int64_t> ignored;  // the attribute ignore_index
 };
 
-// scores are [batch, classes, pixels], labels [batch, pixels].
+// `scores` is [batch, classes, pixels], `labels` is [batch, pixels].
 template <class T>
 std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, int64_t batch, int64_t classes,
                                     int64_t pixels) {
@@ -46,7 +45,7 @@ std::optional<std::string> run_loss(const Loss& loss, Tensors in, Tensors out, i
     double weight = 0, value = 0;
     if (label != loss.ignored) {
       if (label < 0 || label >= classes)
-        return "label " + std::to_string(label) + " is not one of " + std::to_string(classes) + " classes";
+        return "label " + std::to_string(label) + " is out of range for " + std::to_string(classes) + " classes";
       weight = weights == nullptr ? 1 : static_cast<double>(weights[label]);
       value = (log_sum - score(label)) * weight;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum. Each updates any number of tensors: inputs are
-// the learning rate, the step's number, then all tensors, all gradients and, kind by kind, all states; outputs are the
-// tensors and the states.
+// The optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum. Each updates any number of tensors. Inputs: the
+// learning rate, the step number, all tensors, all gradients, then all states of each kind. Outputs: all tensors, then
+// all states.
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -12,12 +12,12 @@ namespace backplane::cpu {
 namespace {
 
 struct Optimizer {
-  double rate = 0;  // of this step, set for each run
+  double rate = 0;  // for the current step; set in each run
   double alpha = 0, beta = 0, epsilon = 0, decay = 0, norm = 0, norm_post = 0;
   bool nesterov = false;
 };
 
-// Updates one element: overwrites its states, returns its new value.
+// update() updates one element: it overwrites the element's states and returns its new value.
 struct Adagrad {
   static constexpr size_t kStates = 1;
   static void begin(Optimizer& o, double rate, double step) { o.rate = rate / (1 + step * o.decay); }
@@ -88,7 +88,7 @@ Verdict supports(const Node& node) {
     const bool fits = slot == 1 ? dtype == BP_DTYPE_INT64
                                 : dtype < 64 && (kReal >> dtype & 1) != 0 &&
                                       (slot < 2 || dtype == node.input_type(2 + (slot - 2) % count).dtype);
-    if (!fits) return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is " + dtype_name(dtype));
+    if (!fits) return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " has data type " + dtype_name(dtype));
   }
   if (node.op_type() != "Momentum") return yes();
   return attribute_in(node, "mode", "standard", {"standard", "nesterov"});
@@ -109,12 +109,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
     constexpr size_t kKinds = 2 + Rule::kStates;
     const size_t count = (in.size() - 2) / kKinds;
     if (in[0].shape.elements() != 1 || in[1].shape.elements() != 1)
-      return fail("the learning rate and the step's number must have one element each");
+      return fail("the learning rate and the step number must have one element each");
     std::vector<Shape> shapes((1 + Rule::kStates) * count);
     for (size_t i = 2; i < in.size(); ++i) {
       const Shape& own = in[2 + (i - 2) % count].shape;
       if (!(in[i].shape == own))
-        return fail("input " + std::to_string(i) + " has extents " + to_string(in[i].shape) + ", its tensor has " +
+        return fail("input " + std::to_string(i) + " has extents " + to_string(in[i].shape) + ", but its tensor has " +
                     to_string(own));
     }
     for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = in[2 + i % count].shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BMP: palettes of 1, 4 and 8 bits, 16 and 32 bits with masks, 24 bits; not compressed.
+// BMP without compression: palettes of 1, 4 and 8 bits; 16 and 32 bits with or without masks; 24 bits.
 #include <array>
 #include <bit>
 
@@ -12,7 +12,7 @@ namespace {
 struct Header {
   Size size;
   bool top_down = false;
-  uint32_t bits = 0, pixels = 0;  // pixels: offset of the rows
+  uint32_t bits = 0, pixels = 0;  // pixels: offset of the first row
   uint32_t palette = 0, colours = 0, colour_bytes = 4;
   std::array<uint32_t, 3> masks{};  // red, green, blue
 };
@@ -26,11 +26,11 @@ uint32_t number(Encoded bytes, size_t at, size_t count) {
 Problem read_header(Encoded bytes, Header* h) {
   constexpr uint32_t kFileHeader = 14, kCore = 12, kInfo = 40;
   constexpr uint32_t kPlain = 0, kMasks = 3, kAlphaMasks = 6;
-  if (bytes.size() < kFileHeader + kCore) return "it ends within its header";
+  if (bytes.size() < kFileHeader + kCore) return "the file ends within its header";
   h->pixels = number(bytes, 10, 4);
   const uint32_t header = number(bytes, 14, 4);
-  if (header != kCore && header < kInfo) return "its header of " + std::to_string(header) + " bytes is not supported";
-  if (bytes.size() < uint64_t{kFileHeader} + header) return "it ends within its header";
+  if (header != kCore && header < kInfo) return "the header of " + std::to_string(header) + " bytes is not supported";
+  if (bytes.size() < uint64_t{kFileHeader} + header) return "the file ends within its header";
   h->palette = kFileHeader + header;
   uint32_t compression = kPlain;
   if (header == kCore) {
@@ -48,10 +48,10 @@ Problem read_header(Encoded bytes, Header* h) {
   if (h->bits <= 8 && (h->colours == 0 || h->colours > 1u << h->bits)) h->colours = 1u << h->bits;
   if (compression == kMasks || compression == kAlphaMasks) {
     constexpr size_t kMaskAt = 54;
-    if (bytes.size() < kMaskAt + 12) return "it ends within its masks";
+    if (bytes.size() < kMaskAt + 12) return "the file ends within its masks";
     for (size_t c = 0; c < 3; ++c) h->masks[c] = number(bytes, kMaskAt + 4 * c, 4);
   } else if (compression != kPlain) {
-    return "its compression " + std::to_string(compression) + " is not supported";
+    return "compression method " + std::to_string(compression) + " is not supported";
   } else if (h->bits == 16) {
     h->masks = {0x7c00, 0x03e0, 0x001f};
   } else {
@@ -81,9 +81,9 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (Problem problem = read_header(bytes, &h)) return problem;
   const int64_t stride = (size.width * h.bits + 31) / 32 * 4;
   if (uint64_t{h.pixels} + static_cast<uint64_t>(stride * size.height) > bytes.size())
-    return "it ends within its pixels";
+    return "the file ends within its pixels";
   if (h.bits <= 8 && uint64_t{h.palette} + uint64_t{h.colours} * h.colour_bytes > bytes.size())
-    return "it ends within its palette";
+    return "the file ends within its palette";
   for (int64_t y = 0; y < size.height; ++y) {
     const size_t row = h.pixels + static_cast<size_t>((h.top_down ? y : size.height - 1 - y) * stride);
     uint8_t* target = rgb + y * size.width * 3;
@@ -95,9 +95,11 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
         continue;
       }
       const uint32_t index = bytes[row + bit / 8] >> (8 - h.bits - bit % 8) & ((1u << h.bits) - 1);
-      if (index >= h.colours) return "colour " + std::to_string(index) + " is not one of " + std::to_string(h.colours);
+      if (index >= h.colours)
+        return "color " + std::to_string(index) + " is not in the palette of " + std::to_string(h.colours);
       const size_t colour = h.palette + size_t{index} * h.colour_bytes;
-      for (size_t c = 0; c < 3; ++c) target[c] = bytes[colour + 2 - c];  // stored as blue, green, red
+      for (size_t c = 0; c < 3; ++c)
+        target[c] = bytes[colour + 2 - c];  // bytes are stored in the order blue, green, red
     }
   }
   return std::nullopt;

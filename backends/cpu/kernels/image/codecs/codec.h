@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates, and a
-// damaged image causes an error message, never a crash.
+// The image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates,
+// and a damaged image causes an error message, never a crash.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,16 @@ struct Size {
   int64_t width = 0, height = 0;
 };
 
-// Larger images are refused: a few bytes can claim to be terabytes.
+// Larger images are refused, because a file of a few bytes can claim to contain terabytes.
 inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
 
 struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
-  Problem (*size)(Encoded bytes, Size* size);                        // reads the header only
-  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);  // `size`: as in the header
+  // Reads only the header.
+  Problem (*size)(Encoded bytes, Size* size);
+  // `size` is that of the header; `rgb` has 3 bytes per pixel.
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;

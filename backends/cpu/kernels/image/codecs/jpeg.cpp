@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG through libjpeg. It reports errors by longjmp: no object with a destructor may live between setjmp and the jump.
+// JPEG through libjpeg, which reports errors by longjmp: between setjmp and the jump, no object with a destructor may
+// be alive.
 #include <csetjmp>
 #include <cstdio>
 #include <vector>
@@ -47,13 +48,13 @@ Problem read_size(Encoded bytes, Size* size) {
   return std::nullopt;
 }
 
-// Rows of inverted CMYK, as Adobe writes them, become RGB in `rgb`.
+// Converts a row of inverted CMYK, the form that Adobe writes, to RGB.
 void from_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
   for (int64_t x = 0; x < width; ++x)
     for (int64_t c = 0; c < 3; ++c) rgb[x * 3 + c] = static_cast<uint8_t>(cmyk[x * 4 + c] * cmyk[x * 4 + 3] / 255);
 }
 
-// `row` has room for four components per column.
+// `row` is a buffer with four bytes per column, used for CMYK images.
 bool read_rows(Session& session, Encoded bytes, const Size& size, uint8_t* rgb, uint8_t* row) {
   if (setjmp(session.failed) != 0) return false;
   begin(session, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG 2000 through OpenJPEG: boxed (JP2) and bare code streams, grey, RGB and YCC.
+// JPEG 2000 through OpenJPEG: JP2 files and bare code streams with grayscale, RGB and YCC images.
 #include <openjpeg.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
   return count;
 }
 
-// An open code stream whose header has been read.
+// An open code stream. image() is null if its header could not be read.
 class Stream {
  public:
   explicit Stream(Encoded bytes) : source_{bytes} {
@@ -73,12 +73,12 @@ class Stream {
   bool decode() {
     return opj_decode(codec_.get(), stream_.get(), image_.get()) && opj_end_decompress(codec_.get(), stream_.get());
   }
-  std::string message() const { return message_.empty() ? "its data is damaged" : message_; }
+  std::string message() const { return message_.empty() ? "its data are damaged" : message_; }
 
  private:
   static void keep_message(const char* text, void* self) {
     auto& message = *static_cast<std::string*>(self);
-    if (!message.empty()) return;  // the first is the cause
+    if (!message.empty()) return;  // later errors are consequences of the first
     message = text;
     while (!message.empty() && (message.back() == '\n' || message.back() == '.')) message.pop_back();
   }
@@ -94,7 +94,7 @@ class Stream {
 };
 
 Problem size_of(const opj_image_t& image, Size* size) {
-  if (image.x1 <= image.x0 || image.y1 <= image.y0) return "it has no pixels";
+  if (image.x1 <= image.x0 || image.y1 <= image.y0) return "the image has no pixels";
   *size = {int64_t{image.x1} - image.x0, int64_t{image.y1} - image.y0};
   return std::nullopt;
 }
@@ -105,7 +105,7 @@ Problem read_size(Encoded bytes, Size* size) {
   return size_of(*stream.image(), size);
 }
 
-// A sample as 8 bits. Components may be coarser than the image.
+// Returns a sample scaled to 8 bits. A component may have a lower resolution than the image.
 int sample(const opj_image_comp_t& component, int64_t x, int64_t y) {
   const int64_t column = std::min<int64_t>(x / component.dx, int64_t{component.w} - 1);
   const int64_t row = std::min<int64_t>(y / component.dy, int64_t{component.h} - 1);
@@ -124,12 +124,12 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (stream.image() == nullptr || !stream.decode()) return stream.message();
   const opj_image_t& image = *stream.image();
   const uint32_t used = image.numcomps >= 3 ? 3 : 1;
-  if (image.numcomps == 0) return "it has no components";
+  if (image.numcomps == 0) return "the image has no components";
   for (uint32_t c = 0; c < used; ++c) {
     const opj_image_comp_t& component = image.comps[c];
     if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
         component.prec == 0 || component.prec > 31)
-      return "component " + std::to_string(c) + " is missing or of a form that is not supported";
+      return "component " + std::to_string(c) + " is missing or has an unsupported format";
   }
   const bool ycc = used == 3 && image.color_space == OPJ_CLRSPC_SYCC;
   for (int64_t y = 0; y < size.height; ++y) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG through libpng's simplified interface. Alpha is dropped.
+// PNG through libpng's simplified interface. Drops the alpha channel.
 #include <png.h>
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace backplane::cpu::image {
 
 namespace {
 
-// Frees what libpng keeps for the image.
+// A png_image that frees libpng's memory for it.
 struct Image : png_image {
   Image() : png_image{} { version = PNG_IMAGE_VERSION; }
   ~Image() { png_image_free(this); }

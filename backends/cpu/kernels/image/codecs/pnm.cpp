@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNM: bitmaps, graymaps and pixmaps (P1 to P6), as text or binary.
+// PNM images: bitmaps, graymaps and pixmaps, as text (P1 to P3) or binary (P4 to P6).
 #include "kernels/image/codecs/codec.h"
 
 namespace backplane::cpu::image {
@@ -8,16 +8,16 @@ namespace {
 
 struct Header {
   Size size;
-  int kind = 0;         // 1 to 6
-  int64_t largest = 1;  // the sample value of full brightness
-  size_t end = 0;       // where the samples begin
+  int kind = 0;         // the digit after P: 1 to 6
+  int64_t largest = 1;  // the sample value for full brightness
+  size_t end = 0;       // offset of the samples
 };
 
 bool is_space(uint8_t c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// A decimal number after white space and comments; -1 if there is none, or it has too many digits.
+// Returns the decimal number after white space and comments, or -1 if there is none or it has too many digits.
 int64_t next_number(Encoded bytes, size_t* at) {
   while (*at < bytes.size() && (is_space(bytes[*at]) || bytes[*at] == '#')) {
     if (bytes[*at] == '#')
@@ -40,8 +40,8 @@ Problem read_header(Encoded bytes, Header* h) {
   h->size.width = next_number(bytes, &h->end);
   h->size.height = next_number(bytes, &h->end);
   if (h->kind != 1 && h->kind != 4) h->largest = next_number(bytes, &h->end);
-  if (h->size.width < 0 || h->size.height < 0 || h->largest < 1 || h->largest > 65535) return "its header is damaged";
-  if (h->kind >= 4) ++h->end;  // one white space, then bytes
+  if (h->size.width < 0 || h->size.height < 0 || h->largest < 1 || h->largest > 65535) return "the header is damaged";
+  if (h->kind >= 4) ++h->end;  // one white space precedes binary samples
   return std::nullopt;
 }
 
@@ -61,15 +61,15 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (Problem problem = read_header(bytes, &h)) return problem;
   const bool text = h.kind <= 3, bitmap = h.kind == 1 || h.kind == 4;
   const int64_t channels = h.kind % 3 == 0 ? 3 : 1;
-  const size_t width = h.largest > 255 ? 2 : 1;  // bytes of a binary sample
+  const size_t width = h.largest > 255 ? 2 : 1;  // bytes per binary sample
   const int64_t row_bytes = bitmap ? (size.width + 7) / 8 : size.width * channels * static_cast<int64_t>(width);
   if (!text && (h.end > bytes.size() || static_cast<uint64_t>(row_bytes * size.height) > bytes.size() - h.end))
-    return "it ends within its pixels";
+    return "the file ends within its pixels";
   size_t at = h.end;
   for (int64_t y = 0; y < size.height; ++y) {
     for (int64_t i = 0; i < size.width * channels; ++i) {
       int64_t sample;
-      if (h.kind == 1) {  // digits need no space between them
+      if (h.kind == 1) {  // digits may follow each other without white space
         while (at < bytes.size() && is_space(bytes[at])) ++at;
         sample = at < bytes.size() ? bytes[at++] - '0' : -1;
       } else if (text) {
@@ -80,7 +80,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
         sample = bytes[at++];
         if (width == 2) sample = sample << 8 | bytes[at++];
       }
-      if (sample < 0) return "it ends within its pixels";
+      if (sample < 0) return "the file ends within its pixels";
       const uint8_t value = bitmap ? (sample == 0 ? 255 : 0) : scaled(sample, h.largest);
       uint8_t* target = rgb + (y * size.width * channels + i) * (3 / channels);
       for (int64_t c = 0; c < 3 / channels; ++c) target[c] = value;

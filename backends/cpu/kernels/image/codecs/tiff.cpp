@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIFF through libtiff: the first image of the file, whatever its compression and sample layout. Alpha is dropped.
+// TIFF through libtiff: the first image of a file, with any compression and sample layout. Drops the alpha channel.
 #include <tiffio.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class File {
     TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, &source_);
     TIFFOpenOptionsSetWarningHandlerExtR(
         options, [](TIFF*, void*, const char*, const char*, va_list) { return 1; }, nullptr);
-    // "m": no memory mapping.
+    // In the mode, "m" disables memory mapping.
     tiff_ = TIFFClientOpenExt(
         "image", "rm", &source_, read, [](thandle_t, void*, tmsize_t) { return tmsize_t{0}; }, seek,
         [](thandle_t) { return 0; },
@@ -65,7 +65,7 @@ class File {
   File& operator=(const File&) = delete;
 
   TIFF* get() { return tiff_; }
-  std::string message() const { return source_.message.empty() ? "its data is damaged" : source_.message; }
+  std::string message() const { return source_.message.empty() ? "its data are damaged" : source_.message; }
 
  private:
   Source source_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP through libwebp: still images. Alpha is dropped.
+// WebP through libwebp: still images only. Drops the alpha channel.
 #include <webp/decode.h>
 
 #include "kernels/image/codecs/codec.h"
@@ -10,8 +10,8 @@ namespace {
 
 Problem read_size(Encoded bytes, Size* size) {
   WebPBitstreamFeatures features;
-  if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK) return "its header is damaged";
-  if (features.has_animation) return "it is an animation; only still images are supported";
+  if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK) return "the header is damaged";
+  if (features.has_animation) return "animations are not supported";
   *size = {features.width, features.height};
   return std::nullopt;
 }
@@ -19,7 +19,7 @@ Problem read_size(Encoded bytes, Size* size) {
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   const auto capacity = static_cast<size_t>(size.width * size.height * 3);
   const auto stride = static_cast<int>(size.width * 3);
-  if (WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr) return "its data is damaged";
+  if (WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr) return "its data are damaged";
   return std::nullopt;
 }
 
