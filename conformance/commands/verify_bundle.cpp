@@ -58,15 +58,14 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
     throw Refused(kVendorSignature, fmt::format("{}: {}", out.vendor.name, out.vendor.fault));
   if (proof.lab) {
     out.lab = signer_of(trust, *proof.lab, !options.lab_key.empty());
-    if (out.lab->fault.empty() && out.lab->name == out.vendor.name)
-      out.lab->fault = "it was made with another key of the vendor";
+    if (out.lab->fault.empty() && out.lab->name == out.vendor.name) out.lab->fault = "it is another key of the vendor";
     if (!options.lab_key.empty() && !out.lab->fault.empty())
       throw Refused(kLabSignature, fmt::format("{}: {}", out.lab->name, out.lab->fault));
   }
   if (proof.certifier) {
     out.certifier = signer_of(trust, *proof.certifier, false);
     if (out.certifier->fault.empty() && out.certifier->name == out.vendor.name)
-      out.certifier->fault = "it was made with another key of the vendor";
+      out.certifier->fault = "it is another key of the vendor";
   }
 }
 
