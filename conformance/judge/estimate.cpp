@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bound of a graph follows from the bounds of its operators, node by node.
+//
 // Let y = f(x) be the exact result of a node, and x' the device's value of x, with |x' - x| <= e(x) for each element.
 // The device's result y' is within the operator's bound b of f(x'), so
+//
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
+//
 // Here s is the largest change of f over the box x ± e(x). error_propagation.cpp derives s for each operator. Operators
 // that move data move e in the same way. Products and sums of products have |a|·e(b) + e(a)·|b| + e(a)·e(b). Monotonic
 // functions have the change at the ends of the interval, and all others a Lipschitz constant. None of these is a
 // first-order approximation. The bound b is that of the rule at |y| + s, with a scale that is larger by s. A margin of
 // 1/64 is added, because bounds also grow with the rule's argument; in graphs with useful bounds this argument changes
 // little.
+//
 // The mean square is bounded in the same way. By Minkowski's inequality, the root mean square of a sum of errors is at
 // most the sum of their root mean squares, even if the errors are not independent. So s also bounds typical errors,
 // computed from the typical errors of the inputs. The typical error of a dot product is √(1.6·ksb)·u instead of its
 // worst case 2·ksb·u. All other rules promise nothing about the mean, so they contribute b itself. A result is right if
 // Σ(err / typical)² <= T over T elements.
+//
 // The mean error is meaningful only for graphs whose errors are symmetric around zero: see checks/graph.cpp.
 #include "judge/estimate.h"
 

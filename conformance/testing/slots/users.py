@@ -17,7 +17,7 @@ LOADER = ["loader"]
 BACKENDS = ["backends", "api/cpp/backplane/sdk", "api/cpp/backplane/sdk.hpp", "samples"]
 FRAMEWORKS = ["api/cpp", "api/python", "samples", "cli", "loader", "conformance/commands"]
 
-# The callers of each table: the loader for a plugin's tables, a backend for the host's.
+# Who calls each table: the loader calls a plugin's tables, a backend calls the host's.
 CALLERS = {
     "bp_host_t": BACKENDS,
     "bp_graph_api_t": BACKENDS,
@@ -46,10 +46,11 @@ class Tree:
     def __init__(self, root, members):
         self.members = members  # by struct
         structs = sorted(members)
-        # const bp_x_t* name, bp_x_t& name(), std::optional<bp_x_t> name_, … and the second of "bp_x_t *a = …, *b = …".
+        # Matches const bp_x_t* name, bp_x_t& name(), std::optional<bp_x_t> name_, … and the second name of "bp_x_t *a =
+        # …, *b = …".
         name = r"(?:\s*const)?(?:\s+|\s*[*&]+\s*)(?:const\s+)?(\w+)(?=\s*[;,=({):])"
         self.declaration = re.compile(r"\b(" + "|".join(structs) + r")\b>?" + name + r"(?:[^;\n]*,\s*\*(\w+)\s*=)?")
-        # A declaration of any type: it hides an outer declaration of the same name.
+        # A declaration of any type hides an outer declaration of the same name.
         keywords = "return|throw|delete|new|else|case|goto|typename"
         self.any_declaration = re.compile(rf"\b(?!(?:{keywords})\b)[A-Za-z_][\w:]*>?" + name)
         self.fields = collections.defaultdict(set)  # by name: the structs that a field or function of a header has
