@@ -17,7 +17,6 @@ onnx::Tensor around_zero(Random& random, Extents extents) {
   return random_tensor(random, kFloat, std::move(extents), Fill::kAroundZero);
 }
 
-// A body that applies `op` to a value of the enclosing graph.
 std::shared_ptr<const GraphSpec> branch(uint32_t opset, const GraphSpecBuilder& around, uint32_t x,
                                         const std::string& op, const Extents& extents) {
   GraphSpecBuilder body(opset);
@@ -56,7 +55,7 @@ Runs if_computed(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{scalar(kInt, sign), around_zero(random, {4, 6})}}};
 }
 
-// An If inside an If. The inner branches read a value of the outermost graph.
+// The inner branches read a value of the outermost graph.
 Runs if_nested(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t a = graph.input(kBool, {}), b = graph.input(kBool, {}), x = graph.input(kFloat, {2, 7});
@@ -93,7 +92,8 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {2, 5})}}};
 }
 
-// The condition may stop the loop before its limit, or the loop may run zero times. Both are run-time inputs.
+// The condition may stop the loop before its limit, or the loop may run zero times. Limit and initial condition are
+// run-time inputs.
 Runs loop_until(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),

@@ -234,7 +234,6 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.op) + "_" + info.param.attribute + std::to_string(info.index);
     });
 
-// Makes one random change to the graph, or to a body in it.
 void mutate(Random& random, GraphSpec& graph) {
   const auto any = [&](size_t count) {
     return static_cast<size_t>(random.integer(0, static_cast<int64_t>(count) - 1));

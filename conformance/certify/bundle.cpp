@@ -63,7 +63,7 @@ constexpr PartSize kPartSizes[] = {
     {kLabReport, 64 << 10}, {kWaiverSignature, 64 << 10},
 };
 
-// --- the steps of `verify` ---
+// --- The steps of `verify` ---
 
 // Calls `step`. Any exception other than Refused becomes a refusal of the part `name`.
 template <typename Step>

@@ -35,7 +35,6 @@ std::string statement_over(const Parts& parts) {
   return json.dump();
 }
 
-// Verifies a bundle, signed by its vendor, in which the part `name` is `text`.
 void try_bundle(const char* name, const std::string& text) {
   Parts parts = {{kCommitment, "{}"}, {kJournal, "{}"}, {kCases, ""}};
   parts[name] = text;
@@ -48,7 +47,6 @@ void try_bundle(const char* name, const std::string& text) {
   }
 }
 
-// Renders a journal of any content as a page.
 void try_page(const std::string& text) {
   Certificate certificate;
   try {

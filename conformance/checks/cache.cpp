@@ -5,7 +5,6 @@
 namespace backplane::conform {
 namespace {
 
-// A stored program and its graph.
 struct Stored {
   std::unique_ptr<Subject> subject;
   std::string blob;

@@ -65,7 +65,6 @@ class Table {
   Detail detail_;
 };
 
-// Device memory that the destructor releases.
 class Block {
  public:
   Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {

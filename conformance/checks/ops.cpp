@@ -17,8 +17,8 @@ Result judge_op(RemoteDevice& device, const OpCase& one, const std::string& name
   if (!answer.ok()) return failed(answer.describe());
   if (!device.misuse().empty()) return failed("the plugin " + device.misuse());
   const Judgement judgement = judge_all(question->problem, question->references, outputs, device.flushes());
-  // If every output is empty, nothing was computed. Such a pass does not count as a run node, so a device with no other
-  // passes has proved nothing.
+  // If every output is empty, nothing was computed. Such a pass counts no nodes, so it proves nothing for a device that
+  // passes no other case.
   const bool has_elements =
       std::any_of(outputs.begin(), outputs.end(), [](const onnx::Tensor& output) { return output.count() != 0; });
   constexpr State kStates[] = {State::kPass, State::kFail, State::kMistrusted};

@@ -100,7 +100,6 @@ Result own_operator(Bench& bench) {
   return outputs.at(0).bytes == x.bytes ? passed(1) : failed("the output differs from the input");
 }
 
-// A chain of Relu nodes.
 GraphSpec relu_chain(uint32_t nodes) {
   GraphSpec spec;
   spec.values.push_back({.extents = {4}});

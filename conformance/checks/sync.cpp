@@ -180,7 +180,7 @@ CheckResult silent_failure(Fixture& fixture) {
 // A run without `done` fails. Its host point and that of the next run in the stream report the failure, and stream_wait
 // still reports it once.
 CheckResult failed_points(Fixture& fixture) {
-  const CheckResult warm = stream_wait(fixture);  // the first run with new bindings may be held up by other work
+  const CheckResult warm = stream_wait(fixture);  // the first run with new bindings may wait for other work
   if (!warm.fault.empty()) return warm;
   bp_semaphore_t start, finish;
   const bp_point_t waits = bp_host_point(&start, 1);

@@ -246,7 +246,7 @@ Placement placement_of(const Session& session, uint64_t device) {
   Placement placement;
   for (uint32_t i = 0; i < session.model().graph().node_count(); ++i) {
     const bp_placed_node_t node = session.node(i);
-    if (node.island == BP_NONE) continue;  // computed at compile time
+    if (node.island == BP_NONE) continue;  // computed while the session was created
     ++(node.device == device ? placement.here : placement.elsewhere);
   }
   return placement;

@@ -46,7 +46,7 @@ class Graph {
   void add_node(uint32_t index);
   void add_uses();
   uint32_t symbol(const std::string& name);
-  void publish();  // rebuilds arrays_ and the table from the vectors below
+  void publish();  // copies the vectors below into arrays_ and points table_ to them
 
   GraphSpec spec_;
   const Graph* const parent_;

@@ -24,7 +24,7 @@ double dot_unit(const FloatType& type, double scale) {
 
 double bound(const Rule& rule, const FloatType& type, double value, double scale) {
   const double ulp = type.ulp(value), relative = type.epsilon() * std::fabs(value);
-  // Subnormal numbers are further apart than 2^-frac·|value|, so the bound also allows for their rounding.
+  // Subnormal numbers are farther apart than 2^-frac·|value|, so the bound also allows for their rounding.
   const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
   const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
   switch (rule.kind) {

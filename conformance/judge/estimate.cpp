@@ -6,18 +6,18 @@
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// Here s is the largest change of f over the box x ± e(x). error_propagation.cpp derives s for each operator. Operators
-// that move data move e in the same way. Products and sums of products have |a|·e(b) + e(a)·|b| + e(a)·e(b). Monotonic
-// functions have the change at the ends of the interval, and all others a Lipschitz constant. None of these is a
-// first-order approximation. The bound b is that of the rule at |y| + s, with a scale that is larger by s. A margin of
-// 1/64 is added, because bounds also grow with the rule's argument; in graphs with useful bounds this argument changes
-// little.
+// Here s is the largest change of f over the box x ± e(x). error_propagation.cpp derives s for each operator. For
+// operators that only move data, s is e moved in the same way. For products and sums of products it is |a|·e(b) +
+// e(a)·|b| + e(a)·e(b). For monotonic functions it is the change at the ends of the interval, and for all others it
+// follows from a Lipschitz constant. None of these is a first-order approximation. The bound b is that of the rule at
+// |y| + s, with a scale that is larger by s. A margin of 1/64 is added, because bounds also grow with the rule's
+// argument, though only slightly in graphs with useful bounds.
 //
 // The mean square is bounded in the same way. By Minkowski's inequality, the root mean square of a sum of errors is at
-// most the sum of their root mean squares, even if the errors are not independent. So s also bounds typical errors,
-// computed from the typical errors of the inputs. The typical error of a dot product is √(1.6·ksb)·u instead of its
-// worst case 2·ksb·u. All other rules promise nothing about the mean, so they contribute b itself. A result is right if
-// Σ(err / typical)² <= T over T elements.
+// most the sum of their root mean squares, even if the errors are not independent. So the same s, computed from typical
+// errors, bounds typical errors. The typical error of a dot product is √(1.6·ksb)·u instead of its worst case 2·ksb·u.
+// All other rules promise nothing about the mean, so they contribute b itself. A result is right if Σ(err / typical)²
+// <= T over T elements.
 //
 // The mean error is meaningful only for graphs whose errors are symmetric around zero: see checks/graph.cpp.
 #include "judge/estimate.h"

@@ -43,8 +43,8 @@ struct Rule {
 // The bound of one element: the largest accepted distance from `value` to either side.
 double bound(const Rule& rule, const FloatType& type, double value, double scale);
 
-// The number of roundings that a sum of `terms` terms may accumulate according to TOSA, if the accumulator has
-// `accumulator_bits` fraction bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
+// The number of roundings that a sum of `terms` terms may accumulate according to TOSA: ksb = ceil(terms / 2^((frac_acc
+// - frac) / 2)), where frac_acc is `accumulator_bits`, the fraction bits of the accumulator.
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
 // The unit of errors of a dot product: u = max(2^-(frac+1)·Σ|a·b|, smallest normal number).
 double dot_unit(const FloatType& type, double scale);

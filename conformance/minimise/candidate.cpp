@@ -32,7 +32,6 @@ uint64_t irregularities_of(const onnx::Tensor& tensor) {
   return odd;
 }
 
-// The nodes that the outputs need.
 std::vector<bool> needed_nodes(const GraphSpec& graph) {
   std::vector<bool> value(graph.values.size()), node(graph.nodes.size());
   for (const uint32_t output : graph.outputs) value[output] = true;

@@ -20,7 +20,6 @@ bool is_failure(State state) {
   return state == State::kFail || state == State::kCrash || state == State::kTimeout || state == State::kMistrusted;
 }
 
-// The graphs that a case runs, in order.
 std::vector<Network> networks_in(const std::string& name, uint64_t seed, uint32_t opset) {
   const std::string_view group = label_of(name).group;
   if (group == "graph") return networks_of(name, seed, opset);

@@ -20,7 +20,6 @@ bool has(const Network& network, std::string_view op) {
   return std::ranges::any_of(network.spec.nodes, [&](const NodeSpec& node) { return node.op_type == op; });
 }
 
-// Returns a random graph of 40 nodes that contains the operator.
 Network network_with(std::string_view op) {
   for (uint64_t seed = 1;; ++seed) {
     Random random(seed, "minimise");

@@ -13,7 +13,6 @@
 namespace backplane::conform {
 namespace {
 
-// Keeps one of several outputs.
 bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   if (candidate.spec.outputs.size() < 2) return false;
   for (const uint32_t output : candidate.spec.outputs) {

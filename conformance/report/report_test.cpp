@@ -52,7 +52,6 @@ std::string line_of(std::string name, State state, std::string reason = "", doub
   return to_json_line(result);
 }
 
-// Returns the data that the page holds for its script.
 json data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const size_t from = page.find(begin) + begin.size();

@@ -164,13 +164,13 @@ touch "hostile/$(printf '\033]0;owned\007')"
 refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust
 ! grep -q "$(printf '\033')" said || die "an escape sequence reaches the terminal"
 
-# The verdict as JSON has the same limits.
+# The JSON output states the same limits as the text.
 "$program" verify-bundle signed --trust trust --json >json
 for text in '"judged": \[' 'leaves cases out: no level is reached' '"levels": \[\]' '"compared": false'; do
     grep -q "$text" json || die "the JSON lacks '$text'"
 done
 
-# So does the HTML page of a verification.
+# The HTML page states the same limits, loads nothing and runs no script.
 "$program" verify-bundle signed --trust trust --html page.html >/dev/null
 for text in "leaves cases out" "countersigned by Lab"; do
     grep -q "$text" page.html || die "the page lacks '$text'"

@@ -106,7 +106,6 @@ References linear_regressor(const Call& call) {
   return {tracked_reference(x.dtype, {x.extents[0], targets}, elements)};
 }
 
-// Returns the chosen columns.
 References array_feature_extractor(const Call& call) {
   const Array &x = call.in(0, 2), &chosen = call.in(1);
   require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports only columns of matrices");

@@ -39,8 +39,8 @@ Moments moments(const Array& x, const std::vector<size_t>& group) {
   return m;
 }
 
-// y = (x - mean) / √(variance + ε) · scale + bias. The error scale sums the magnitudes of the intermediate results: x
-// and the mean, both times the factor; the product, which carries the relative error of the variance; and the bias.
+// y = (x - mean) / √(variance + ε) · scale + bias. The error scale sums the magnitudes of the intermediate results:
+// x·factor, mean·factor, their difference, which carries the relative error of the variance, and the bias.
 void put(Reference& result, size_t i, double x, const Moments& m, double epsilon, double scale, double bias) {
   const double factor = scale / std::sqrt(m.variance + epsilon), product = (x - m.mean) * factor;
   result.value.values[i] = product + bias;
