@@ -8,7 +8,7 @@
 
 namespace backplane::conform {
 
-// A named list of cases that a backend may claim to pass. Any change of the list gets a new version.
+// A named list of cases that a backend may claim to pass. Any change to the list requires a new version.
 struct Profile {
   std::string_view name;
   uint32_t version;

@@ -313,8 +313,7 @@ class Cut {
   const Model& model_;
   GraphSampler sampler_;
   std::map<std::string, uint32_t> values_;  // by name in the model, the index of each value in the cut
-  std::set<std::string>
-      beyond_;  // values that depend on the cut through nodes outside it; reading one would make the cut non-convex
+  std::set<std::string> beyond_;            // values that depend on the cut through nodes outside it
   double work_ = 0;
 };
 

@@ -195,7 +195,7 @@ TEST(MutatedCalls, MissingInputsAreRefused) {
           if (one.name == "axis") one.value = axis;
         }
         const bool is_read =
-            op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // with a single scale they ignore `axis`
+            op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // they ignore it with one scale
         if (is_read) {
           EXPECT_THROW(reference(outside), std::invalid_argument) << axis;
         }

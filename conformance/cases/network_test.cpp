@@ -132,8 +132,7 @@ TEST(Cases, OtherOperatorsHaveABoundBehindThem) {
       "Mod",         "ArgMax",        "ArgMin",      "QuantizeLinear",        "MatMulInteger",
       "ConvInteger", "QLinearMatMul", "QLinearConv", "DynamicQuantizeLinear", "DequantizeLinear"};
   for (const Operator* op : all_operators()) {
-    if (plain_case(op->name).profile == kExtended)
-      continue;  // random graphs use only the operators of the other profiles
+    if (plain_case(op->name).profile == kExtended) continue;  // graphs use the other profiles' operators
     EXPECT_EQ(find_error_propagation(op->name) == nullptr, without.contains(op->name)) << op->name;
   }
 }

@@ -66,8 +66,7 @@ CaseOptions case_options_of(const Commitment& commitment) {
 }
 
 std::string nonce_fault(const std::string& nonce) {
-  constexpr size_t kDigits = 32, kMostDigits = 256,
-                   kDifferent = 8;  // a random nonce has fewer than 8 different digits once in 10^7 draws
+  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // 10^-7 of random nonces have fewer
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
     return fmt::format("it has {} characters; it must have at least {} hexadecimal digits and at most {}", nonce.size(),
                        kDigits, kMostDigits);

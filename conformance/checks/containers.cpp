@@ -49,10 +49,8 @@ std::string describe(const bp_container_t& container) {
 // A graph of one node with a container as input or output. The values of `spec` describe the container's elements.
 struct Call {
   GraphSpec spec;
-  std::vector<std::pair<uint32_t, bp_dtype_t>>
-      input = {},
-      output = {};                           // pairs of a container's kind and its key's type, innermost first
-  bp_container_t given = {}, expected = {};  // a plain tensor is stored as the only element
+  std::vector<std::pair<uint32_t, bp_dtype_t>> input = {}, output = {};  // kind and key type, innermost first
+  bp_container_t given = {}, expected = {};                              // a plain tensor is stored as the only element
 };
 
 GraphSpec one_node(std::string domain, std::string op_type, uint32_t since, const std::vector<int64_t>& input,

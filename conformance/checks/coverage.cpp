@@ -53,7 +53,8 @@ Result check_operator(RemoteDevice& device, std::string_view op, std::string_vie
   return passed(ran_nodes);
 }
 
-// A graph of one node whose operator, after `change`, exists in no backend.
+// `change` turns the only node of a graph into an operator that no backend has. The node must be neither claimed nor
+// compiled.
 Result check_unknown(RemoteDevice& device, const std::function<void(NodeSpec&)>& change) {
   const Problem problem = problem_of("Add/float/same", device.seed(), "unknown");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);

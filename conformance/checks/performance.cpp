@@ -50,8 +50,7 @@ struct Times {
 // written before the clock starts in both cases.
 Answer measure(Instance& instance, Random& random, const std::vector<onnx::Tensor>& inputs, Times& out_times) {
   constexpr int kWarmUp = 2;
-  std::vector<std::vector<onnx::Tensor>> draws(
-      kWarmUp + kRounds);  // drawn before any clock starts, because drawing evicts caches
+  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // drawn first, because drawing evicts caches
   for (std::vector<onnx::Tensor>& drawn : draws) {
     for (const onnx::Tensor& input : inputs) {
       drawn.push_back(random_tensor(random, input.dtype, input.extents, Fill::kAroundZero));

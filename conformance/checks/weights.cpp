@@ -27,7 +27,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
     fixture.subject = make_subject(device, problem_of(name, bench.seed(), "weights"), out_result);
     if (fixture.subject != nullptr) break;
   }
-  // Simple devices claim no matrix product.
+  // Falls back to Add, because simple devices claim no matrix product.
   if (fixture.subject == nullptr) {
     Problem problem = problem_of("Add/float/same", bench.seed(), "weights");
     problem.arguments[1].constant = true;

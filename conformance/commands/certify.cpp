@@ -125,8 +125,7 @@ int run(Options options) {
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
   const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
-  visit_plugin(
-      options.run);  // loads the plugin once more, because a resumed run that was already complete has loaded nothing
+  visit_plugin(options.run);  // a run resumed at its end has loaded nothing
   wait_past(journal.header().started);
 
   std::vector<std::string> names;

@@ -37,7 +37,8 @@ uint64_t hash(std::string_view text);
 // case's argument. Searches `data` and up to three levels below it, does not follow links, and does not search below
 // the folder of a case. Throws std::filesystem::filesystem_error if a folder cannot be read.
 std::vector<Case> find_cases(const std::filesystem::path& data);
-// The name of the case in `folder`: its path below `data`. For `data` itself, the last part of its path.
+// The name of the case in `folder`: the folder's path below `data`, or the last part of the path if the folder is
+// `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
 // Keeps the cases whose name matches the glob, as a whole or in its last part.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);

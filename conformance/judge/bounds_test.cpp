@@ -106,10 +106,9 @@ TEST(Judge, TheSquaresOfADotProductAddUp) {
   const std::vector<double> ones(100, 1.0), scale(100, 1.0);
   const Reference dot = expected(BP_DTYPE_FLOAT, ones, Rule::of(Rule::kDot, 4), scale);
   std::vector<double> seen(100);
-  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 1 : -1) * kE;  // errors of two units: 4 < 1.6·4
+  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 1 : -1) * kE;  // errors of two units: 4 < 6.4
   EXPECT_EQ(answer(dot, tensor(BP_DTYPE_FLOAT, seen)), Judgement::kRight);
-  for (size_t i = 0; i < seen.size(); ++i)
-    seen[i] = 1 + (i % 2 == 0 ? 2 : -2) * kE;  // errors of four units: 16 > 1.6·4
+  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 2 : -2) * kE;  // four units: 16 > 6.4
   EXPECT_EQ(answer(dot, tensor(BP_DTYPE_FLOAT, seen)), Judgement::kWrong);
 }
 

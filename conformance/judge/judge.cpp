@@ -12,8 +12,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr double kReferenceError =
-    0x1p-44;  // the relative error of the oracle itself, which sums few terms in double precision
+constexpr double kReferenceError = 0x1p-44;  // relative error of the oracle, which sums few terms in double precision
 
 struct Element {
   double expected, seen, bound;
@@ -156,8 +155,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
     numbers[i] = e.seen;
     e.bound = bound(reference.rule, type, e.expected, reference.scale.empty() ? 0 : reference.scale[i]);
     if (options.flushes) e.bound += type.min_normal();
-    const double noise = reference.typical.empty() ? type.min_normal()
-                                                   : reference.typical[i];  // an expected value below this may be noise
+    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // less may be noise
     missing += e.seen == 0 && std::fabs(e.expected) >= std::max(noise, type.min_normal());
     result.close = result.close && close(e.expected, e.seen);
     const double part = fraction(e, type);

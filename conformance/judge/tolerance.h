@@ -58,9 +58,8 @@ struct Judgement {
 };
 
 struct JudgeOptions {
-  bool flushes = false;  // the device declares that it flushes subnormals
-  bool drawn_around_zero =
-      false;  // the inputs of a dot product are around zero and no bias is added, so its errors must be unbiased
+  bool flushes = false;            // the device declares that it flushes subnormals
+  bool drawn_around_zero = false;  // a dot product's inputs are around zero, without a bias: errors must be unbiased
 };
 
 Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options);

@@ -16,10 +16,9 @@ struct Run {
   Header header;
   std::vector<Result> results;  // sorted by name
 
-  bool is_bad(
-      const Result& result) const;  // false if passed, waived, expected to fail, or unsupported where that is allowed
-  double seconds() const;           // total time spent in cases
-  std::string title() const;        // the id and version of the backend, or the plugin's file
+  bool is_bad(const Result& result) const;  // false: passed, waived, expected to fail or allowed to be unsupported
+  double seconds() const;                   // total time spent in cases
+  std::string title() const;                // the id and version of the backend, or the plugin's file
   // The fields of the header that are not empty, with labels for people.
   std::vector<std::pair<std::string, std::string>> properties() const;
 };

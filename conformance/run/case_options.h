@@ -11,8 +11,7 @@
 namespace backplane::conform {
 
 struct CaseOptions {
-  std::vector<std::string>
-      profiles;  // claimed profiles; if empty, the cases of all profiles run and no profile is claimed
+  std::vector<std::string> profiles;  // claimed profiles; if empty, all cases run and none is claimed
   bool quick = false, full = false;
   std::string filter, shard;
   std::vector<std::string> models;  // folders of models

@@ -392,8 +392,7 @@ std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
   if (!crashes_after(settings, cases, first)) return "; it did not recur in two more attempts";
-  size_t crashes = first,
-         passes = last;  // where attempts begin: from `crashes` on the last case crashes, from `passes` on it passes
+  size_t crashes = first, passes = last;  // first case of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;

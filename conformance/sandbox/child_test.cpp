@@ -185,8 +185,7 @@ TEST(Child, OutputOfThePluginIsNotAResult) {
 
 TEST(Child, FilesOfTheHarnessAreNotOpenInAChild) {
   const std::string name = testing::TempDir() + "backplane_child_test_open";
-  const int file =
-      open(name.c_str(), O_CREAT | O_RDWR | O_TRUNC, 0600);  // without O_CLOEXEC, like files of std::ofstream
+  const int file = open(name.c_str(), O_CREAT | O_RDWR | O_TRUNC, 0600);  // no O_CLOEXEC, like std::ofstream
   ASSERT_GE(file, 3);
   run({"speak"});
   EXPECT_EQ(std::filesystem::file_size(name), 0u);

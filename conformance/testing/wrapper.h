@@ -55,9 +55,8 @@ struct Lie {
   bool (*bind_refused)() = nullptr;                         // if it returns true, a refusal is reported as success
   void (*settings)(bp_run_t& run) = nullptr;                // changes the settings before they are passed on
   void (*before)(Run& run) = nullptr;
-  bool skip = false;  // reports success without running
-  bool (*answered)(Run& run) =
-      nullptr;  // if it returns true, reports success without running, because the outputs are already right
+  bool skip = false;                     // reports success without running
+  bool (*answered)(Run& run) = nullptr;  // if true, reports success without running: outputs are already right
   void (*after)(Run& run) = nullptr;
 };
 

@@ -36,7 +36,7 @@ Value asin_of(const Call&, double x) {
 Value atan_of(const Call&, double x) {
   return {std::atan(x)};
 }
-// Devices may compute log(x + √(x² - 1)), where the root divides the rounding error of x².
+// Devices may compute log(x + √(x² - 1)). The root amplifies the rounding error of x², more so near 1.
 Value acosh_of(const Call&, double x) {
   return {std::acosh(x), 1 + x / std::sqrt(x * x - 1)};
 }

@@ -87,8 +87,7 @@ References mel_weights(const Call& call) {
     const double hertz = 700 * (std::pow(10, at / 2595) - 1);
     corners.push_back(std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
   }
-  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}),
-                   Rule::within(4));  // each weight is a quotient of integers
+  Reference result(Array(BP_DTYPE_FLOAT, {length / 2 + 1, filters}), Rule::within(4));  // a quotient of integers
   for_each_index(result.value.extents, [&](const Index& at) {
     const auto filter = static_cast<size_t>(at[1]);
     const double bin = static_cast<double>(at[0]), begin = corners[filter], top = corners[filter + 1],
