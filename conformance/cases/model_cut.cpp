@@ -14,8 +14,8 @@
 namespace backplane::conform {
 namespace {
 
-constexpr int64_t kLargest = 2048;  // elements of a value, as in random graphs
-constexpr double kMostWork = 2e6;   // multiplications in a cut, because the oracle is slow
+constexpr int64_t kLargest = 2048;  // largest number of elements of a value, as in random graphs
+constexpr double kMostWork = 2e6;   // largest number of multiplications in a cut: the oracle is slow
 
 int64_t integer(const ModelNode& node, std::string_view name) {
   for (const Attribute& attribute : node.attributes) {
@@ -312,7 +312,7 @@ class Cut {
 
   const Model& model_;
   GraphSampler sampler_;
-  std::map<std::string, uint32_t> values_;  // by name in the model, the index of each value in the cut
+  std::map<std::string, uint32_t> values_;  // for each model value in the cut, by name: its index there
   std::set<std::string> beyond_;            // values that depend on the cut through nodes outside it
   double work_ = 0;
 };

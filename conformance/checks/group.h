@@ -69,7 +69,7 @@ void add_determinism(const Selection& selection, std::vector<Case>& out_cases);
 // All groups, in the order in which they run.
 std::vector<Case> all_cases(const Selection& selection);
 
-// Results of a case.
+// Shorthands for the results of a case.
 Result passed(uint32_t nodes = 0);
 Result failed(std::string reason);
 Result not_supported(std::string reason);

@@ -64,7 +64,7 @@ class Graph {
   std::vector<uint32_t> operands_;
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
-  std::deque<std::vector<std::byte>> bytes_;  // for each weight; the data begins at the second byte
+  std::deque<std::vector<std::byte>> bytes_;  // bytes of each weight, after one unused byte
   std::vector<bp_symbol_t> symbols_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::vector<const bp_graph_t*> body_tables_;

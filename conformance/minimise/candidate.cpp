@@ -130,7 +130,7 @@ bool recompute(Network& candidate) {
     }
     return true;
   } catch (const std::exception&) {
-    return false;  // usually because shapes do not fit any more
+    return false;  // usually because shapes no longer fit
   }
 }
 

@@ -12,7 +12,7 @@
 namespace backplane::conform {
 
 struct Limits {
-  uint32_t attempts = 2000;  // limit of calls of `fails`
+  uint32_t attempts = 2000;  // largest number of calls of `fails`
   std::chrono::seconds time{60};
 };
 

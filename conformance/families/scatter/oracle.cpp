@@ -161,7 +161,7 @@ References tensor_scatter(const Call& call) {
 
 const Operator kOperators[] = {
     {"ScatterElements", {18}, scatter_elements},
-    {"Scatter", {9}, scatter_elements},  // its name before opset 11
+    {"Scatter", {9}, scatter_elements},  // the name of ScatterElements before opset 11
     {"ScatterND", {18}, scatter_nd},
     {"GatherND", {13}, gather_nd},
     {"TensorScatter", {24}, tensor_scatter},
