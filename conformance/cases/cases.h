@@ -8,27 +8,27 @@
 
 namespace backplane::conform {
 
-// A list of cases that a backend may claim to pass. A change of the list is a new version.
+// A named list of cases that a backend may claim to pass. Any change to the list requires a new version.
 struct Profile {
   std::string_view name;
   uint32_t version;
   std::string_view what;
 };
 std::span<const Profile> profiles();
-// The profile of operators and variants that are in none of the other profiles.
+// The profile of all operators and variants outside the other profiles.
 inline constexpr std::string_view kExtended = "extended";
 
 class OpCases {
  public:
-  // Adds "Op/type/variant": to the profile `fp16` for 16-bit floats, to `core` for all other types.
+  // Adds the case "Op/type/variant" to the profile `fp16` for 16-bit floats, and to `core` for all other types.
   void add(const std::string& op, bp_dtype_t dtype, const std::string& variant, std::function<Problem(Random&)> make);
-  // Adds a case for each of real_types().
+  // Adds one case for each type in real_types().
   void add_real(const std::string& op, const std::string& variant,
                 const std::function<Problem(Random&, bp_dtype_t)>& make);
   // Adds a case to the named profile.
   void add_to(std::string_view profile, const std::string& op, bp_dtype_t dtype, const std::string& variant,
               std::function<Problem(Random&)> make);
-  // Marks the case added last as deterministic: one draw is enough.
+  // Marks the case added last as deterministic, so that one draw is enough.
   void mark_once() { cases_.back().once = true; }
   const std::vector<OpCase>& all() const { return cases_; }
 
@@ -39,9 +39,9 @@ class OpCases {
 // FLOAT, FLOAT16 and BFLOAT16.
 std::span<const bp_dtype_t> real_types();
 
-// Every operator's cases, built once.
+// The cases of all operators, built once.
 const std::vector<OpCase>& op_cases();
-// The first case of an operator, which is a simple one.
+// The operator's first case, which is a simple one.
 const OpCase& plain_case(std::string_view op);
 
 }  // namespace backplane::conform

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan: bodies that use outer values, end early or never begin, and contain each other.
+// Hand-written graphs of If, Loop and Scan: bodies that read outer values, loops that end early or run zero times,
+// nesting.
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"
 
@@ -16,7 +17,6 @@ onnx::Tensor around_zero(Random& random, Extents extents) {
   return random_tensor(random, kFloat, std::move(extents), Fill::kAroundZero);
 }
 
-// A body that computes `op` of an outer value.
 std::shared_ptr<const GraphSpec> branch(uint32_t opset, const GraphSpecBuilder& around, uint32_t x,
                                         const std::string& op, const Extents& extents) {
   GraphSpecBuilder body(opset);
@@ -34,7 +34,7 @@ Runs if_plain(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{scalar(kBool, yes), around_zero(random, {3, 5})}}};
 }
 
-// The condition is computed, both branches have two outputs, and later nodes read them.
+// A node computes the condition. Both branches have two outputs, which later nodes read.
 Runs if_computed(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), x = graph.input(kFloat, {4, 6});
@@ -55,7 +55,7 @@ Runs if_computed(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{scalar(kInt, sign), around_zero(random, {4, 6})}}};
 }
 
-// An If in an If, whose body reads a value two graphs further out.
+// The inner branches read a value of the outermost graph.
 Runs if_nested(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t a = graph.input(kBool, {}), b = graph.input(kBool, {}), x = graph.input(kFloat, {2, 7});
@@ -71,7 +71,7 @@ Runs if_nested(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{coin(), coin(), around_zero(random, {2, 7})}}};
 }
 
-// x <- tanh(x·W) with an outer W; every x·W is collected.
+// Repeats x = tanh(x·W), where W belongs to the enclosing graph, and collects every product x·W.
 Runs loop_recurrence(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(1, 6);
   GraphSpecBuilder graph(opset);
@@ -92,7 +92,8 @@ Runs loop_recurrence(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {2, 5})}}};
 }
 
-// May stop by its condition before its limit, or never begin; limit and condition are run-time inputs.
+// The condition may stop the loop before its limit, or the loop may run zero times. Limit and initial condition are
+// run-time inputs.
 Runs loop_until(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t limit = graph.input(kInt, {}), begins = graph.input(kBool, {}), stop = graph.input(kInt, {}),
@@ -105,7 +106,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   body.output(body.node("Mul", {state, body.weight(scalar(kFloat, -0.75))}, kFloat, {3, 4}));
   graph.output(graph.node("Loop", {limit, begins, x}, kFloat, {3, 4}, {{"body", std::move(body).body()}}));
   std::vector<std::vector<onnx::Tensor>> inputs;
-  for (int run = 0; run < 3; ++run) {  // runs of one program
+  for (int run = 0; run < 3; ++run) {  // all runs use one program
     inputs.push_back({scalar(kInt, static_cast<double>(random.integer(0, 9))),
                       scalar(kBool, static_cast<double>(run != 1)),
                       scalar(kInt, static_cast<double>(random.integer(0, 5))), around_zero(random, {3, 4})});
@@ -113,7 +114,7 @@ Runs loop_until(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), inputs};
 }
 
-// No state: collects the result of an If, and a number derived from the step index.
+// A loop without carried state. Each step collects the result of an If, and a number derived from the step index.
 Runs loop_collects(Random& random, uint32_t opset) {
   const int64_t steps = random.integer(2, 7);
   GraphSpecBuilder graph(opset);
@@ -135,7 +136,7 @@ Runs loop_collects(Random& random, uint32_t opset) {
   return {std::move(graph).graph(), {{around_zero(random, {3})}}};
 }
 
-// A loop in a loop: sums i·j over a triangle, in integers.
+// A loop inside a loop: sums i·j over a triangle of indices, in integers.
 Runs loop_nested(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t n = graph.input(kInt, {}), start = graph.input(kInt, {});

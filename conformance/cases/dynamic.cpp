@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents that are known only at run time: one program, inputs of several sizes, some of them empty.
+// Graphs with extents known only at run time: one program runs inputs of several sizes, some of them empty.
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"
 
@@ -16,7 +16,7 @@ ValueSpec open(Extents extents, std::vector<std::string> symbols, bp_dtype_t dty
   return {dtype, std::move(extents), {}, BP_NONE, std::move(symbols)};
 }
 
-// Any extent, a larger one, the first again, 1, and 0 if `empty`.
+// A random extent, a larger one, the first again, 1, and, if `empty`, 0.
 Extents sizes(Random& random, bool empty) {
   const int64_t n = random.integer(2, 12);
   Extents all = {n, n + random.integer(1, 9), n, 1};
@@ -24,7 +24,7 @@ Extents sizes(Random& random, bool empty) {
   return all;
 }
 
-// Runs with several extents of axis 0, which is named "n"; `build` adds nodes and outputs to the graph.
+// A graph whose input has the shape [n, inner…], and runs with several values of n. `build` adds nodes and outputs.
 template <class F>
 Runs batch(Random& random, uint32_t opset, const Extents& inner, bool empty, F build) {
   GraphSpecBuilder graph(opset);
@@ -64,7 +64,7 @@ Runs gemm(Random& random, uint32_t opset) {
   });
 }
 
-// Height and width; the extents of the pooled value have no names.
+// Height and width vary. The extents of the pooled value are unknown and have no names.
 Runs image(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {1, 3, -1, -1});
@@ -94,7 +94,7 @@ Runs image(Random& random, uint32_t opset) {
   return runs;
 }
 
-// The sequence length determines the shape of a product of two values, and of a transposition.
+// The numbers of queries and keys vary, and with them the shapes of the transposed keys and of the scores.
 Runs attention(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t q = graph.input(kFloat, {2, -1, 8}), k = graph.input(kFloat, {2, -1, 8});
@@ -113,7 +113,7 @@ Runs attention(Random& random, uint32_t opset) {
   return runs;
 }
 
-// A shape that is computed from another: [n, 12] as [n·3, 4].
+// A shape computed at run time from another shape: [n, 12] is reshaped to [n·3, 4].
 Runs computed_shape(Random& random, uint32_t opset) {
   return batch(random, opset, {12}, false, [&](GraphSpecBuilder& graph, uint32_t x) {
     const uint32_t shape = graph.node("Shape", {x}, kInt, {1}, {{"start", int64_t{0}}, {"end", int64_t{1}}});

@@ -75,8 +75,8 @@ void GraphSampler::undo() {
   network_.spec.inputs.resize(start_inputs_);
 }
 
-// True if the values are small enough that 16-bit types do not overflow, and the bounds tight enough to detect a device
-// that computes with 16 bits.
+// True if the values are small enough not to overflow 16-bit types, and the error bounds tight enough to detect a
+// device that computes with 16 bits.
 bool GraphSampler::is_useful(const Estimate& estimate) const {
   constexpr double kLargest = 256;
   if (estimate.value.values.empty() || estimate.value.values.size() > 2048 || estimate.value.rank() > 5) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random graph while it is drawn, with every value estimated.
+// Builds a random graph node by node, with an estimate of every value and its error.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class GraphSampler {
   const Array& at(uint32_t value) const { return values_[value].value; }
   const Extents& shape(uint32_t value) const { return values_[value].value.extents; }
 
-  // A value of the recipe's type for which `suits` is true, preferring later ones; BP_NONE if there is none.
+  // A value of the recipe's type for which `suits` returns true, preferring later values; BP_NONE if there is none.
   uint32_t pick(const std::function<bool(uint32_t value)>& suits);
   uint32_t pick() {
     return pick([](uint32_t) { return true; });
@@ -36,11 +36,12 @@ class GraphSampler {
   uint32_t constant(const onnx::Tensor& tensor);
   uint32_t constant(Extents extents, Fill fill);
   uint32_t weights(Extents extents,
-                   int64_t terms);  // around zero, scaled so that sums of `terms` terms keep the magnitude
+                   int64_t terms);  // around zero, scaled so that a sum of `terms` terms keeps its magnitude
 
-  // False if the opset lacks the operator, or a result would be too large or its bounds too wide to be useful.
+  // Adds a node. Returns false if the opset lacks the operator, or a result would be too large or its error bounds too
+  // wide.
   bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
-  // Call `start` before a node's constants and inputs are created; `undo` removes them if the node is not added.
+  // Call `start` before creating a node's constants and inputs; `undo` removes them if the node cannot be added.
   void start();
   void undo();
 

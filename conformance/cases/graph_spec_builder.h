@@ -19,7 +19,7 @@ class GraphSpecBuilder {
     spec_.values[index].weight = std::move(tensor);
     return index;
   }
-  // Lets this body read a value of the outer graph `around`.
+  // Lets this body read the value `value_there` of the enclosing graph `around`. Returns its index in this body.
   uint32_t outer(const GraphSpecBuilder& around, uint32_t value_there) {
     const ValueSpec& there = around.spec_.values[value_there];
     const uint32_t index = value(there.dtype, there.extents);
@@ -28,7 +28,7 @@ class GraphSpecBuilder {
   }
   // Names the unknown extents of a value.
   void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
-  // Adds a node with one output, or with several, whose indices are consecutive. Returns the first output's index.
+  // Adds a node and returns the index of its first output. Further outputs have the indices after it.
   uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,
                 Attributes attributes = {}) {
     return node(op, std::move(inputs), {{dtype, std::move(extents)}}, std::move(attributes));
@@ -37,7 +37,7 @@ class GraphSpecBuilder {
                 Attributes attributes = {});
   void output(uint32_t index) { spec_.outputs.push_back(index); }
 
-  // The graph as the body of a node.
+  // Returns the graph, for use as the body of a node.
   std::shared_ptr<const GraphSpec> body() && { return std::make_shared<const GraphSpec>(std::move(spec_)); }
   GraphSpec graph() && { return std::move(spec_); }
 

@@ -26,7 +26,7 @@ Judgement::Answer answer(const Reference& reference, const std::vector<double>& 
   return judge(reference, tensor(seen), {}).answer;
 }
 
-constexpr double kUlp = 0x1p-23;  // the ULP of 1
+constexpr double kUlp = 0x1p-23;  // one ULP at 1
 
 TEST(Judge, CountsUlpsOfTheReference) {
   EXPECT_EQ(answer(expected({1}, Rule::within(2)), {1 + 2 * kUlp}), Judgement::kRight);
@@ -74,7 +74,7 @@ TEST(Judge, AcceptsFlushingOnlyIfTheDeviceReportsIt) {
   EXPECT_EQ(judge(tiny, tensor({0, 1}), {.flushes = false}).answer, Judgement::kWrong);
 }
 
-// A device that rounds 32-bit inputs to 16 bits: each error may be within its bound, the sum of their squares is not.
+// On a device that rounds fp32 inputs to fp16, each error may be within its bound, but the sum of their squares is not.
 TEST(Judge, FindsHalfPrecisionInADotProduct) {
   Problem problem;
   for (const OpCase& one : op_cases()) {

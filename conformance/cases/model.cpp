@@ -17,16 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargestFile = 512u << 20;   // bytes: every process that runs cuts of a model reads all of it
+constexpr uint64_t kLargestFile = 512u << 20;   // bytes; every process that runs cuts of a model reads the whole file
 constexpr uint64_t kLargestWeight = 1'000'000;  // elements
 
-// Operators whose meaning has not changed since opset `since`.
+// An operator that cuts may contain. Its meaning has not changed since opset `since`.
 struct Form {
   std::string_view op;
   uint32_t since;
-  int least, most;  // inputs
+  int least, most;  // number of inputs
   Attributes defaults;
-  std::vector<std::string_view> others = {};  // attributes without a default
+  std::vector<std::string_view> others = {};  // attributes that have no default
 };
 const std::string kNotSet = "NOTSET";
 const std::vector<std::string_view> kWindow = {"kernel_shape", "strides", "dilations", "pads"};
@@ -100,7 +100,7 @@ const Attribute* find(const Attributes& attributes, std::string_view name) {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-// nullopt for attributes of types that no operator here uses.
+// nullopt for attribute types that no operator of kForms uses.
 std::optional<Attribute> attribute_of(const onnx::AttributeProto& from) {
   switch (from.type()) {
     case onnx::AttributeProto::INT:
@@ -116,7 +116,8 @@ std::optional<Attribute> attribute_of(const onnx::AttributeProto& from) {
   }
 }
 
-// The defaults of a window depend on its number of axes, which follows from the kernel's shape or else from the weight.
+// Writes out the default strides, dilations and pads of a window. Their number depends on the number of spatial axes,
+// which follows from kernel_shape or, without it, from the shape of the weight.
 void write_out_window(const Model& model, ModelNode& node) {
   if (find(node.attributes, "kernel_shape") == nullptr) {
     const auto weight = node.inputs.size() > 1 ? model.weights.find(node.inputs[1]) : model.weights.end();
@@ -129,7 +130,7 @@ void write_out_window(const Model& model, ModelNode& node) {
   const size_t axes = kernel->size();
   const Attribute* automatic = find(node.attributes, "auto_pad");
   const auto* how = automatic == nullptr ? nullptr : std::get_if<std::string>(&automatic->value);
-  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // read before push_back moves the attributes
+  const bool padded_by_pads = how != nullptr && *how == kNotSet;  // read now, because push_back below invalidates `how`
   for (const char* name : {"strides", "dilations"}) {
     if (find(node.attributes, name) == nullptr) node.attributes.push_back({name, Extents(axes, 1)});
   }
@@ -137,7 +138,7 @@ void write_out_window(const Model& model, ModelNode& node) {
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
-// Converts the attributes. Returns why the node cannot be used, or an empty string.
+// Converts the node's attributes. Returns why the node cannot be used (appended to its name), or an empty string.
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
@@ -195,7 +196,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
   try {
     model.weights[name] = onnx::from_message(tensor);
   } catch (const onnx::Malformed&) {
-    return;  // nodes that read this weight are not usable, as if it were too large
+    return;  // treated like a weight that is too large: nodes that read it are not usable
   }
 }
 

@@ -14,8 +14,8 @@
 namespace backplane::conform {
 namespace {
 
-constexpr int64_t kLargest = 2048;  // elements of a value, as in random graphs
-constexpr double kMostWork = 2e6;   // multiplications in a cut: the oracle is slow
+constexpr int64_t kLargest = 2048;  // largest number of elements of a value, as in random graphs
+constexpr double kMostWork = 2e6;   // largest number of multiplications in a cut: the oracle is slow
 
 int64_t integer(const ModelNode& node, std::string_view name) {
   for (const Attribute& attribute : node.attributes) {
@@ -37,7 +37,8 @@ class Cut {
   Cut(const Model& model, Random& random, const Recipe& recipe, uint32_t opset)
       : model_(model), sampler_(random, recipe, opset) {}
 
-  // At most `nodes` connected nodes, starting with node `first`; nullopt if `first` or a second one cannot be added.
+  // Grows a cut of at most `nodes` connected nodes from node `first`; nullopt if `first` or any second node cannot be
+  // added.
   std::optional<Network> grow(size_t first, uint32_t nodes) {
     for (size_t n = first; n < model_.nodes.size() && sampler_.node_count() < nodes; ++n) {
       const ModelNode& node = model_.nodes[n];
@@ -61,7 +62,7 @@ class Cut {
     const std::map<std::string, uint32_t> before = values_;
     try {
       std::vector<uint32_t> inputs(node.inputs.size(), BP_NONE);
-      for (const bool outside : {false, true}) {  // the shapes of known inputs determine the others
+      for (const bool outside : {false, true}) {  // values in the cut first: their shapes determine those of new inputs
         for (size_t i = 0; i < inputs.size(); ++i) {
           const std::string& name = node.inputs[i];
           if (name.empty() || inputs[i] != BP_NONE) continue;
@@ -74,7 +75,7 @@ class Cut {
         values_[node.outputs[0]] = sampler_.last_value();
         return true;
       }
-    } catch (const std::exception&) {  // shapes that do not fit at these extents
+    } catch (const std::exception&) {  // the shapes do not fit at these extents
     }
     sampler_.undo();
     values_ = before;
@@ -100,7 +101,7 @@ class Cut {
     return values_[name] = sampler_.input(std::move(extents));
   }
 
-  // A shape for `operand` that fits the known shapes of the others; empty if they do not determine one.
+  // A shape for input `operand` that fits the known shapes of the other inputs; empty if they do not determine one.
   Extents what_fits(const ModelNode& node, size_t operand, const std::vector<uint32_t>& inputs) {
     const auto shape = [&](size_t i) {
       return i < inputs.size() && inputs[i] != BP_NONE ? sampler_.shape(inputs[i]) : Extents();
@@ -132,13 +133,13 @@ class Cut {
     return {};
   }
 
-  // The largest extent of each of `axes` axes with which a value of this many channels has at most kLargest elements.
+  // The largest extent of `axes` equal axes for which a value with this many channels has at most kLargest elements.
   static int64_t room_of(int64_t channels, size_t axes) {
     const auto positions = static_cast<double>(kLargest / std::max<int64_t>(1, channels));
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
   }
 
-  // Random input extents, from half of the kernel's reach to 8 beyond it, or as large as is allowed.
+  // Random input extents, from half of the kernel's dilated extent to 8 more than it, but at most room_of().
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
     const int64_t channels = weight[1] * integer(node, "group");
     Extents extents = {1, channels};
@@ -165,8 +166,8 @@ class Cut {
     return std::all_of(numbers.begin(), numbers.end(), [&](int64_t x) { return x >= low && x <= high; });
   }
 
-  // The oracle trusts its inputs, but a model is untrusted: throws std::invalid_argument if the operands do not
-  // fit. Returns the node's number of multiplications.
+  // The oracle trusts its inputs, but a model is untrusted: throws std::invalid_argument if the operands do not fit.
+  // Returns the number of multiplications of the node.
   double check(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const Extents& shape = x.extents;
@@ -224,7 +225,7 @@ class Cut {
     return 0;
   }
 
-  // Axes, indices and shapes must be constant INT64, Where's condition BOOL; all other inputs have one type.
+  // Axes, indices and shapes must be constant INT64, and Where's condition BOOL; all other inputs must have one type.
   void check_types(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const bool has_places = one_of(node.op, {"Expand", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze"}) ||
                             node.op.starts_with("Reduce");
@@ -238,7 +239,7 @@ class Cut {
     }
   }
 
-  // Checks axes, indices and shapes.
+  // Checks the values of axes, indices and shapes.
   void check_places(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const auto numbers = [&](size_t i) {
@@ -311,8 +312,8 @@ class Cut {
 
   const Model& model_;
   GraphSampler sampler_;
-  std::map<std::string, uint32_t> values_;  // values of the model that are in the cut, by name
-  std::set<std::string> beyond_;            // values that depend on the cut through nodes outside of it
+  std::map<std::string, uint32_t> values_;  // for each model value in the cut, by name: its index there
+  std::set<std::string> beyond_;            // values that depend on the cut through nodes outside it
   double work_ = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace backplane::conform {
 
-// A convex graph of 2 to 12 nodes; nullopt if the draws of `random` found none with useful bounds.
+// Cuts out a convex graph of 2 to 12 nodes; nullopt if no attempt found one with useful error bounds.
 std::optional<Network> cut_from(const Model& model, Random& random, uint32_t opset);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle refuses invalid calls, whatever is wrong with them.
+// The oracle refuses invalid calls and graphs, and computes valid ones completely.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ Problem plain(std::string_view op) {
   return plain_case(op).make(random);
 }
 
-// A tensor of any type and shape, with random bytes; without any if the shape is large or invalid.
+// A tensor with random bytes, or with no bytes if the shape is large or invalid.
 onnx::Tensor tensor_of(Random& random, bp_dtype_t dtype, Extents extents) {
   onnx::Tensor tensor{dtype, std::move(extents), {}};
   try {
@@ -124,7 +124,7 @@ bool is_whole(const Array& array) {
   return array.count() == count_of(array.extents);
 }
 
-// Expects complete estimates for the problem as a node of a graph, with inexact inputs.
+// Expects an estimate for every output element when the problem is a node of a graph with inexact inputs.
 void expect_whole_estimates(const Problem& problem) {
   std::vector<Estimate> inputs;
   for (const Argument& argument : problem.arguments) {
@@ -143,7 +143,7 @@ void expect_whole_estimates(const Problem& problem) {
   }
 }
 
-// Any exception but std::invalid_argument fails; the address sanitizer detects accesses out of bounds.
+// Any exception other than std::invalid_argument fails. The address sanitizer detects accesses out of bounds.
 TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const OpCase& one : op_cases()) {
@@ -194,7 +194,8 @@ TEST(MutatedCalls, MissingInputsAreRefused) {
         for (Attribute& one : outside.attributes) {
           if (one.name == "axis") one.value = axis;
         }
-        const bool is_read = op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // ignored with one scale
+        const bool is_read =
+            op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // they ignore it with one scale
         if (is_read) {
           EXPECT_THROW(reference(outside), std::invalid_argument) << axis;
         }
@@ -233,7 +234,6 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.op) + "_" + info.param.attribute + std::to_string(info.index);
     });
 
-// Makes one random change to the graph, or to a body in it.
 void mutate(Random& random, GraphSpec& graph) {
   const auto any = [&](size_t count) {
     return static_cast<size_t>(random.integer(0, static_cast<int64_t>(count) - 1));

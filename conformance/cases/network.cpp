@@ -24,11 +24,11 @@ Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
 
 namespace {
 
-// The graph of these nodes, in order, with estimates of the network's values as its inputs.
+// The graph of `nodes`, in order. The estimates of the network's values become its inputs.
 Network cut(const Network& network, const std::vector<Estimate>& estimates, const std::vector<const NodeSpec*>& nodes) {
   Network part;
   part.spec.opset = network.spec.opset;
-  std::map<uint32_t, uint32_t> names;  // indices of values: in the network, in the part
+  std::map<uint32_t, uint32_t> names;  // from the index of a value in the network to its index in the part
   const auto value_of = [&](uint32_t value) {
     const auto [found, is_new] = names.emplace(value, static_cast<uint32_t>(part.spec.values.size()));
     if (is_new) part.spec.values.push_back(network.spec.values[value]);
@@ -49,7 +49,7 @@ Network cut(const Network& network, const std::vector<Estimate>& estimates, cons
     for (uint32_t& output : copy.outputs) output = output == BP_NONE ? BP_NONE : value_of(output);
     part.spec.nodes.push_back(std::move(copy));
   }
-  // Values that other parts read, or that the network outputs.
+  // The outputs are the values that the network outputs or that nodes of other parts read.
   for (const NodeSpec* node : nodes) {
     for (const uint32_t output : node->outputs) {
       if (output == BP_NONE) continue;
@@ -70,8 +70,8 @@ Network cut(const Network& network, const std::vector<Estimate>& estimates, cons
 }  // namespace
 
 std::vector<Network> islands(const Network& network, const std::vector<bool>& mask) {
-  // A node's level is the largest number of changes between allowed and not allowed on a path to it. A path that leaves
-  // a level does not return to it, so the allowed nodes of a level are convex.
+  // A node's level is the largest number of changes between allowed and not allowed on any path to it. A path that
+  // leaves a level never returns to it, so the allowed nodes of one level form a convex set.
   std::vector<uint32_t> producer(network.spec.values.size(), BP_NONE), level(network.spec.nodes.size());
   std::map<uint32_t, std::vector<const NodeSpec*>> levels;
   for (uint32_t n = 0; n < network.spec.nodes.size(); ++n) {

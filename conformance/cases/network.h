@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs: valid, typed, drawn from a seed, with useful bounds for their results.
+// Random graphs: valid, typed, drawn from a seed, with useful error bounds for their results.
 #pragma once
 
 #include "cases/random.h"
@@ -19,11 +19,11 @@ struct Recipe {
   bool linear = false;  // linear in the inputs, without a bias: negated inputs negate the results
 };
 
-// Each value without a consumer is an output, and a few others.
+// Every value that no node reads becomes an output, and so do a few other values.
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
 
-// The nodes that `mask` allows, cut into graphs that can run one after the other. A value from outside becomes an
-// input: the oracle's estimate, rounded to its type.
+// Cuts the nodes that `mask` allows into graphs that can run one after the other. A value from outside a graph becomes
+// its input, with the oracle's estimate rounded to the value's type.
 std::vector<Network> islands(const Network& network, const std::vector<bool>& mask);
 
 }  // namespace backplane::conform

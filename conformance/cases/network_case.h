@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// A graph that is compiled once, and run on one or several sets of inputs.
+// A graph that is compiled once and run on one or more sets of inputs.
 struct NetworkCase {
   std::string name;  // "Loop/until"
   std::string_view profile;

@@ -80,7 +80,7 @@ TEST(Network, ADeviceThatRoundsEachNodeIsRight) {
   }
 }
 
-// Inputs and outputs have 32 bits. Graphs that only move data or use integers do not show the error.
+// Inputs and outputs are fp32. A few graphs pass, because they only move data or use integers.
 TEST(Network, ADeviceThatComputesWithSixteenBitsIsWrong) {
   int wrong = 0;
   for (int i = 0; i < 100; ++i) {
@@ -125,13 +125,14 @@ TEST(Cases, EveryProfileHasThem) {
   EXPECT_EQ(seen, known);
 }
 
-// The operators listed here are not in random graphs: their results have jumps, or they compute on 8-bit numbers.
+// The operators listed here are not in random graphs: their results are discontinuous, or they compute on 8-bit
+// numbers.
 TEST(Cases, OtherOperatorsHaveABoundBehindThem) {
   const std::set<std::string_view> without = {
       "Mod",         "ArgMax",        "ArgMin",      "QuantizeLinear",        "MatMulInteger",
       "ConvInteger", "QLinearMatMul", "QLinearConv", "DynamicQuantizeLinear", "DequantizeLinear"};
   for (const Operator* op : all_operators()) {
-    if (plain_case(op->name).profile == kExtended) continue;  // graphs use the operators of the other profiles
+    if (plain_case(op->name).profile == kExtended) continue;  // graphs use the other profiles' operators
     EXPECT_EQ(find_error_propagation(op->name) == nullptr, without.contains(op->name)) << op->name;
   }
 }

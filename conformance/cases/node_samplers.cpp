@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of random graphs. All attributes are explicit, as in a canonical graph.
+// Draws the nodes of random graphs. All attributes are explicit, as in a canonical graph.
 #include "cases/node_samplers.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ Extents concat(Extents a, const Extents& b) {
   return a;
 }
 
-// At most one argument of a call may draw: the order of evaluation depends on the compiler, and a seed must mean the
-// same graph everywhere.
+// At most one argument of a call may draw a random number. The compiler chooses the order in which arguments are
+// evaluated, but a seed must produce the same graph everywhere.
 
 uint32_t any(GraphSampler& s) {
   const uint32_t x = s.chance(0.85) ? s.pick() : BP_NONE;
@@ -74,7 +74,7 @@ bool positive(GraphSampler& s) {
   return x != BP_NONE && s.add(s.one_of<std::string>({"Sqrt", "Log", "Reciprocal"}), {x});
 }
 
-// A second operand: another value or a constant, that broadcasts with the first.
+// A second operand that broadcasts with `x`: another value of the graph, or a constant.
 uint32_t partner(GraphSampler& s, uint32_t x, bool from_values, Fill fill) {
   const Extents& shape = s.shape(x);
   if (from_values) {

@@ -9,11 +9,11 @@
 
 namespace backplane::conform {
 
-// Draws one node; false if the graph has no suitable values.
+// Adds one random node. `make` returns false if the graph has no suitable values.
 struct NodeSampler {
   bool (*make)(GraphSampler& sampler);
   uint32_t weight;  // how often it is drawn, relative to the others
-  bool linear;      // in the sense of Recipe
+  bool linear;      // may be used where Recipe::linear is set
 };
 std::span<const NodeSampler> node_samplers();
 

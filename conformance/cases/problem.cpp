@@ -29,7 +29,7 @@ References reference(const Problem& problem, bool flush) {
   References results = compute(problem.op, Call(inputs, problem.attributes, problem.outputs));
   for (Reference& result : results) {
     if (!problem.exact_sums) continue;
-    result.rule = Rule::exact();  // of exact sums, rounded once to the output's type
+    result.rule = Rule::exact();  // the sums are exact, and rounded once to the output's type
     if (!is_float(result.value.dtype)) continue;
     for (double& x : result.value.values) x = float_type(result.value.dtype).round(x);
   }
@@ -41,7 +41,7 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
     return argument.tensor && argument.tensor->dtype == BP_DTYPE_BFLOAT16;
   });
   const Operator& op = find_operator(problem.op);
-  // `opset` is a version of ONNX's own domain; operators of other domains are in their newest form.
+  // `opset` is a version of the ONNX domain; operators of other domains are in their newest form.
   const std::optional<uint32_t> version = newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain);
   if (!version) return std::nullopt;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of an operator with inputs, and the graph and the references derived from it.
+// An operator call with its inputs, and the graph and reference results derived from it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace backplane::conform {
 
-// An input: a tensor, constant or bound at each run; or omitted.
+// An input of the call: a constant tensor, a tensor bound at each run, or omitted.
 struct Argument {
   std::optional<onnx::Tensor> tensor;
   bool constant = false;
@@ -44,11 +44,11 @@ struct OpCase {
 };
 
 std::vector<onnx::Tensor> run_inputs(const Problem& problem);
-// `flush`: for a device that treats subnormal inputs as zero.
+// With `flush`: the results of a device that treats subnormal inputs as zero.
 References reference(const Problem& problem, bool flush = false);
-// A graph of one node, in its newest form in opset `opset`; nullopt if the operator has none there.
+// A graph of one node, in its newest form in opset `opset`; nullopt if the operator does not exist in that opset.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
-// Judges all outputs against `references`, which are `reference(problem)`.
+// Judges all outputs against `references`, which must be the result of `reference(problem)`.
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
                     bool flushes);
 

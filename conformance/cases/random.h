@@ -11,7 +11,7 @@ namespace backplane::conform {
 
 class Random {
  public:
-  // Each name has its own stream.
+  // Every name has its own sequence.
   Random(uint64_t seed, std::string_view name);
   uint64_t next();
   double uniform(double low, double high);     // [low, high)
@@ -32,9 +32,9 @@ enum class Fill {
   kEveryFinite,
 };
 
-// Integer types get -8 to 8, UINT8 0 to 15, and both 1 to 9 with kPositive; bools get both values.
+// Integer types get -8 to 8 and UINT8 gets 0 to 15, but all of them get 1 to 9 with kPositive. BOOL gets both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
-onnx::Tensor integers(const std::vector<int64_t>& values);  // int64, one axis
+onnx::Tensor integers(const std::vector<int64_t>& values);  // INT64, one axis
 onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values);
 onnx::Tensor reals(bp_dtype_t dtype, std::vector<int64_t> extents, const std::vector<double>& values);
 

@@ -34,7 +34,7 @@ std::string part_or_nothing(const Parts& parts, const char* name) {
   return parts.count(name) != 0 ? parts.at(name) : "";
 }
 
-// Signatures, and the lab's report, which the lab signs: the statement does not list them.
+// The files that the statement does not list: all signatures, and the lab's report, which the lab signs.
 bool is_signature(const std::string& name) {
   return name == kVendorSignature || name == kLabSignature || name == kLabReport || name == kWaiverSignature;
 }
@@ -52,7 +52,7 @@ Record record_of(const Parts& parts) {
   return record;
 }
 
-// The largest accepted size of each part, far above that of a run of everything.
+// The largest accepted size of each part in bytes, far above that of a run of all cases.
 struct PartSize {
   std::string_view name;
   uint64_t most;
@@ -63,9 +63,9 @@ constexpr PartSize kPartSizes[] = {
     {kLabReport, 64 << 10}, {kWaiverSignature, 64 << 10},
 };
 
-// --- the steps of `verify` ---
+// --- The steps of `verify` ---
 
-// Calls `step`; an exception becomes a refusal of the part `name`.
+// Calls `step`. Any exception other than Refused becomes a refusal of the part `name`.
 template <typename Step>
 auto of_part(const char* name, const Step& step) {
   try {
@@ -88,7 +88,7 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
     if (expected == signature.over.end()) throw Refused(name, fmt::format("it does not sign {}", signed_part));
     const std::string seen = sha256(part(parts, signed_part));
     if (seen != expected->second)
-      throw Refused(signed_part, fmt::format("its SHA-256 is {}, {} says {}", seen, name, expected->second));
+      throw Refused(signed_part, fmt::format("its SHA-256 is {}, but {} says {}", seen, name, expected->second));
   }
   return signature;
 }
@@ -101,7 +101,8 @@ Statement check_parts(const Parts& parts) {
     for (const auto& [name, digest] : listed.items()) {
       const std::string seen = sha256(part(parts, name.c_str()));
       if (seen != digest.get<std::string>())
-        throw Refused(name, fmt::format("its SHA-256 is {}, {} says {}", seen, kStatement, digest.get<std::string>()));
+        throw Refused(name,
+                      fmt::format("its SHA-256 is {}, but {} says {}", seen, kStatement, digest.get<std::string>()));
     }
     for (const auto& [name, text] : parts) {
       if (name != kStatement && !is_signature(name) && !listed.contains(name))
@@ -115,11 +116,11 @@ Statement check_parts(const Parts& parts) {
 
 Plan check_cases(const Parts& parts, const Commitment& commitment) {
   if (sha256(part(parts, kCases)) != commitment.list)
-    throw Refused(kCases, fmt::format("its SHA-256 is not the list {} of {}", commitment.list, kCommitment));
+    throw Refused(kCases, fmt::format("its SHA-256 is not the list {} in {}", commitment.list, kCommitment));
   Plan own = of_part(kCommitment, [&] { return plan(case_options_of(commitment)); });
   if (own.list != commitment.list) {
     throw Refused(kCases,
-                  fmt::format("the list {} is not that of this harness, {}: verify with the release that made it",
+                  fmt::format("the list {} is not the list {} of this harness: verify with the release that made it",
                               commitment.list, own.list));
   }
   return own;
@@ -128,7 +129,7 @@ Plan check_cases(const Parts& parts, const Commitment& commitment) {
 void check_header(const Header& header, const Commitment& commitment, const Seeds& seeds,
                   const Exceptions& exceptions) {
   const auto check = [](bool is_right, const char* what) {
-    if (!is_right) throw Refused(kJournal, fmt::format("its {} is not that of {}", what, kCommitment));
+    if (!is_right) throw Refused(kJournal, fmt::format("its {} differs from {}", what, kCommitment));
   };
   check(header.plugin_sha256 == commitment.plugin, "plugin_sha256");
   check(header.harness == commitment.harness, "harness");
@@ -141,7 +142,7 @@ void check_header(const Header& header, const Commitment& commitment, const Seed
   if (header.seeds.seed != seeds.seed || header.seeds.nonce != seeds.nonce)
     throw Refused(kJournal, fmt::format("its seeds do not follow from {} and the nonce", kCommitment));
   if (header.waivers != exceptions.digest())
-    throw Refused(kJournal, fmt::format("its waivers are not those of {} and {}", kWaivers, kExpected));
+    throw Refused(kJournal, fmt::format("its waivers are not those in {} and {}", kWaivers, kExpected));
 }
 
 void check_results(const Record& record, const Plan& plan, const Seeds& seeds, const Exceptions& exceptions) {
@@ -169,7 +170,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     throw Refused(kJournal, fmt::format("{} cases are missing, the first is {}", left.size(), left.begin()->first));
 }
 
-// The times must be in order, committed, started, ended, and not in the future.
+// The times must be in the order committed, started, ended, and not in the future.
 void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
   if (!is_time(header.started)) throw Refused(kJournal, "'started' is not a time");
   if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is not a time");
@@ -184,14 +185,14 @@ void check_times(const Commitment& commitment, const Header& header, const State
     throw Refused(kStatement, fmt::format("it ended in the future, at {}", statement.ended));
 }
 
-// The plugin and the files of the commitment must be among the loaded files, unchanged.
+// The plugin and the files named in the commitment must be among the loaded files, unchanged.
 void check_files(const Commitment& commitment, const Statement& statement) {
   if (std::ranges::find(statement.files, commitment.plugin, &LoadedFile::sha256) == statement.files.end())
-    throw Refused(kStatement, "the plugin is not among the files that it loaded: its process hid what it had mapped");
+    throw Refused(kStatement, "the plugin is not among the loaded files: its process hid what it had mapped");
   for (const LoadedFile& file : commitment.files) {
     const auto seen = std::ranges::find(statement.files, file.path, &LoadedFile::path);
     if (seen == statement.files.end() || seen->sha256 != file.sha256)
-      throw Refused(kStatement, fmt::format("the file '{}' is not that of {}", file.path, kCommitment));
+      throw Refused(kStatement, fmt::format("the file '{}' differs from the one in {}", file.path, kCommitment));
   }
 }
 
@@ -202,7 +203,7 @@ void check_statement(const Parts& parts, const Statement& statement) {
   for (const auto& [key, value] : b.items()) {
     if (!a.contains(key) || a[key] != value)
       throw Refused(kStatement,
-                    fmt::format("'{}' does not follow from the other parts, which give {}", key, value.dump()));
+                    fmt::format("'{}' does not match the other parts, from which {} follows", key, value.dump()));
   }
   throw Refused(kStatement, "it is not in the form in which statements are written");
 }
@@ -278,7 +279,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kLabSignature) != 0) {
     proof.lab = check_signature(parts, kLabSignature, "lab", {kStatement, kVendorSignature, kLabReport});
     if (proof.lab->public_hex == proof.vendor.public_hex)
-      throw Refused(kLabSignature, "it is by the vendor's own key; a countersignature needs another one");
+      throw Refused(kLabSignature, "it was made with the vendor's own key; a countersignature needs another key");
     proof.lab_report = of_part(kLabReport, [&] {
       const Json json = parse_record(part(parts, kLabReport));
       return fmt::format("{} of {} cases were run again until {}", json.at("again").get<uint64_t>(),
@@ -290,7 +291,7 @@ Proof verify(const Parts& parts) {
   if (parts.count(kWaiverSignature) != 0) {
     proof.certifier = check_signature(parts, kWaiverSignature, "certifier", {kWaivers});
     if (proof.certifier->public_hex == proof.vendor.public_hex)
-      throw Refused(kWaiverSignature, "it is by the vendor's own key: vendors cannot waive failures");
+      throw Refused(kWaiverSignature, "it was made with the vendor's own key: vendors cannot waive failures");
   }
   proof.statement = check_parts(parts);
   const std::string commitment_text = part(parts, kCommitment);
@@ -302,9 +303,9 @@ Proof verify(const Parts& parts) {
   Exceptions exceptions;
   const std::string waivers = part_or_nothing(parts, kWaivers), expected = part_or_nothing(parts, kExpected);
   if ((waivers.empty() ? "" : sha256(waivers)) != proof.commitment.waivers)
-    throw Refused(kWaivers, fmt::format("it is not the one of {}", kCommitment));
+    throw Refused(kWaivers, fmt::format("it is not the file that {} names", kCommitment));
   if ((expected.empty() ? "" : sha256(expected)) != proof.commitment.expected)
-    throw Refused(kExpected, fmt::format("it is not the one of {}", kCommitment));
+    throw Refused(kExpected, fmt::format("it is not the file that {} names", kCommitment));
   of_part(kWaivers, [&] {
     if (!waivers.empty()) exceptions.add_waivers(waivers, kWaivers);
   });
@@ -332,7 +333,7 @@ RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_w
     before.was.reset();
     before.exception.clear();
     Result after = proof.exceptions.apply(before, record.header.identity, day);
-    if (after.state != result.state) result = std::move(after);  // its waiver has expired since
+    if (after.state != result.state) result = std::move(after);  // its waiver has expired since the run
     uncovered += result.state == State::kWaived && (!accepts_waivers || is_wide(result.exception));
   }
   double seconds = 0;

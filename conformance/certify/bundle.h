@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certification's folder. README.md describes its files.
+// A bundle: the folder of a certification. README.md describes its files.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@
 
 namespace backplane::conform {
 
-// A part of a bundle that differs from what was signed, or contradicts the others: "PART: what".
+// A part of a bundle differs from what was signed, or contradicts the other parts. The message is "PART: reason".
 struct Refused : std::runtime_error {
   Refused(const std::string& part, const std::string& what) : std::runtime_error(part + ": " + what) {}
 };
@@ -34,13 +34,13 @@ inline constexpr const char* kLabSignature = "lab.sig";
 inline constexpr const char* kLabReport = "lab.json";           // the cases that the laboratory ran again
 inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's signature over waivers.json
 
-using Parts = std::map<std::string, std::string>;  // text by name
+using Parts = std::map<std::string, std::string>;  // text by file name
 
-// Reads all files of a bundle's folder. Throws Refused for a file that does not belong to a bundle or is too large,
+// Reads all files of a bundle's folder. Throws Refused if a file does not belong to a bundle or is too large, and
 // std::runtime_error if the folder is not a bundle.
 Parts read_parts(const std::filesystem::path& folder);
 
-// The fields of statement.json that do not follow from the other parts.
+// The fields of statement.json that cannot be derived from the other parts.
 struct Statement {
   std::string nonce, ended;
   std::string machine_json;
@@ -49,21 +49,21 @@ struct Statement {
 // Returns the contents of statement.json: `what` and the fields derived from other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
-// The result of `verify`, which runs nothing and throws Refused at the first wrong part.
+// The result of `verify`, which runs no cases and throws Refused at the first wrong part.
 struct Proof {
   Signature vendor;
-  std::optional<Signature> lab, certifier;  // signers of the countersignature, and of the waivers
+  std::optional<Signature> lab, certifier;  // who countersigned, and who signed the waivers
   std::string lab_report;                   // one line on the cases that the laboratory ran again
   Statement statement;
   Commitment commitment;
   Record record;
   Plan plan;
   Exceptions exceptions;
-  RunOutcome outcome;  // without counting waivers
+  RunOutcome outcome;  // as if no waiver counted
 };
 Proof verify(const Parts& parts);
 
-// The verdict on `day`, which is the verifier's: a waiver counts up to its expiry day, and only if the certifier who
+// The outcome on `day`, the day of verification. A waiver counts through its expiry day, and only if the certifier who
 // signed the waivers is known (`accepts_waivers`). A failure that no waiver covers is a fault.
 RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: untrusted parts of a bundle. The first byte selects a part of a bundle signed by its vendor, which is
-// verified, or a journal, which is shown as a page, or another reader.
+// libFuzzer: untrusted parts of a bundle. The first byte selects what reads the rest: `verify`, as one part of a bundle
+// that its vendor signed; the HTML page, as a journal; or another reader.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ const Key& own_key() {
   return kKey;
 }
 
-// A statement with the digests of all parts, so that they are read.
+// A statement with the correct digests of all parts, so that `verify` goes on to read the parts.
 std::string statement_over(const Parts& parts) {
   nlohmann::ordered_json digests = nlohmann::ordered_json::object();
   for (const auto& [name, text] : parts) digests[name] = sha256(text);
@@ -35,7 +35,6 @@ std::string statement_over(const Parts& parts) {
   return json.dump();
 }
 
-// Verifies a bundle, signed by its vendor, in which the part `name` is `text`.
 void try_bundle(const char* name, const std::string& text) {
   Parts parts = {{kCommitment, "{}"}, {kJournal, "{}"}, {kCases, ""}};
   parts[name] = text;
@@ -48,7 +47,6 @@ void try_bundle(const char* name, const std::string& text) {
   }
 }
 
-// Shows a journal of any content as a page.
 void try_page(const std::string& text) {
   Certificate certificate;
   try {

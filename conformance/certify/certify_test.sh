@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# certify_test.sh PROGRAM PLUGIN LIAR: a certification from keys to a countersigned bundle, and what must not verify.
-# LIAR is a plugin that fails some of the cases.
+# certify_test.sh PROGRAM PLUGIN LIAR: a certification from key generation to a countersigned bundle, and damaged or
+# forged bundles that must not verify. LIAR is a plugin that fails some of the cases.
 set -euo pipefail
 
 program=$1 plugin=$2 liar=$3
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 die() { echo "certify_test: $*" >&2; exit 1; }
-# refused PART COMMAND...: the command fails and names the part.
+# refused PART COMMAND...: the command must fail, and its message must name the part.
 refused() {
     local part=$1 text
     shift
@@ -34,12 +34,12 @@ refused lab.sig "$program" verify-bundle bundle --lab-key lab.pub
 "$program" certify countersign bundle --key lab.key --plugin "$plugin" --sample 20 >/dev/null
 "$program" verify-bundle bundle --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 refused commitment.json "$program" verify-bundle bundle --plugin "$liar"
-# Elsewhere, with a program of other bytes, as another clone builds it.
+# The bundle verifies in another folder, and with another build of the program, whose bytes differ.
 strip -o elsewhere "$program"
 cp -r bundle moved
 ./elsewhere verify-bundle moved --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 
-# One bit of each part, in turn at five places; then the part missing.
+# Flips one bit at five places of each part in turn, then removes the part.
 for part in commitment.json statement.json vendor.sig lab.sig lab.json cases.txt journal.jsonl; do
     size=$(stat -c %s "bundle/$part")
     for place in 0 $((size / 3)) $((size / 2)) $((size - 2)) $((size - 1)); do
@@ -63,12 +63,12 @@ cp -r bundle more
 echo '{"waivers": []}' >more/waivers.json
 refused waivers.json "$program" verify-bundle more
 
-# Another plugin than the one committed is not run.
+# A plugin other than the committed one is not run.
 "$program" certify commit other --plugin "$plugin" "${cases[@]}" >/dev/null
 if "$program" certify run other --plugin "$liar" --nonce "$nonce" --key vendor.key 2>text; then die "another plugin is run"; fi
 grep -q plugin_sha256 text || die "another plugin is refused as: $(cat text)"
 
-# A vendor who edits the journal before he signs it is found by the sample.
+# Running a sample again exposes a vendor who edits the journal before signing it.
 "$program" certify commit forged --plugin "$liar" "${cases[@]}" >/dev/null
 if "$program" certify run forged --plugin "$liar" --nonce "$nonce" --key vendor.key >/dev/null 2>&1; then
     die "the liar is certified"

@@ -66,10 +66,10 @@ CaseOptions case_options_of(const Commitment& commitment) {
 }
 
 std::string nonce_fault(const std::string& nonce) {
-  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // fewer than 8 occur in 1 of 10^7 draws
+  constexpr size_t kDigits = 32, kMostDigits = 256, kDifferent = 8;  // 10^-7 of random nonces have fewer
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
-    return fmt::format("it has {} characters; it must have {} hexadecimal digits at least, and {} at most",
-                       nonce.size(), kDigits, kMostDigits);
+    return fmt::format("it has {} characters; it must have at least {} hexadecimal digits and at most {}", nonce.size(),
+                       kDigits, kMostDigits);
   if (nonce.find_first_not_of("0123456789abcdef") != std::string::npos)
     return "it must be in hexadecimal, in lower case";
   if (std::set<char>(nonce.begin(), nonce.end()).size() < kDifferent) return "it was not drawn at random";

@@ -14,12 +14,12 @@
 namespace backplane::conform {
 
 struct Commitment {
-  std::string plugin, manifest, loader, harness;  // SHA-256; the manifest's may be empty
+  std::string plugin, manifest, loader, harness;  // SHA-256; `manifest` may be empty
   uint32_t device = 0;
   std::string selection;  // quick or full
   std::vector<std::string> profiles;
   std::string filter;
-  std::string list;  // SHA-256 of the cases' names
+  std::string list;  // SHA-256 of the list of case names
   uint64_t cases = 0;
   std::string waivers, expected;  // SHA-256 of these files, or empty
   std::vector<LoadedFile> files;  // the files that the plugin loads when its device is opened
@@ -27,16 +27,16 @@ struct Commitment {
 };
 
 std::string to_text(const Commitment& commitment);
-// Throws std::runtime_error, with one line, if the text is not a commitment.
+// Throws std::runtime_error with a one-line message if the text is not a commitment.
 Commitment commitment_of(const std::string& text);
 
 CaseOptions case_options_of(const Commitment& commitment);
 
-// Why a text is not accepted as a nonce, in one line; empty if it has at least 128 bits, in hexadecimal, and looks
-// random.
+// Returns why a text is not accepted as a nonce, in one line, or an empty string. A nonce must have at least 128 bits
+// in hexadecimal and look random.
 std::string nonce_fault(const std::string& nonce);
 
-// The seeds derived from both texts, so that they cannot be known before the nonce.
+// Derives the seeds from both texts, so that they cannot be known before the nonce is.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged or malicious journals, waivers, keys and bundles are read, or refused in one line.
+// Damaged or malicious journals, waivers, keys and bundles are either accepted or refused with a one-line message.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace backplane::conform {
 namespace {
 
-// A small deterministic generator; std's distributions differ between libraries.
+// A small deterministic generator, because std's distributions differ between libraries.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -33,7 +33,8 @@ class Dice {
   uint64_t state_;
 };
 
-// A byte changed, a piece lost or duplicated, the end missing, or another value after one of the colons.
+// Returns the text with one random fault: a changed byte, a lost or duplicated piece, a missing end, or another value
+// after one of the colons.
 std::string damaged(std::string text, Dice& dice) {
   constexpr const char* kValues[] = {"null", "-1",         "1e300", "18446744073709551616", "\"\"",     "[]",
                                      "{}",   "[0,0]",      "true",  "\"\\u0000\\n\"",       "[[[[[[[[", "\"pass\"",
@@ -58,7 +59,7 @@ std::string damaged(std::string text, Dice& dice) {
   }
 }
 
-// The number of damaged texts that `read` refuses; each refusal must be a std::runtime_error of one line.
+// Counts the damaged versions of `text` that `read` refuses. Each refusal must be a std::runtime_error of one line.
 int refused(const std::string& text, const std::function<void(const std::string& text)>& read, uint64_t times = 2000) {
   int count = 0;
   for (uint64_t seed = 1; seed <= times; ++seed) {
@@ -81,7 +82,7 @@ int refused(const std::string& text, const std::function<void(const std::string&
 
 constexpr const char* kNonce = "0123456789abcdef0123456789abcdef";
 
-// The files of a bundle of a successful run of the group abi.
+// The unsigned files of a bundle whose run of the group abi succeeded.
 Parts bundle(const std::vector<LoadedFile>& files = {}) {
   Commitment commitment = {.plugin = "12", .loader = "34", .harness = "56", .selection = "quick", .filter = "abi/*"};
   commitment.made = "2026-11-20T12:00:00Z";
@@ -121,7 +122,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
 }
 
-// Writes the statement anew and signs it, as only the vendor, who has the key, can after damage to a part.
+// Writes the statement anew and signs it after a part was damaged. Only the vendor can do this, with the private key.
 void state_and_sign(Parts& parts, const Key& key) {
   parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
@@ -215,7 +216,7 @@ TEST(Damaged, Keys) {
   std::filesystem::remove_all(folder);
 }
 
-// The vendor signs a damaged bundle: it verifies, or the error names a part.
+// A vendor signs a damaged bundle: it either verifies, or the error names a part.
 TEST(Damaged, BundlesThatAreSignedAllTheSame) {
   const Key key = make_key("Acme");
   Parts honest = bundle();
@@ -233,7 +234,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
           parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
         else
           state_and_sign(parts, key);
-      } catch (const std::exception&) {  // the tool refuses: sign the statement of the undamaged parts
+      } catch (const std::exception&) {  // no statement follows from the damaged parts: sign the undamaged one
         parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
       }
       try {
@@ -253,7 +254,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
 // A bundle that its vendor built to harm the verifier.
 class Hostile : public testing::Test {
  protected:
-  // Signs `text` as the statement and verifies.
+  // Signs `text` as the statement and verifies. Returns the refusal, or an empty string.
   std::string refusal_of_statement(const std::string& text) {
     parts[kStatement] = text;
     parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(text)}});
@@ -264,7 +265,7 @@ class Hostile : public testing::Test {
     }
     return "";
   }
-  // An honest statement, but with `json` as the machine.
+  // An honest statement whose machine is replaced by `json`.
   std::string with_machine(const std::string& json) {
     Parts honest = bundle();
     state_and_sign(honest, key);
@@ -319,7 +320,7 @@ TEST_F(Hostile, FilesThatWereNotCommitted) {
   EXPECT_THAT(refusal({{"/opt/acme/lib.so", "34"}}), testing::HasSubstr("hid"));
 }
 
-// A vendor's text reaches terminals and pages as plain text only.
+// Text from a vendor reaches terminals and pages as plain text only.
 TEST_F(Hostile, EscapesInEveryText) {
   const std::string escape =
       "\033]0;owned\007\xc2\x9b"

@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 using Bytes = std::vector<unsigned char>;
 
 void start_sodium() {
-  if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
+  if (sodium_init() < 0) throw std::runtime_error("libsodium could not be initialized");
 }
 
 std::string hex(const Bytes& bytes) {
@@ -34,7 +34,7 @@ std::string hex(const Bytes& bytes) {
   return text;
 }
 
-// Decodes exactly `size` bytes of lower-case hexadecimal; throws for anything else.
+// Decodes exactly `size` bytes of lower-case hexadecimal. Throws for anything else.
 Bytes unhex(const std::string& text, size_t size, const char* what) {
   Bytes bytes(size);
   size_t count = 0;
@@ -44,7 +44,7 @@ Bytes unhex(const std::string& text, size_t size, const char* what) {
   return bytes;
 }
 
-// The signed content: every field but the signature itself.
+// The signed content: every field except the signature itself.
 Json unsigned_json(const Signature& signature) {
   return {{"role", signature.role},
           {"owner", signature.owner},
@@ -88,13 +88,14 @@ void write_secret(const fs::path& file, std::string_view text) {
   if (!is_written) throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
 }
 
-// Refuses a secret that users other than its owner may read or replace.
+// Throws if users other than the owner may read or replace the secret.
 void check_permissions(const fs::path& file) {
   struct stat info = {};
-  if (lstat(file.c_str(), &info) != 0) return;  // reading the file reports why
+  if (lstat(file.c_str(), &info) != 0) return;  // reading the file will report the reason
   if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is not a regular file");
   if ((info.st_mode & 077) != 0)
-    throw std::runtime_error(fmt::format("its mode is {:o}: others can read it; `chmod 600` it", info.st_mode & 07777));
+    throw std::runtime_error(
+        fmt::format("its mode is {:o}, so others can read it: run `chmod 600` on it", info.st_mode & 07777));
   if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user");
 }
 

@@ -8,28 +8,29 @@
 
 namespace backplane::conform {
 
-// A private key and its owner. The file is JSON, readable by its owner only.
+// A private key and its owner, stored in a JSON file that only the owner can read.
 struct Key {
   std::string owner;
   std::string public_hex, secret_hex;
 };
 
 Key make_key(const std::string& owner);
-// Writes `folder`/NAME.key, readable by its owner only, and `folder`/NAME.pub, to be published. Throws
-// std::runtime_error if they cannot be written or one of them exists.
+// Writes `folder`/NAME.key, readable by its owner only, and `folder`/NAME.pub for publication. Throws
+// std::runtime_error if a file exists or cannot be written.
 void write_key(const Key& key, const std::filesystem::path& folder, const std::string& name);
-// These throw std::runtime_error; a private key's file that others may read is refused.
+// Both readers throw std::runtime_error. read_key() refuses a private key that other users may read.
 Key read_key(const std::filesystem::path& file);
 std::string read_public_key(const std::filesystem::path& file);  // in hexadecimal
 
-// Signer, role, and the SHA-256 of each file. The text is canonical, so that every changed byte is detected.
+// Who signed, in which role, and the SHA-256 of each signed file. Its text is canonical, so every changed byte is
+// detected.
 struct Signature {
   std::string role, owner, public_hex;
   std::map<std::string, std::string> over;
   std::string signature_hex;
 };
 std::string sign(const Key& key, const std::string& role, const std::map<std::string, std::string>& over);
-// Throws std::runtime_error with one line: not a signature, not canonical, or not of this key.
+// Throws std::runtime_error with a one-line message if the text is not a canonical signature or does not match its key.
 Signature read_signature(const std::string& text);
 
 }  // namespace backplane::conform

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 4096;
 
-// True for files on disk; devices, shared memory and anonymous mappings have no content to hash.
+// True for files on disk. Devices, shared memory and anonymous mappings have no content to hash.
 bool is_file(const std::string& path) {
   return path.starts_with('/') && !path.starts_with("/dev/") && !path.starts_with("/memfd:") &&
          !path.starts_with("/SYSV") && !path.starts_with("/anon_hugepage");
@@ -50,7 +50,7 @@ std::vector<LoadedFile> LoadedFiles::hashed() const {
     std::string digest;
     try {
       digest = sha256_of_file(path);
-    } catch (const std::runtime_error&) {  // removed, or not readable
+    } catch (const std::runtime_error&) {  // the file was removed or is not readable
     }
     files.push_back({path, std::move(digest)});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a plugin loaded into its process: itself, its libraries, other mapped files.
+// The files that a plugin maps into its process: the plugin itself, its libraries, other data.
 #pragma once
 
 #include <sys/types.h>
@@ -12,17 +12,17 @@
 namespace backplane::conform {
 
 struct LoadedFile {
-  std::string path, sha256;  // of the file as it is now; empty if it cannot be read
+  std::string path, sha256;  // SHA-256 of the file as it is now; empty if it cannot be read
 
   bool operator==(const LoadedFile&) const = default;
 };
 
 class LoadedFiles {
  public:
-  // Adds the files that the process has mapped at this moment, as seen from outside. A process that hides its mappings
-  // counts as one file that cannot be read. [thread-safe]
+  // Adds the files that the process maps at this moment, read from /proc. A process that hides its mappings counts as
+  // one file that cannot be read. [thread-safe]
   void note(pid_t process);
-  // Sorted by path, without the harness's own program.
+  // Sorted by path. The harness's own program is left out.
   std::vector<LoadedFile> hashed() const;
 
  private:
@@ -30,8 +30,8 @@ class LoadedFiles {
   std::set<std::string> paths_;
 };
 
-// The files that a vendor delivers: those below the folder of the plugin, which its digest identifies, with relative
-// paths. Empty if no file has that digest.
+// The files that a vendor delivers: those below the plugin's folder, with paths relative to it. The plugin is found by
+// its digest; the result is empty if no file has that digest.
 std::vector<LoadedFile> delivered(const std::vector<LoadedFile>& files, const std::string& plugin_sha256);
 
 }  // namespace backplane::conform

@@ -14,7 +14,7 @@
 namespace backplane::conform {
 namespace {
 
-// The value after `key` and `separator` in a file's lines, without quotes; empty if there is none.
+// The value after `separator` in the line that begins with `key`, without quotes; empty if there is none.
 std::string value_in(const char* file, const std::string& key, char separator) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {

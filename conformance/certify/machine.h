@@ -15,7 +15,7 @@ struct Machine {
 };
 Machine this_machine();
 
-// The loader that this program is linked with.
+// The path of the loader that this program is linked with.
 std::filesystem::path loader_file();
 
 }  // namespace backplane::conform

@@ -49,7 +49,7 @@ const char* nonce_note(const Certificate& certificate) {
 }
 const char* commitment_note(const Certificate& certificate) {
   return certificate.is_commitment_compared ? "the one that was sent"
-                                            : "not compared: pass the one that you were sent with --commitment";
+                                            : "not compared: pass the one that you were sent as --commitment";
 }
 
 size_t unhashed(const Certificate& certificate) {
@@ -57,9 +57,9 @@ size_t unhashed(const Certificate& certificate) {
                                                    [](const LoadedFile& file) { return file.sha256.empty(); }));
 }
 
-// --- the page ---
+// --- The page ---
 
-// Escapes or replaces characters that could affect the page or mislead the reader.
+// Escapes or replaces characters that could change the page or mislead its reader.
 std::string html(std::string_view text) {
   return cli::xml(cli::printable(text));
 }
@@ -162,7 +162,7 @@ void add_exceptions(Page& page, const Certificate& certificate) {
   std::vector<std::vector<std::string>> cells;
   for (const auto& [what, found] : rows)
     cells.push_back({what.first, what.second, std::to_string(found.first), found.second});
-  page.table({"state", "pattern", "cases", "reason of the first"}, cells);
+  page.table({"state", "pattern", "cases", "first reason"}, cells);
 }
 
 void add_results(Page& page, const Run& run) {
@@ -214,7 +214,7 @@ void add_files(Page& page, const Certificate& certificate) {
   std::vector<std::vector<std::string>> rows;
   for (const LoadedFile& file : proof.statement.files)
     rows.push_back({file.path, file.sha256.empty() ? "could not be read" : file.sha256});
-  page.raw("<details><summary>Files that the plugin brought into its process</summary>\n");
+  page.raw("<details><summary>Files that the plugin loaded into its process</summary>\n");
   page.table({"file", "SHA-256"}, rows);
   page.raw("</details>\n");
 }
@@ -234,7 +234,7 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
   lines.push_back(
       fmt::format("plugin with the SHA-256 {}: {}", proof.commitment.plugin,
-                  certificate.again ? "the one at hand" : "not compared: pass the one that you have with --plugin"));
+                  certificate.again ? "the one at hand" : "not compared: pass the one that you have as --plugin"));
   for (std::string& line : signers_of(certificate)) lines.push_back(std::move(line));
   lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, nonce_note(certificate)));
   lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, commitment_note(certificate)));
@@ -242,7 +242,7 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
                               unhashed(certificate) == 0 ? "" : fmt::format(", but {}", unhashed(certificate))));
   if (certificate.again)
     lines.push_back(
-        fmt::format("{} cases drawn at random were run again with the results of the journal", *certificate.again));
+        fmt::format("{} cases drawn at random were run again and had the results in the journal", *certificate.again));
   return lines;
 }
 
@@ -301,8 +301,8 @@ std::string html_of(const Certificate& certificate) {
   add_files(page, certificate);
   page.heading("What this proves");
   page.paragraph(
-      "The files hashed above ran these cases with inputs that follow from the nonce, and what came out is what the "
-      "journal says, if those who signed can be trusted. The groups ops, graph, coverage and determinism were "
+      "The files hashed above ran these cases with inputs that follow from the nonce, and the results are those in the "
+      "journal, if those who signed can be trusted. The groups ops, graph, coverage and determinism were "
       "judged by a process that never loads the plugin. The other groups, and writes out of bounds, are observed in "
       "the "
       "plugin's process, where a plugin that attacks the harness could falsify them. Files that a plugin reads without "

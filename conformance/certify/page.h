@@ -12,7 +12,7 @@ namespace backplane::conform {
 
 struct Signer {
   std::string name, key;
-  std::string fault;  // why the signature does not count; empty: it does
+  std::string fault;  // why the signature does not count; empty if it counts
 };
 
 // The findings of the verifier.
@@ -22,16 +22,16 @@ struct Certificate {
   Signer vendor = {};
   std::optional<Signer> lab = {}, certifier = {};
   bool is_nonce_compared = false, is_commitment_compared = false;
-  std::optional<size_t> again = {};  // cases that the verifier ran again
+  std::optional<size_t> again = {};  // number of cases that the verifier ran again
 };
 
-// The certificate as lines, the subject of the certification first. Text from the bundle is not made printable yet.
+// The certificate as lines, beginning with what was certified. Text from the bundle may contain unprintable characters.
 std::vector<std::string> lines_of(const Certificate& certificate);
 
-// The certificate for scripts, as one JSON object in ASCII.
+// The certificate as one JSON object in ASCII, for scripts.
 std::string json_of(const Certificate& certificate);
 
-// The certificate as one page that loads nothing and runs no script.
+// The certificate as a self-contained HTML page that loads nothing and runs no script.
 std::string html_of(const Certificate& certificate);
 
 }  // namespace backplane::conform

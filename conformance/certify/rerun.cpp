@@ -12,7 +12,7 @@ namespace backplane::conform {
 namespace {
 
 Plan drawn(const Plan& all, size_t count) {
-  if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
+  if (sodium_init() < 0) throw std::runtime_error("libsodium could not be initialized");
   Plan sample = all;
   for (size_t i = 0; i < sample.cases.size(); ++i) {
     const size_t j = i + randombytes_uniform(static_cast<uint32_t>(sample.cases.size() - i));
@@ -31,19 +31,21 @@ void check_result(const Proof& proof, const Result& seen) {
                                         name_of(seen.state)));
 }
 
-// Compares the plugin's own libraries and data; the system's differ between machines.
+// Compares only the libraries and data that the vendor delivers, because the system's own files differ between
+// machines.
 void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
   const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
   const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);
-  if (seen.empty()) throw Refused(kStatement, "the plugin's process hides here what it has mapped");
+  if (seen.empty()) throw Refused(kStatement, "the plugin's process hides what it has mapped");
   for (const LoadedFile& file : seen) {
-    if (file.sha256 == proof.commitment.plugin) continue;  // whatever its name
+    if (file.sha256 == proof.commitment.plugin) continue;  // the plugin itself may have another name here
     const auto found = std::ranges::find(stated, file.path, &LoadedFile::path);
     if (found == stated.end())
-      throw Refused(kStatement, fmt::format("the plugin loads '{}' here, which it does not list", file.path));
+      throw Refused(kStatement, fmt::format("the plugin loads '{}', which is not in the statement", file.path));
     if (found->sha256 != file.sha256)
-      throw Refused(kStatement, fmt::format("the SHA-256 of '{}', which the plugin loads, is {} there and {} here",
-                                            file.path, found->sha256, file.sha256));
+      throw Refused(kStatement,
+                    fmt::format("the SHA-256 of '{}', which the plugin loads, is {} in the statement and {} here",
+                                file.path, found->sha256, file.sha256));
   }
 }
 
@@ -52,8 +54,8 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count) {
   const std::string digest = sha256_of_file(run.plugin);
   if (digest != proof.commitment.plugin)
-    throw Refused(kCommitment,
-                  fmt::format("it is for plugin {}, but '{}' is {}", proof.commitment.plugin, run.plugin, digest));
+    throw Refused(kCommitment, fmt::format("it is for the plugin with SHA-256 {}, but '{}' has {}",
+                                           proof.commitment.plugin, run.plugin, digest));
   const Plan sample = drawn(proof.plan, count);
   LoadedFiles loaded;
   run.device = proof.commitment.device;
@@ -67,7 +69,7 @@ size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size
     ++ran;
   }
   if (ran != sample.cases.size())
-    throw Refused(kJournal, fmt::format("{} of {} cases can be run again here", ran, sample.cases.size()));
+    throw Refused(kJournal, fmt::format("only {} of {} cases could be run again", ran, sample.cases.size()));
   check_delivered(proof, loaded);
   return ran;
 }

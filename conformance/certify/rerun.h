@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sample of a bundle's cases, run once more.
+// Runs a sample of a bundle's cases again.
 #pragma once
 
 #include "certify/bundle.h"
@@ -7,8 +7,8 @@
 
 namespace backplane::conform {
 
-// Runs `count` cases, a new sample each time, with the bundle's seeds; `run` has the plugin and how to run it. Returns
-// how many were run. Throws Refused if results differ from those of the journal, or the delivered files from those of
+// Runs `count` random cases of the bundle again with its seeds, a new sample each time. `run` names the plugin and how
+// to run it. Returns how many cases ran. Throws Refused if results differ from the journal, or the delivered files from
 // the statement.
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 

@@ -49,7 +49,7 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
-// Throws if every user may write the file: it cannot define trusted keys.
+// Throws if every user may write the file, because then it cannot define trusted keys.
 void check_writers(const fs::path& path) {
   if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
     throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));
@@ -86,7 +86,7 @@ Trust Trust::read(const fs::path& path) {
   return trust;
 }
 
-// A key may have several entries: if any revokes it, it is revoked; otherwise one valid entry is enough.
+// A key may have several entries. It is revoked if any entry revokes it; otherwise one valid entry is enough.
 KeyStatus Trust::of(const std::string& public_hex, const std::string& role, const std::string& day) const {
   KeyStatus status = {.owner = "", .fault = "the key is unknown"};
   for (const TrustedKey& key : keys_) {

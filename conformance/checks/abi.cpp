@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptor, versions, loading, extensions and the rules for every call.
+// Cases of the group abi: the descriptor, versions, loading, extensions and the rules for every call.
 #include <dirent.h>
 #include <dlfcn.h>
 
@@ -57,9 +57,9 @@ Result identity(Bench& bench) {
   const bool sound = !id.empty() && std::all_of(id.begin(), id.end(), [](char ch) {
     return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '_';
   });
-  if (!sound) return failed(fmt::format("the id '{}' is not of lower case letters, digits and '_'", id));
+  if (!sound) return failed(fmt::format("the id '{}' must consist of lower-case letters, digits and '_'", id));
   const std::string stem = bench.plugin().stem().string();
-  if (stem != "libbackplane_" + id) return failed(fmt::format("the file is called {} and the id is '{}'", stem, id));
+  if (stem != "libbackplane_" + id) return failed(fmt::format("the file is named {}, but the id is '{}'", stem, id));
   if (plugin.name.size == 0 || plugin.release.size == 0) return failed("the plugin has no name or no release");
   return passed();
 }
@@ -80,7 +80,7 @@ Result scan(Bench& bench) {
   const double seconds = static_cast<double>(now_ns() - start) / 1e9;
   const std::string before(view_of(first->id));
   if (const bp_plugin_t* again = library.query(); again->version != first->version || view_of(again->id) != before) {
-    return failed("a second query returns another descriptor");
+    return failed("a second query returns a different descriptor");
   }
   if (thread_count() > threads) return failed("the query starts a thread");
   if (seconds > 0.1) return failed(fmt::format("loading and the query take {:.0f} ms; 100 are allowed", seconds * 1e3));
@@ -92,20 +92,20 @@ Result versions(Bench& bench) {
   const bp_plugin_t* plugin = library.query(BP_ABI_VERSION_MIN, BP_MAKE_VERSION(1, 99));
   if (plugin->version == 0) return failed("a host that also supports newer minor versions is refused");
   if (plugin->version < plugin->version_min || plugin->version > plugin->version_max) {
-    return failed(fmt::format("version {:#x} is outside of the plugin's range", plugin->version));
+    return failed(fmt::format("version {:#x} is outside the plugin's range", plugin->version));
   }
   for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_ABI_VERSION_MIN - 1}) {
     plugin = library.query(other, other);
     if (plugin->version != 0) return failed(fmt::format("a host that supports only {:#x} is not refused", other));
     if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK || plugin->refusal_text.size == 0) {
-      return failed("a refusal without code or text");
+      return failed("the refusal has no code or no text");
     }
   }
-  if (library.query()->version == 0) return failed("after a refusal a good host is refused too");
+  if (library.query()->version == 0) return failed("after refusing one host, the plugin refuses a supported host too");
   return passed();
 }
 
-// An offer longer than ABI 1.0's, from a newer host, must be accepted, a shorter one refused.
+// A plugin must accept an offer that is longer than ABI 1.0's, as a newer host makes it, and refuse a shorter one.
 Result longer_offer(Bench& bench) {
   struct {
     bp_host_offer_t offer;
@@ -142,7 +142,7 @@ Result unknown_extension(Bench& bench) {
                                                                  : failed("an extension without a name is returned");
 }
 
-// A chained struct that no plugin knows: skipped, or refused if it is required.
+// A plugin must skip an unknown chained struct, or refuse it if it is marked as required.
 Result unknown_chain(Bench& bench) {
   const Library& library = bench.library();
   const bp_plugin_t& plugin = *library.query();
@@ -159,13 +159,13 @@ Result unknown_chain(Bench& bench) {
     if (required == 0 && status != BP_OK)
       return failed(fmt::format("an optional unknown struct is refused: {}", detail.text()));
     if (required == 1 && status != BP_UNSUPPORTED) {
-      return failed(fmt::format("a required unknown struct is answered with {:#x}, not BP_UNSUPPORTED", status));
+      return failed(fmt::format("with a required unknown struct, create returns {:#x}, not BP_UNSUPPORTED", status));
     }
   }
   return passed();
 }
 
-// Unknown flags in the low half are hints, to be ignored; unknown flags in the high half must be refused.
+// Unknown flags in the low half are hints and must be ignored. Unknown flags in the high half must be refused.
 Result unknown_flags(Bench& bench) {
   constexpr uint32_t kHint = 0x8000, kRequired = 0x80000000;
   const Device& device = bench.device();
@@ -177,9 +177,9 @@ Result unknown_flags(Bench& bench) {
   if (Program::compile(device, *subject->graph, answer, nullptr, kRequired) != nullptr ||
       answer.status != BP_UNSUPPORTED)
     return failed(
-        fmt::format("compile with an unknown flag that must be understood: {:#x}, not BP_UNSUPPORTED", answer.status));
+        fmt::format("compile with an unknown required flag returns {:#x}, not BP_UNSUPPORTED", answer.status));
   const auto program = Program::compile(device, *subject->graph, answer, nullptr, kHint);
-  if (program == nullptr) return failed(fmt::format("compile with an unknown hint: {}", answer.describe()));
+  if (program == nullptr) return failed(fmt::format("compile with an unknown hint fails: {}", answer.describe()));
   for (const uint32_t flag : {kHint, kRequired}) {
     const bp_instance_create_t how = {.size = sizeof how, .flags = flag};
     bp_instance_t* instance = nullptr;
@@ -196,24 +196,24 @@ Result unknown_flags(Bench& bench) {
   const bp_point_t signals = bp_host_point(&ended, 1);
   bp_run_t run = {.size = sizeof run, .flags = kRequired, .signals = &signals, .signal_count = 1};
   if (answer = instance->start(run); answer.status != BP_UNSUPPORTED)
-    return failed(
-        fmt::format("run with an unknown flag that must be understood: {:#x}, not BP_UNSUPPORTED", answer.status));
+    return failed(fmt::format("run with an unknown required flag returns {:#x}, not BP_UNSUPPORTED", answer.status));
   run.flags = kHint;
   if (answer = instance->start(run); !answer.ok()) return failed(answer.describe());
   if (ended.wait(1, now_ns() + 10'000'000'000, nullptr) != BP_OK) return failed("the run does not end");
   return passed(1);
 }
 
-// A failing call must accept NULL for its error, and write no more text than fits.
+// A failing call must accept NULL as its error argument, and must not write more text than fits.
 Result error_room(Bench& bench) {
   const Device& device = bench.device();
   const bp_device_api_t& api = *device.plugin().device;
   bp_backend_t* backend = device.backend().raw();
   bp_device_info_t info = {.size = sizeof info};
-  if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND) return failed("info of device 9999 is not BP_NOT_FOUND");
+  if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND)
+    return failed("info of device 9999 does not return BP_NOT_FOUND");
   const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
   auto* opened = reinterpret_cast<bp_device_t*>(1);
-  if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 opens");
+  if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 does not exist, but opens");
   if (opened != nullptr) return failed("a failed open does not set its out-argument to NULL");
   for (const uint64_t room : {uint64_t{0}, uint64_t{1}, uint64_t{7}}) {
     char text[64];
@@ -221,10 +221,10 @@ Result error_room(Bench& bench) {
     bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = room};
     const bp_status_t status = api.info(backend, 9999, &info, &error);
     if (error.status != status)
-      return failed(fmt::format("the error has status {:#x} and the call returned {:#x}", error.status, status));
-    if (error.text_size == 0) return failed("an error without text");
+      return failed(fmt::format("the error has status {:#x}, but the call returned {:#x}", error.status, status));
+    if (error.text_size == 0) return failed("the error has no text");
     if (std::any_of(text + room, text + sizeof text, [](char c) { return c != 0x55; })) {
-      return failed(fmt::format("more text is written than the {} bytes of room", room));
+      return failed(fmt::format("the error text exceeds the caller's {} bytes", room));
     }
   }
   return passed();
@@ -243,17 +243,18 @@ Result device_info(Bench& bench) {
   const Device& device = bench.device();
   const bp_device_info_t& info = device.info();
   if (info.index != bench.device_index())
-    return failed(fmt::format("device {} reports to be device {}", bench.device_index(), info.index));
+    return failed(fmt::format("device {} reports the index {}", bench.device_index(), info.index));
   if (info.kind < BP_DEVICE_CPU || info.kind > BP_DEVICE_OTHER)
-    return failed(fmt::format("the device is of kind {}", info.kind));
+    return failed(fmt::format("the device has the undefined kind {}", info.kind));
   if (info.name.size == 0) return failed("the device has no name");
   if (info.dtypes == 0) return failed("the device has no data types");
-  if (info.size > sizeof info) return failed("the device info's size was raised: it is the caller's");
-  if (info.space_count == 0 && device.plugin().memory != nullptr) return failed("a memory table and no memory space");
+  if (info.size > sizeof info) return failed("the plugin raised the size of the device info, which the caller sets");
+  if (info.space_count == 0 && device.plugin().memory != nullptr)
+    return failed("the plugin has a memory table, but the device has no memory space");
   return passed();
 }
 
-// A host that has only the mandatory slots.
+// A plugin must work with a host that offers only the mandatory slots.
 Result bare_host(Bench& bench) {
   Host host;
   host.remove_optional_slots();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored programs, undamaged and damaged.
+// Cases of the group cache: stored programs, undamaged and damaged.
 #include "checks/group.h"
 
 namespace backplane::conform {
 namespace {
 
-// A stored program and its graph.
 struct Stored {
   std::unique_ptr<Subject> subject;
   std::string blob;
@@ -13,11 +12,11 @@ struct Stored {
   bp_bytes_t bytes() const { return {blob.data(), blob.size()}; }
 };
 
-// nullopt, with the reason in `out_result`, if the device stores no programs.
+// Compiles and stores a program. nullopt, with the reason in `out_result`, if the device cannot store programs.
 std::optional<Stored> store(Bench& bench, Result& out_result) {
   const Device& device = bench.device();
   if (device.plugin().cache == nullptr) {
-    out_result = not_supported("the device's programs are not stored");
+    out_result = not_supported("the device does not store programs");
     return std::nullopt;
   }
   Stored stored{any_subject(bench, out_result), ""};
@@ -40,7 +39,7 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// What `validate` answers for a blob, BP_CACHE_*.
+// What `validate` reports for a blob: a BP_CACHE_* value.
 uint32_t judged(const Device& device, bp_bytes_t blob) {
   Detail detail;
   uint32_t answer = BP_CACHE_UNUSABLE;
@@ -67,10 +66,10 @@ Result round_trip(Bench& bench) {
   std::vector<onnx::Tensor> outputs;
   if (answer = instance->run_checked(outputs); !answer.ok()) return failed(answer.describe());
   const std::string fault = stored->subject->fault(outputs);
-  return fault.empty() ? passed(1) : failed("a program that was stored and read back is wrong: " + fault);
+  return fault.empty() ? passed(1) : failed("a program that was stored and restored computes wrong results: " + fault);
 }
 
-// A blob with one changed byte, cut short or written twice must be refused as corrupt or stale.
+// A blob that has one changed byte, is cut short or is written twice must be refused as corrupt or stale.
 Result damaged(Bench& bench) {
   Result result;
   const std::optional<Stored> stored = store(bench, result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ten threads run one program, or each its own.
+// Cases of the group concurrency: ten threads share one program, or each has its own.
 #include <mutex>
 #include <thread>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 10;
 
-// Runs `body(thread)` on ten threads; returns the first fault that one of them reported.
+// Runs `body(thread)` on ten threads. Returns the first fault that a thread reports, or an empty string.
 template <class F>
 std::string on_threads(F body) {
   std::mutex mutex;
@@ -32,7 +32,7 @@ std::string on_threads(F body) {
   return fault;
 }
 
-// Subjects with the same graph; run-time inputs differ by thread.
+// One subject for each thread. All have the same graph and weights, but their own run-time inputs.
 std::vector<std::unique_ptr<Subject>> subjects(Bench& bench, const char* op_case, Result& out_result) {
   std::vector<std::unique_ptr<Subject>> all;
   const Problem first = problem_of(op_case, bench.seed(), "thread 0");

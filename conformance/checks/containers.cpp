@@ -19,7 +19,7 @@ std::string int_key(int64_t number) {
   return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
-// Calls `visit` for each tensor, with the keys and positions that lead to it.
+// Calls `visit` for each tensor, with the path of positions and keys that leads to it.
 template <class Visit>
 void walk(const bp_container_t& container, const std::string& path, const Visit& visit) {
   for (size_t i = 0; i < container.elements.size(); ++i) {
@@ -34,7 +34,7 @@ void walk(const bp_container_t& container, const std::string& path, const Visit&
   }
 }
 
-// "[0]{7} float[1,2]=1,2, …"
+// Formats a container as "[0]{7} float[1,2]=1,2, …".
 std::string describe(const bp_container_t& container) {
   std::string text;
   walk(container, "", [&](const std::string& path, const onnx::Tensor& tensor) {
@@ -46,11 +46,11 @@ std::string describe(const bp_container_t& container) {
   return text;
 }
 
-// A call of one node with a container as input or output. The values of `spec` describe the elements.
+// A graph of one node with a container as input or output. The values of `spec` describe the container's elements.
 struct Call {
   GraphSpec spec;
-  std::vector<std::pair<uint32_t, bp_dtype_t>> input = {}, output = {};  // kinds and types of keys, from the inside out
-  bp_container_t given = {}, expected = {};                              // a plain tensor is the only element
+  std::vector<std::pair<uint32_t, bp_dtype_t>> input = {}, output = {};  // kind and key type, innermost first
+  bp_container_t given = {}, expected = {};                              // a plain tensor is stored as the only element
 };
 
 GraphSpec one_node(std::string domain, std::string op_type, uint32_t since, const std::vector<int64_t>& input,
@@ -79,7 +79,7 @@ bp_container_t& add_child(bp_container_t& container) {
   return *container.elements.back().child;
 }
 
-// A sequence without its last element.
+// SequenceErase removes the last element.
 Call sequence() {
   Call call{.spec = one_node("", "SequenceErase", 11, {2}, {2})};
   call.input = call.output = {{BP_KIND_SEQUENCE, 0}};
@@ -88,7 +88,7 @@ Call sequence() {
   return call;
 }
 
-// The sequence in an optional.
+// OptionalGetElement takes a sequence out of an optional.
 Call optional() {
   Call call{.spec = one_node("", "OptionalGetElement", 18, {2}, {2})};
   call.output = {{BP_KIND_SEQUENCE, 0}};
@@ -101,7 +101,7 @@ Call optional() {
   return call;
 }
 
-// A map's values in the order of the vocabulary, 0 for keys that the map lacks.
+// DictVectorizer lists a map's values in the order of the vocabulary, with 0 for keys that the map lacks.
 Call map() {
   Call call{.spec = one_node("ai.onnx.ml", "DictVectorizer", 1, {}, {1, 3},
                              {{"int64_vocabulary", std::vector<int64_t>{30, 20, 10}}})};
@@ -112,7 +112,7 @@ Call map() {
   return call;
 }
 
-// A map for each row.
+// ZipMap returns one map for each row.
 Call maps() {
   Call call{.spec =
                 one_node("ai.onnx.ml", "ZipMap", 1, {2, 2}, {}, {{"classlabels_int64s", std::vector<int64_t>{7, 8}}})};
@@ -156,7 +156,7 @@ Result check(Bench& bench, Call call) {
   }
   if (!answer.ok()) return failed(answer.describe());
   const std::string expected = describe(call.expected);
-  for (int run = 0; run < 2; ++run) {  // the second finds a container that is not empty
+  for (int run = 0; run < 2; ++run) {  // the second run finds the container of the first, which is not empty
     if (answer = instance->run(); !answer.ok()) return failed(answer.describe());
     if (y != nullptr) {
       result.elements.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claimed nodes must be accepted, compiled and run.
+// Cases of the group coverage: claimed nodes must be accepted, compiled and run.
 #include <set>
 
 #include "checks/remote.h"
@@ -7,27 +7,27 @@
 namespace backplane::conform {
 namespace {
 
-// Describes where the device is dishonest about the graph; empty if it is honest.
+// Compares what the device claims of the graph with what it does. Returns the first contradiction, or an empty string.
 std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                        bool& out_ran) {
   std::vector<Claim> claims, again;
   if (const Answer answer = device.coverage(spec, claims); !answer.ok()) return answer.describe();
   if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
-  if (claims != again) return "a second coverage query returns other verdicts";
+  if (claims != again) return "a second coverage query returns different verdicts";
   const Claim& claim = claims.at(0);
   if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
   if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("answer {} is not defined", claim.answer);
   const Answer compiled = device.compile(spec);
   if (claim.answer == BP_ANSWER_NO) {
     if (claim.reason == BP_REASON_NONE || claim.reason > BP_REASON_OTHER) {
-      return fmt::format("a refusal with reason {}", claim.reason);
+      return fmt::format("the node is refused with the invalid reason {}", claim.reason);
     }
-    if (claim.verdicts == 1 && claim.detail.empty()) return "a refusal without a reason";
+    if (claim.verdicts == 1 && claim.detail.empty()) return "the node is refused without an explanation";
     const bool unwilling = claim.reason == BP_REASON_COST || claim.reason == BP_REASON_POLICY;
     return compiled.ok() && !unwilling ? "the node is refused, but compiles" : "";
   }
   if (claim.compute_types != 0)
-    return fmt::format("a query that allows no compute types is answered with {:#x}", claim.compute_types);
+    return fmt::format("a query that allows no compute types returns {:#x}", claim.compute_types);
   if (const Answer answer = device.review(spec); !answer.ok()) return "the node is claimed and " + answer.describe();
   if (!compiled.ok()) return "the node is claimed and " + compiled.describe();
   std::vector<onnx::Tensor> outputs;
@@ -53,7 +53,8 @@ Result check_operator(RemoteDevice& device, std::string_view op, std::string_vie
   return passed(ran_nodes);
 }
 
-// A graph of one node with an operator that no backend knows.
+// `change` turns the only node of a graph into an operator that no backend has. The node must be neither claimed nor
+// compiled.
 Result check_unknown(RemoteDevice& device, const std::function<void(NodeSpec&)>& change) {
   const Problem problem = problem_of("Add/float/same", device.seed(), "unknown");
   GraphSpec spec = *graph_of(problem, reference(problem), 27);
@@ -72,7 +73,7 @@ void add_coverage(const Selection& selection, std::vector<Case>& out_cases) {
   std::set<std::pair<std::string_view, std::string_view>> added;
   for (const OpCase& one : op_cases()) {
     if (!added.emplace(one.op, one.profile).second) continue;
-    // These profiles have operators of `core`, too.
+    // These profiles contain operators that `core` contains too.
     const std::string suffix = one.profile == "fp16" || one.profile == kExtended ? "/" + std::string(one.profile) : "";
     const auto check = [&one, limit](RemoteDevice& device) {
       return check_operator(device, one.op, one.profile, limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bits on repeat, if the device promises that.
+// A device that promises determinism must return the same bits on every repetition.
 #include "checks/remote.h"
 
 namespace backplane::conform {
@@ -11,13 +11,13 @@ Result repeat(RemoteDevice& device, const char* op_case) {
   const auto question = make_question(device, problem_of(op_case, device.seed(), "determinism"), result);
   if (!question) return result;
   std::vector<onnx::Tensor> first, again;
-  for (int i = 0; i < 5; ++i) {  // compiled each time, so that memory has other addresses
+  for (int i = 0; i < 5; ++i) {  // compiles each time, so that the addresses of memory differ
     std::vector<onnx::Tensor>& outputs = i == 0 ? first : again;
     if (const Answer answer = device.compute(question->spec, question->inputs, outputs); !answer.ok()) {
       return failed(answer.describe());
     }
     for (size_t o = 0; i > 0 && o < first.size(); ++o) {
-      if (first[o].bytes != again[o].bytes) return failed(fmt::format("run {} returns other bits", i + 1));
+      if (first[o].bytes != again[o].bytes) return failed(fmt::format("run {} returns different bits", i + 1));
     }
   }
   return passed(1);

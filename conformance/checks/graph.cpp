@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of several operators: the claimed nodes are cut out, run and judged together.
+// Cases of the group graph: in random graphs of several operators, the claimed nodes are cut out, run and judged
+// together.
 #include "checks/graph.h"
 
 #include <cmath>
@@ -9,7 +10,8 @@
 namespace backplane::conform {
 namespace {
 
-// Clears the mask of nodes that the device does not claim; false, with the reason in `out_result`, if coverage fails.
+// Removes nodes that the device does not claim from the mask. Returns false, with the reason in `out_result`, if
+// coverage fails.
 bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
   std::vector<Claim> claims;
   if (const Answer answer = device.coverage(network.spec, claims); !answer.ok()) {
@@ -20,13 +22,13 @@ bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& ou
   return true;
 }
 
-// Runs one graph whose nodes are all claimed and adds the outcome to `out_result`.
+// Runs one graph whose nodes are all claimed, and adds the outcome to `out_result`.
 void run_island(RemoteDevice& device, const Network& island, Result& out_result) {
   std::vector<onnx::Tensor> outputs;
   const Answer answer = device.compute(island.spec, island.inputs, outputs);
   if (answer.status == BP_UNSUPPORTED && (answer.stage == Stage::kReview || answer.stage == Stage::kCompile)) {
-    out_result = failed(fmt::format("each of {} nodes is claimed, together they are not: {}", island.spec.nodes.size(),
-                                    answer.describe()));
+    out_result = failed(fmt::format("each of {} nodes is claimed, but not all of them together: {}",
+                                    island.spec.nodes.size(), answer.describe()));
     return;
   }
   if (!answer.ok()) {
@@ -51,15 +53,15 @@ void run_island(RemoteDevice& device, const Network& island, Result& out_result)
   out_result.nodes += static_cast<uint32_t>(island.spec.nodes.size());
 }
 
-constexpr uint32_t kOldestOpset = 13;  // has the operators for any random graph
+constexpr uint32_t kOldestOpset = 13;  // the oldest operator set that has every operator of random graphs
 
 Result too_old(uint32_t opset) {
-  return not_supported(fmt::format("the plugin supports at most operator set {}, graphs need {}", opset, kOldestOpset));
+  return not_supported(fmt::format("the plugin supports at most operator set {}; graphs need {}", opset, kOldestOpset));
 }
 
 struct Masked {
   Network network;
-  std::vector<bool> mask;  // of the network's nodes
+  std::vector<bool> mask;  // for each node, whether it may run
 };
 
 Masked draw(const Recipe& recipe, const std::string& name, uint64_t seed, uint32_t opset) {
@@ -98,10 +100,10 @@ Result run_network(RemoteDevice& device, const Recipe& recipe, const std::string
   return run_claimed(device, masked.network, masked.mask);
 }
 
-// Errors must be symmetric around zero. In a graph that is linear in its inputs, a device that rounds to the nearest
-// answers negated inputs with negated results and errors, so that with inputs drawn around zero the mean error m of a
-// run is distributed symmetrically, whatever its law. Then P(|Σ m| > t·√(Σ m²)) <= 2·exp(-t²/2) over any number of
-// independent runs (Efron 1969): 1e-7 for t = 5.8. A constant bias reaches t = √runs = 8.
+// Checks that the errors of a graph are symmetric around zero. The graph is linear in its inputs, so a device that
+// rounds to nearest turns negated inputs into negated results with negated errors. For inputs drawn around zero, the
+// mean error m of a run is therefore symmetrically distributed. Then P(|Σ m| > t·√(Σ m²)) <= 2·exp(-t²/2) over
+// independent runs (Efron 1969), which is 1e-7 for t = 5.8. A constant bias reaches t = √runs = 8.
 Result run_biased(RemoteDevice& device, const Recipe& recipe, const std::string& name) {
   constexpr int kRuns = 64;
   constexpr double kSurprise = 5.8;
@@ -139,9 +141,9 @@ Result run_biased(RemoteDevice& device, const Recipe& recipe, const std::string&
     const double surprise = squares[o] == 0 ? 0 : std::fabs(sums[o]) / std::sqrt(squares[o]);
     result.worst = std::max(result.worst, surprise / kSurprise);
     if (!(surprise <= kSurprise)) {
-      return failed(
-          fmt::format("the mean errors of output {} over {} runs are biased: {:.1f} times what chance explains", o,
-                      kRuns, surprise));
+      return failed(fmt::format(
+          "the mean errors of output {} over {} runs are biased: the sum is {:.1f} times its standard deviation", o,
+          kRuns, surprise));
     }
   }
   result.nodes = static_cast<uint32_t>(network.spec.nodes.size());
@@ -152,7 +154,7 @@ struct Row {
   const char* name;
   std::string_view profile;
   Recipe recipe;
-  uint32_t quick, full;  // number of cases
+  uint32_t quick, full;  // number of cases with --quick and --full
   Result (*run)(RemoteDevice& device, const Recipe& recipe, const std::string& name);
 };
 constexpr Row kRows[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of several operators, for code that examines cases of the group `graph`.
+// Graphs of several operators, shared with code that examines cases of the group `graph`.
 #pragma once
 
 #include "cases/network.h"
@@ -7,14 +7,15 @@
 
 namespace backplane::conform {
 
-// The graphs that a random case runs if the device claims every node; empty for any other case.
+// The graphs that a random case runs if the device claims every node. Empty if the case is not a random graph.
 std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint32_t opset);
 
-// Leaves out some nodes in half of the graphs, so that pieces begin and end anywhere; at least one node remains.
+// Returns a mask that leaves out some nodes in half of the graphs, so that islands begin and end anywhere. At least one
+// node remains.
 std::vector<bool> draw_mask(Random& random, size_t nodes);
-// Runs what the device claims of the nodes that `mask` allows and compares all outputs.
+// Runs the nodes that `mask` allows and the device claims, and compares all outputs.
 Result run_claimed(RemoteDevice& device, const Network& network, std::vector<bool> mask);
-// Runs and compares all nodes that the device claims.
+// Runs all nodes that the device claims, and compares all outputs.
 Result judge_network(RemoteDevice& device, const Network& network);
 
 }  // namespace backplane::conform

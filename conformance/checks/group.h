@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of cases that use a plugin through the C ABI alone.
+// The groups of cases that call the plugin through the C ABI, without the loader.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace backplane::conform {
 
-// State shared by the cases of one process: the plugin, loaded when a case first needs it. [one at a time]
+// State shared by the cases of one process. It loads the plugin when a case first needs it. [one at a time]
 class Bench {
  public:
   Bench(std::filesystem::path plugin, uint32_t device, uint64_t seed)
@@ -26,7 +26,7 @@ class Bench {
   uint32_t device_index() const { return device_index_; }
   uint64_t seed() const { return seed_; }
   void set_seed(uint64_t seed) { seed_ = seed; }
-  // library() and device() throw Breach.
+  // Both library() and device() throw Breach.
   const Library& library();
   Host& host() { return host_; }
   const Device& device();
@@ -69,12 +69,12 @@ void add_determinism(const Selection& selection, std::vector<Case>& out_cases);
 // All groups, in the order in which they run.
 std::vector<Case> all_cases(const Selection& selection);
 
-// Results of a case.
+// Shorthands for the results of a case.
 Result passed(uint32_t nodes = 0);
 Result failed(std::string reason);
 Result not_supported(std::string reason);
 
-// A problem whose graph a device claims, ready to compile and to judge.
+// A problem whose graph the device claims, ready to compile, run and judge.
 struct Subject {
   Problem problem;
   References references;
@@ -85,14 +85,15 @@ struct Subject {
   Judgement judge(const std::vector<onnx::Tensor>& outputs) const {
     return judge_all(problem, references, outputs, flushes);
   }
-  // Empty if the outputs are right.
+  // Why the outputs are wrong; empty if they are right.
   std::string fault(const std::vector<onnx::Tensor>& outputs) const { return judge(outputs).reason; }
 };
 // NULL, with the reason in `out_result`, if the device does not claim the problem's graph.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
-// The operator case of this name, with inputs drawn from `stream`; throws std::invalid_argument if there is none.
+// The problem of the operator case with this name, its inputs drawn from the random sequence named `stream`. Throws
+// std::invalid_argument if there is no such case.
 Problem problem_of(std::string_view op_case, uint64_t seed, std::string_view stream);
-// The first of a few ordinary calls that the device claims; NULL if it claims none.
+// The first of a few ordinary operator cases that the device claims; NULL if it claims none.
 std::unique_ptr<Subject> any_subject(Bench& bench, Result& out_result);
 
 }  // namespace backplane::conform

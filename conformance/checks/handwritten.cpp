@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs written by hand: control flow, and extents that are known only at run time. One program and one instance
-// serve all runs of a case, which are judged one by one.
+// Cases with graphs written by hand: control flow, and extents that are known only at run time. One program and one
+// instance serve all runs of a case, and every run is judged.
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"
 #include "checks/remote.h"

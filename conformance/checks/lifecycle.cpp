@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, handles and threads stay flat over loops of create, run and destroy.
+// Cases of the group lifecycle: memory, handles and threads must not grow over loops of create, run and destroy.
 #include <dirent.h>
 #include <malloc.h>
 
@@ -7,7 +7,7 @@
 
 #include "checks/group.h"
 
-// Sanitizers have their own allocators, which mallinfo2 does not see.
+// Sanitizers replace the allocator, and mallinfo2 does not see theirs.
 extern "C" [[gnu::weak]] size_t __sanitizer_get_current_allocated_bytes();
 
 namespace backplane::conform {
@@ -32,19 +32,19 @@ struct Usage {
   int64_t heap = 0;      // bytes in use
   int64_t resident = 0;  // bytes
   size_t handles = 0, threads = 0;
-  uint64_t allocated = 0;  // by the host for the plugin
+  uint64_t allocated = 0;  // bytes that the host holds for the plugin
 
   static Usage now(Host& host) {
     malloc_trim(0);
     int64_t pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
-    // A sanitizer's allocator keeps freed memory for a while, to detect use after free.
+    // A sanitizer keeps freed memory for a while to detect use after free, so resident memory says nothing.
     if (__sanitizer_get_current_allocated_bytes != nullptr) resident = 0;
     return {heap_in_use(), resident * 4096, entries("/proc/self/fd"), entries("/proc/self/task"), host.live_bytes()};
   }
 };
 
-// Fails, naming what grew in `rounds` rounds, or passes.
+// Passes, or fails with what grew over `rounds` rounds.
 Result compare(const Usage& before, const Usage& after, int rounds) {
   constexpr int64_t kSlackHeap = 64 << 10, kSlackResident = 4 << 20;
   const auto grew = [&](const char* what, int64_t from, int64_t to) {
@@ -62,8 +62,8 @@ Result compare(const Usage& before, const Usage& after, int rounds) {
   return passed(1);
 }
 
-// Repeats `step`: first to warm up, then in at most three periods, until nothing grows in one. A leak grows in every
-// period; one-time allocations can be delayed on a busy machine, for example with a worker thread. A step returns what
+// Repeats `step` to warm up, then in at most three periods until one shows no growth. A leak grows in every period,
+// whereas a one-time allocation (a worker thread's, for example) may come late on a busy machine. `step` returns what
 // went wrong, or an empty string.
 template <class F>
 Result measure(Bench& bench, int rounds, F step) {
@@ -123,7 +123,7 @@ Result open_and_close(Bench& bench, int rounds) {
     }
     return host.live_bytes() == 0
                ? ""
-               : fmt::format("{} bytes of the host's memory are kept after destroy", host.live_bytes());
+               : fmt::format("the plugin keeps {} bytes of the host's memory after destroy", host.live_bytes());
   });
 }
 

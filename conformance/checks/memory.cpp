@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices' own memory: spaces, allocation, copies, fills, mappings, imports and exports.
+// Cases of the group memory: a device's own memory, with its spaces, allocation, copies, fills, mappings, imports and
+// exports.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,14 +14,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Bytes in which shifted and repeated content is detected.
+// Bytes whose pattern reveals shifted or repeated content.
 Bytes pattern(uint64_t size, uint32_t seed) {
   Bytes bytes(size);
   for (uint64_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 167 + i / 251 + seed) & 0xFF);
   return bytes;
 }
 
-// A device's memory table, with checked calls.
+// A device's memory table, with calls that keep the error text.
 class Table {
  public:
   explicit Table(const Device& device) : device_(device), api_(*device.plugin().memory) {}
@@ -34,7 +35,7 @@ class Table {
     out_space = {.size = sizeof out_space};
     return api_.space(device(), index, &out_space, error());
   }
-  // Fills in what the plugin does not: space and size.
+  // Allocates, and fills in the fields that the plugin leaves to the caller: space and size.
   bp_status_t allocate(uint64_t bytes, bp_buffer_t& out_buffer, bp_stream_t* stream = nullptr, uint32_t space = 0) {
     const bp_allocate_t what = {.size = sizeof what, .space = space, .bytes = bytes, .stream = stream};
     out_buffer = {};
@@ -64,7 +65,6 @@ class Table {
   Detail detail_;
 };
 
-// Device memory that the destructor releases.
 class Block {
  public:
   Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {
@@ -97,26 +97,27 @@ Result spaces(Bench& bench, Table& table) {
       return answers(fmt::format("space {} of {}", i, count).c_str(), status, table);
     const uint64_t align = space.alignment;
     if (align == 0 || (align & (align - 1)) != 0)
-      return failed(fmt::format("space {} has an alignment of {}: no power of two", i, align));
+      return failed(fmt::format("space {} has an alignment of {}, which is not a power of two", i, align));
     if (space.name.size == 0) return failed(fmt::format("space {} has no name", i));
     if ((space.import_count != 0 && space.imports == nullptr) || (space.export_count != 0 && space.exports == nullptr))
       return failed(fmt::format("space {} counts kinds that it does not list", i));
     if (lists(space.imports, space.import_count, 0) || lists(space.exports, space.export_count, 0))
       return failed(fmt::format("space {} lists kind 0, which is not a kind", i));
     if (space.import_count != 0 && table.api().import == nullptr)
-      return failed(fmt::format("space {} lists imports and the slot is NULL", i));
+      return failed(fmt::format("space {} lists imports, but the slot `import` is NULL", i));
     if (space.export_count != 0 && table.api().export_ == nullptr)
-      return failed(fmt::format("space {} lists exports and the slot is NULL", i));
+      return failed(fmt::format("space {} lists exports, but the slot `export_` is NULL", i));
     if ((space.flags & BP_SPACE_MAPPABLE) != 0 && (space.flags & BP_SPACE_HOST) == 0 && table.api().map == nullptr)
-      return failed(fmt::format("space {} is mappable and `map` is NULL", i));
+      return failed(fmt::format("space {} is mappable, but `map` is NULL", i));
   }
   bp_space_t space;
   const bp_status_t status = table.space(count, space);
-  return status == BP_NOT_FOUND ? passed(1)
-                                : failed(fmt::format("space {} does not exist and returns {:#x}", count, status));
+  return status == BP_NOT_FOUND
+             ? passed(1)
+             : failed(fmt::format("space {} does not exist, but querying it returns {:#x}", count, status));
 }
 
-// Copies from host to device, within the device, and back; odd sizes, and parts of buffers.
+// Copies of odd sizes from host to device, within the device into part of a buffer, and back.
 Result copies(Bench&, Table& table) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
     const Block a(table, size), b(table, size + 32);
@@ -137,7 +138,7 @@ Result copies(Bench&, Table& table) {
   return passed(1);
 }
 
-// Copies run in the order of their stream, in which memory is also allocated and released.
+// Copies run in the order of their stream. The stream also allocates and releases the memory.
 Result stream_order(Bench& bench, Table& table) {
   if (bench.device().plugin().sync == nullptr || (bench.device().info().flags & BP_DEVICE_SYNCHRONOUS) != 0)
     return not_supported("the device has no streams");
@@ -187,7 +188,7 @@ Result fills(Bench&, Table& table) {
   return passed(1);
 }
 
-// The device sees what the host writes to a mapping, and the reverse.
+// The device sees what the host writes to a mapping, and the host sees what the device wrote.
 Result maps(Bench&, Table& table) {
   if (table.api().map == nullptr || table.api().unmap == nullptr) return not_supported("the device maps no memory");
   constexpr uint64_t kBytes = 5000;
@@ -202,7 +203,7 @@ Result maps(Bench&, Table& table) {
     status = table.api().map(table.device(), &what, &pointer, table.error());
     if (status == BP_UNSUPPORTED && (space.flags & BP_SPACE_MAPPABLE) == 0) return not_supported(table.text());
     if (status != BP_OK) return answers("map", status, table);
-    if (pointer == nullptr) return failed("map returns BP_OK and no pointer");
+    if (pointer == nullptr) return failed("map returns BP_OK but no pointer");
     const auto flush = [&](uint32_t direction) {
       const bp_map_t part = {.size = sizeof part, .access = direction, .buffer = &block.buffer};
       if (table.api().flush == nullptr || (space.flags & BP_SPACE_COHERENT) != 0) return BP_OK;
@@ -219,15 +220,15 @@ Result maps(Bench&, Table& table) {
   if (result.state != State::kPass) return result;
   Bytes seen(kBytes);
   if (const bp_status_t status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
-  if (seen != ours) return failed("the device does not have what the host wrote to a mapping");
+  if (seen != ours) return failed("the device does not see what the host wrote to a mapping");
   if (const bp_status_t status = table.write(theirs, block.buffer); status != BP_OK)
     return answers("copy", status, table);
   result = mapped(BP_MAP_READ, [&](const std::byte* memory) { std::copy_n(memory, kBytes, seen.begin()); });
   if (result.state != State::kPass) return result;
-  return seen == theirs ? passed(1) : failed("the host does not read from a mapping what the device has");
+  return seen == theirs ? passed(1) : failed("the host does not see in a mapping what the device has");
 }
 
-// Imported host memory keeps its contents, and is released exactly once.
+// Imported host memory keeps its contents, and the plugin calls its `release` exactly once.
 Result import_host(Bench& bench, Table& table) {
   uint32_t space_index = 0;
   bp_space_t space = {};
@@ -256,7 +257,7 @@ Result import_host(Bench& bench, Table& table) {
   if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
   buffer.space = space_index;
   buffer.bytes = kBytes;
-  // The host wrote before the import: a non-coherent device needs a flush.
+  // The host wrote before the import, so a non-coherent device needs a flush to see it.
   const bp_map_t written = {.size = sizeof written, .access = BP_MAP_WRITE, .buffer = &buffer};
   if (table.api().flush != nullptr && (space.flags & BP_SPACE_COHERENT) == 0)
     status = table.api().flush(table.device(), &written, table.error());
@@ -265,12 +266,12 @@ Result import_host(Bench& bench, Table& table) {
   const uint32_t early = releases;
   table.release(buffer);
   if (status != BP_OK) return answers("copy from imported memory", status, table);
-  if (seen != content) return failed("imported memory does not have the bytes of the host");
+  if (seen != content) return failed("imported memory differs from the host's bytes");
   if (early != 0) return failed("`release` of an import is called while the import lives");
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
 }
 
-// Exported memory can be imported again, and both are the same memory.
+// Exported memory can be imported again, and the import has the same contents.
 Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
   bp_space_t space;
   bp_status_t status = table.space(index, space);
@@ -300,7 +301,8 @@ Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
       status = table.read(buffer, seen);
       table.release(buffer);
       if (status != BP_OK) return answers("copy from imported memory", status, table);
-      if (seen != content) return failed(fmt::format("what was exported as kind {} comes back changed", kind));
+      if (seen != content)
+        return failed(fmt::format("memory exported as kind {} has other contents when imported again", kind));
     }
     if (is_descriptor && (!returns || kind == BP_EXTERNAL_MEMFD)) close(static_cast<int>(external.handle));
   }
@@ -312,10 +314,11 @@ Result exports(Bench& bench, Table& table) {
   for (uint32_t i = 0; i < bench.device().info().space_count; ++i) {
     if (Result result = exports_of(table, i, tried); result.state != State::kPass) return result;
   }
-  return tried == 0 ? not_supported("the device exports no kind that this harness can import again") : passed(1);
+  return tried == 0 ? not_supported("the device exports no kind of memory that the harness can import again")
+                    : passed(1);
 }
 
-// An allocation larger than any machine's memory is refused, and the device still works.
+// An allocation larger than any machine's memory is refused, and the device works afterwards.
 Result too_much(Bench&, Table& table) {
   bp_buffer_t buffer;
   const bp_status_t status = table.allocate(uint64_t{1} << 60, buffer);

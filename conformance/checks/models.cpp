@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs cut from models, judged like the random ones of graph.cpp.
+// Graphs cut from models, judged like the random graphs of graph.cpp.
 #include <fmt/format.h>
 
 #include "cases/model_cut.h"
@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// A model's cases are adjacent, so each thread keeps the model it read last.
+// Cases of one model follow each other, so each thread keeps only the model that it read last.
 const Model& model_of(const ModelFile& file) {
   thread_local std::string name;
   thread_local Model model;
@@ -27,7 +27,7 @@ Result judge_cut(RemoteDevice& device, const ModelFile& file, const std::string&
   } catch (const std::runtime_error& error) {
     return {.state = State::kInfraError, .reason = error.what()};
   }
-  if (!cut) return not_supported("the draws of this seed found no graph in the model with useful bounds");
+  if (!cut) return not_supported("with this seed, no graph with useful error bounds was found in the model");
   return run_claimed(device, *cut, draw_mask(random, cut->spec.nodes.size()));
 }
 

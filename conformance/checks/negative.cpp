@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that break ONNX's rules: an error code, never a crash or a silent result.
+// Cases of the group negative: a graph that breaks ONNX's rules must cause an error code, never a crash or a silent
+// result.
 #include <algorithm>
 
 #include "checks/group.h"
@@ -224,7 +225,7 @@ const Row kRows[] = {
      }},
 };
 
-// Zeros as inputs of any declared type and extents; throws onnx::Malformed if their size is undefined.
+// Zeros for every input of the graph. Throws onnx::Malformed if the size of an input is undefined.
 std::vector<onnx::Tensor> zeros_for(const GraphSpec& spec) {
   std::vector<onnx::Tensor> inputs;
   for (const uint32_t index : spec.inputs) {
@@ -262,7 +263,7 @@ Result check(Bench& bench, const Row& row) {
   return answer.ok() ? failed("a graph that breaks ONNX's rules is claimed, compiles and runs") : passed(1);
 }
 
-// Invalid data that is visible only in a run.
+// Invalid indices that only a run can detect.
 Result gather_out_of_range(Bench& bench) {
   Result result;
   const auto subject =

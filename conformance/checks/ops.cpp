@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges every operator that the backend claims against the oracle.
+// Cases of the group ops: every operator that the device claims, judged against the oracle.
 #include <algorithm>
 
 #include "checks/remote.h"
@@ -17,7 +17,8 @@ Result judge_op(RemoteDevice& device, const OpCase& one, const std::string& name
   if (!answer.ok()) return failed(answer.describe());
   if (!device.misuse().empty()) return failed("the plugin " + device.misuse());
   const Judgement judgement = judge_all(question->problem, question->references, outputs, device.flushes());
-  // If every output is empty, nothing is computed: such a pass proves nothing for a device that passes no other case.
+  // If every output is empty, nothing was computed. Such a pass counts no nodes, so it proves nothing for a device that
+  // passes no other case.
   const bool has_elements =
       std::any_of(outputs.begin(), outputs.end(), [](const onnx::Tensor& output) { return output.count() != 0; });
   constexpr State kStates[] = {State::kPass, State::kFail, State::kMistrusted};
@@ -33,7 +34,7 @@ Result judge_op(RemoteDevice& device, const OpCase& one, const std::string& name
 }  // namespace
 
 void add_ops(const Selection& selection, std::vector<Case>& out_cases) {
-  const int draws = selection.full ? 10 : 1;  // draws of each case's inputs
+  const int draws = selection.full ? 10 : 1;  // random draws of each case's inputs
   for (const OpCase& one : op_cases()) {
     for (int draw = 0; draw < (one.once ? 1 : draws); ++draw) {
       const std::string name = fmt::format("ops/{}/{}", one.name, draw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a few ordinary calls, and whether they are computed each time.
+// Cases of the group performance: the time of a few ordinary calls, and whether the device computes them on every run.
 #include <algorithm>
 #include <chrono>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Large enough that a run is long compared with the clock's resolution and the cost of a call.
+// Large enough that a run takes long compared with the clock's resolution and the cost of a call.
 Problem large_matmul(Random& random) {
   return {"MatMul",
           {},
@@ -40,17 +40,17 @@ double median(std::vector<double> values) {
 constexpr int kRounds = 15;
 
 struct Times {
-  double fresh = 0, repeated = 0;  // medians, in seconds
-  int faster = 0;                  // rounds in which the repeated input took less than nine tenths of the fresh one
-  // By chance (1/2 per round) 13 or more of 15 occur in 4 of 1,000 measurements.
+  double fresh = 0, repeated = 0;  // median times in seconds, on new and on repeated inputs
+  int faster = 0;  // rounds in which the repeated input took less than nine tenths of the time of the new one
+  // If each round is a coin toss, 13 or more of 15 occur in 4 of 1,000 measurements.
   bool is_suspicious() const { return repeated < 0.9 * fresh && faster >= kRounds - 2; }
 };
 
-// Alternates runs on new inputs and on repeated ones: anything that slows the machine slows both.
-// In both cases the inputs are written before the clock starts.
+// Alternates runs on new and on repeated inputs, so that anything that slows the machine affects both. The inputs are
+// written before the clock starts in both cases.
 Answer measure(Instance& instance, Random& random, const std::vector<onnx::Tensor>& inputs, Times& out_times) {
   constexpr int kWarmUp = 2;
-  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // before any clock starts: drawing evicts caches
+  std::vector<std::vector<onnx::Tensor>> draws(kWarmUp + kRounds);  // drawn first, because drawing evicts caches
   for (std::vector<onnx::Tensor>& drawn : draws) {
     for (const onnx::Tensor& input : inputs) {
       drawn.push_back(random_tensor(random, input.dtype, input.extents, Fill::kAroundZero));
@@ -88,7 +88,7 @@ Result run(Bench& bench, Problem (*make)(Random& random), const std::string& nam
   if (answer = instance->run_checked(outputs); !answer.ok()) return failed(answer.describe());
   if (const std::string fault = subject->fault(outputs); !fault.empty()) return failed(fault);
   Times times;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // a suspicion must be confirmed
+  for (int attempt = 0; attempt < 3; ++attempt) {  // a suspicious measurement is repeated
     if (answer = measure(*instance, random, subject->inputs, times); !answer.ok()) return failed(answer.describe());
     if (!times.is_suspicious()) break;
   }
@@ -96,8 +96,9 @@ Result run(Bench& bench, Problem (*make)(Random& random), const std::string& nam
   result.reason = fmt::format("{:.3f} ms", times.fresh * 1e3);
   if (times.is_suspicious()) {
     result.state = State::kMistrusted;
-    result.reason = fmt::format("{:.3f} ms, and {:.3f} ms on the inputs of the run before: is it computed each time?",
-                                times.fresh * 1e3, times.repeated * 1e3);
+    result.reason =
+        fmt::format("{:.3f} ms on new inputs, but {:.3f} ms on the inputs of the run before: results may be cached",
+                    times.fresh * 1e3, times.repeated * 1e3);
   }
   return result;
 }

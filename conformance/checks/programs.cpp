@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of devices and programs other than runs: health, operator sets, types, progress, extents.
+// Cases of the group programs: what devices and programs report outside of runs, such as health, operator sets, types,
+// progress and extents.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -11,7 +12,7 @@ namespace {
 
 Result health(Bench& bench) {
   const Device& device = bench.device();
-  if (device.plugin().device->health == nullptr) return passed();  // the device counts as healthy
+  if (device.plugin().device->health == nullptr) return passed();  // a device without `health` counts as healthy
   Detail detail;
   const bp_status_t status = device.plugin().device->health(device.raw(), detail.error());
   return status == BP_OK
@@ -19,7 +20,7 @@ Result health(Bench& bench) {
              : failed(fmt::format("health of a device that works returns {:#x}: {}", status, detail.text()));
 }
 
-// The device's operator sets, if they differ from the plugin's.
+// The operator sets of the device, which may differ from the plugin's.
 Result opsets(Bench& bench) {
   const Device& device = bench.device();
   const bp_coverage_api_t& api = *device.plugin().coverage;
@@ -29,7 +30,7 @@ Result opsets(Bench& bench) {
   Detail detail;
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());
   if (status != BP_OK) return failed(fmt::format("opsets returns {:#x}: {}", status, detail.text()));
-  if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists none");
+  if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists no operator set");
   if (opsets.opset_stride < sizeof(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
   for (uint32_t i = 0; i < opsets.opset_count; ++i) {
     const auto& opset = *reinterpret_cast<const bp_opset_t*>(reinterpret_cast<const char*>(opsets.opsets) +
@@ -39,7 +40,7 @@ Result opsets(Bench& bench) {
   return passed();
 }
 
-// A node that the device cannot know must get no types.
+// `infer` must report no types for an operator that the device does not know, or for a node that does not exist.
 Result infer(Bench& bench) {
   const Device& device = bench.device();
   if (device.plugin().coverage->infer == nullptr) return not_supported("the device has no operators of its own");
@@ -63,7 +64,7 @@ Result infer(Bench& bench) {
   return passed();
 }
 
-// y = Same(x), a custom operator that only the plugin knows; the plugin's `infer` determines the type of y.
+// y = Same(x), a custom operator that only the plugin knows. The plugin's `infer` determines the type of y.
 Result own_operator(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;
@@ -91,15 +92,14 @@ Result own_operator(Bench& bench) {
   Detail detail;
   const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
   if (status != BP_OK) return failed(fmt::format("infer returns {:#x}: {}", status, detail.text()));
-  if (types != "0: float[2,3] ") return failed("infer passes on the types " + types);
+  if (types != "0: float[2,3] ") return failed("infer reports the types " + types);
   Random random(bench.seed(), "own_operator");
   const onnx::Tensor x = random_tensor(random, BP_DTYPE_FLOAT, {2, 3}, Fill::kAroundZero);
   std::vector<onnx::Tensor> outputs;
   if (const Answer answer = compute(device, graph, {x}, outputs); !answer.ok()) return failed(answer.describe());
-  return outputs.at(0).bytes == x.bytes ? passed(1) : failed("the output is not the input");
+  return outputs.at(0).bytes == x.bytes ? passed(1) : failed("the output differs from the input");
 }
 
-// A chain of Relus.
 GraphSpec relu_chain(uint32_t nodes) {
   GraphSpec spec;
   spec.values.push_back({.extents = {4}});
@@ -113,7 +113,8 @@ GraphSpec relu_chain(uint32_t nodes) {
   return spec;
 }
 
-// Empty if the list has nodes, all with an index below `count`, each once; else a description of the fault.
+// Checks that the list is not empty and that each node is below `count` and occurs once. Returns a description of the
+// fault, or an empty string.
 std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
   if (nodes.empty()) return "without nodes";
   std::set<uint32_t> seen;
@@ -124,7 +125,7 @@ std::string fault_of(const std::vector<uint32_t>& nodes, uint32_t count) {
   return "";
 }
 
-// Groups consist of nodes of the graph.
+// A group that the device reports must consist of the graph's nodes.
 Result groups(Bench& bench) {
   const Device& device = bench.device();
   const Graph graph(relu_chain(3));
@@ -159,7 +160,7 @@ Result groups(Bench& bench) {
   return seen.groups == 0 ? not_supported("the device reports no groups") : passed();
 }
 
-// If an island is split because it is too large, its parts are accepted.
+// If the device splits an island that is too large, it must accept each part.
 Result split(Bench& bench) {
   const Device& device = bench.device();
   if (device.plugin().coverage->review == nullptr) return not_supported("everything covered is accepted");
@@ -177,7 +178,8 @@ Result split(Bench& bench) {
   Detail detail;
   const bp_status_t status = device.plugin().coverage->review(device.raw(), &what, &review, detail.error());
   if (status != BP_OK) return failed(fmt::format("review returns {:#x}: {}", status, detail.text()));
-  if (review.answer > BP_REVIEW_SPLIT) return failed(fmt::format("review answers {}", review.answer));
+  if (review.answer > BP_REVIEW_SPLIT)
+    return failed(fmt::format("review returns the undefined answer {}", review.answer));
   if (review.answer != BP_REVIEW_SPLIT)
     return parts.empty() ? not_supported(fmt::format("an island of {} nodes is not split", kNodes))
                          : failed("`split` was called, but the answer is not BP_REVIEW_SPLIT");
@@ -186,14 +188,14 @@ Result split(Bench& bench) {
   for (const std::vector<uint32_t>& part : parts) {
     all.insert(all.end(), part.begin(), part.end());
     if (const std::string fault = fault_of(all, kNodes); !fault.empty()) return failed("the island is split " + fault);
-    if (part.back() - part.front() + 1 != part.size()) continue;  // not a chain
+    if (part.back() - part.front() + 1 != part.size()) continue;  // not consecutive nodes, so the part is not a chain
     if (const Answer answer = device.review(Graph(relu_chain(static_cast<uint32_t>(part.size())))); !answer.ok())
       return failed(fmt::format("a part of {} nodes: {}", part.size(), answer.describe()));
   }
   return passed();
 }
 
-// Steps are reported in order, and never more than the total.
+// Progress is reported in order, and never exceeds the total.
 Result progress(Bench& bench) {
   Result result;
   const auto subject = any_subject(bench, result);
@@ -226,7 +228,7 @@ Result progress(Bench& bench) {
   return seen.done == seen.total ? passed(1) : failed(fmt::format("progress ends at {} of {}", seen.done, seen.total));
 }
 
-// Weights whose bytes must be requested by `weight_map`.
+// Weights whose bytes the plugin must request with `weight_map`.
 Result lazy_weights(Bench& bench) {
   Result result;
   for (const char* name : {"MatMul/float/odd_positive_constant", "Add/float/same"}) {
@@ -239,12 +241,12 @@ Result lazy_weights(Bench& bench) {
     const Answer answer = compute(bench.device(), *subject->graph, subject->inputs, outputs);
     if (!answer.ok()) return failed(answer.describe());
     const std::string fault = subject->fault(outputs);
-    return fault.empty() ? passed(1) : failed("with weights that `weight_map` returns: " + fault);
+    return fault.empty() ? passed(1) : failed("with weights requested by `weight_map`: " + fault);
   }
   return result;
 }
 
-// If the host collects spans, they state what was computed and when.
+// If the host collects spans, they must state what was computed and when.
 Result spans(Bench& bench) {
   Host host;
   host.collect_spans();
@@ -262,7 +264,7 @@ Result spans(Bench& bench) {
   uint32_t computed = 0;
   for (const Span& span : spans) {
     if (span.kind < BP_SPAN_COMPUTE || span.kind > BP_SPAN_WAIT)
-      return failed(fmt::format("a span is of kind {}, which does not exist", span.kind));
+      return failed(fmt::format("a span has the undefined kind {}", span.kind));
     if (span.end < span.begin) return failed("a span ends before it begins");
     if (span.begin < begin || span.end > now_ns()) return failed("a span is outside the time of its run");
     for (const uint64_t node : span.nodes) {
@@ -275,7 +277,7 @@ Result spans(Bench& bench) {
   return computed != 0 ? passed(1) : failed("no span of kind BP_SPAN_COMPUTE names the node that was computed");
 }
 
-// y = Relu(x), [n, 7].
+// y = Relu(x), where x has the shape [n, 7] and n is unknown.
 GraphSpec open_graph() {
   GraphSpec spec;
   spec.values.push_back({BP_DTYPE_FLOAT, {-1, 7}, {}, BP_NONE, {"n"}});
@@ -287,7 +289,7 @@ GraphSpec open_graph() {
   return spec;
 }
 
-// Memory is bound once, for the largest extents; smaller ones need no rebinding.
+// Memory is bound once for the largest extents. Smaller extents need no new binding.
 Result capacity(Bench& bench) {
   const Device& device = bench.device();
   const Graph graph(open_graph());
@@ -295,7 +297,7 @@ Result capacity(Bench& bench) {
   if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
   if (claims[0].answer != BP_ANSWER_YES) return not_supported("no call whose extents are unknown is claimed");
   const auto slot = device.plugin().instance->extents;
-  if (slot == nullptr) return not_supported("new extents need a rebinding");
+  if (slot == nullptr) return not_supported("the device needs new bindings for new extents");
   Answer answer;
   const auto program = Program::compile(device, graph, answer);
   const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
@@ -336,7 +338,7 @@ Result capacity(Bench& bench) {
   return passed(1);
 }
 
-// A graph whose first extent is known at run time: the program computes its output's extents.
+// The first extent is known only at run time. The program must compute the extents of its output.
 Result extents(Bench& bench) {
   const Device& device = bench.device();
   const Graph graph(open_graph());
@@ -350,7 +352,7 @@ Result extents(Bench& bench) {
   if (info.shapes == BP_SHAPES_STATIC) return failed("a program with an unknown extent reports static shapes");
   const auto slot = device.plugin().program->output_extents;
   if (info.shapes != BP_SHAPES_COMPUTED) return not_supported("the extents are known only during the run");
-  if (slot == nullptr) return failed("the program reports computed shapes and `output_extents` is NULL");
+  if (slot == nullptr) return failed("the program reports computed shapes, but `output_extents` is NULL");
   Detail detail;
   for (const int64_t n : {1, 5, 0, 1000}) {
     const int64_t shape[] = {n, 7};
@@ -378,11 +380,11 @@ Result extents(Bench& bench) {
   const bp_status_t status = slot(program->raw(), &query, &output, detail.error());
   return status == BP_TYPE_MISMATCH
              ? passed(1)
-             : failed(
-                   fmt::format("extents that the graph forbids are answered with {:#x}, not BP_TYPE_MISMATCH", status));
+             : failed(fmt::format(
+                   "for extents that the graph forbids, output_extents returns {:#x}, not BP_TYPE_MISMATCH", status));
 }
 
-// y = NonZero(x): the run requests memory once it knows how much it needs.
+// y = NonZero(x). The run requests output memory once it knows how much it needs.
 Result data_dependent(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;
@@ -401,7 +403,7 @@ Result data_dependent(Bench& bench) {
   const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
   if (instance == nullptr) return failed(answer.describe());
   if (program->info().shapes != BP_SHAPES_DATA_DEPENDENT)
-    return failed(fmt::format("NonZero is a program with shapes of kind {}", program->info().shapes));
+    return failed(fmt::format("the program of NonZero reports shapes of kind {}", program->info().shapes));
   for (const std::vector<int64_t>& expected : {std::vector<int64_t>{1, 3, 4}, std::vector<int64_t>{}}) {
     onnx::Tensor x{BP_DTYPE_FLOAT, {6}, std::vector<std::byte>(6 * sizeof(float))};
     for (const int64_t i : expected) reinterpret_cast<float*>(x.bytes.data())[i] = -2;

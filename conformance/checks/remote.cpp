@@ -11,8 +11,8 @@ namespace {
 enum class Ask : uint8_t { kIdentity, kFacts, kCoverage, kReview, kCompile, kRun };
 enum class Outcome : uint8_t { kDone, kBreach, kError };
 
-constexpr uint64_t kMaxText = 4000;      // bytes of one text of a plugin
-constexpr uint64_t kMaxReply = 1 << 20;  // without claims and outputs
+constexpr uint64_t kMaxText = 4000;      // bytes in one text from a plugin
+constexpr uint64_t kMaxReply = 1 << 20;  // bytes, without claims and outputs
 constexpr uint64_t kMaxClaim = 2 * kMaxText;
 
 std::string_view cut(std::string_view text) {
@@ -41,7 +41,7 @@ Answer read_answer(Reader& from) {
   return answer;
 }
 
-// The reply after its outcome; throws if the outcome is a failure.
+// Reads the outcome of a reply and returns a reader for the rest. Throws if the outcome is a failure.
 Reader opened(const std::string& reply) {
   Reader reader(reply);
   const auto outcome = static_cast<Outcome>(reader.number<uint8_t>());
@@ -54,7 +54,7 @@ std::string_view view(bp_text_t text) {
   return text.data == nullptr ? std::string_view() : cut({text.data, text.size});
 }
 
-// --- in the process that loads the plugin ---
+// --- In the process that loads the plugin ---
 
 void reply_identity(Bench& bench, Writer& reply) {
   const bp_plugin_t& plugin = bench.device().plugin();
@@ -153,7 +153,7 @@ RemoteDevice local_device(Bench& bench) {
   return RemoteDevice([&bench](const std::string& request, uint64_t) { return serve(bench, request); }, bench.seed());
 }
 
-// --- in the judge's process: a reply is untrusted, and has to fit its request ---
+// --- In the judge's process: a reply is untrusted, and must match its request ---
 
 Identity RemoteDevice::identity() {
   const std::string reply = call_(request(Ask::kIdentity).take(), kMaxReply);
@@ -193,7 +193,7 @@ Answer RemoteDevice::coverage(const GraphSpec& spec, std::vector<Claim>& out_cla
     claim.detail = reader.text();
   }
   if (answer.ok() && out_claims.size() != spec.nodes.size())
-    throw std::runtime_error(fmt::format("{} claims for {} nodes", out_claims.size(), spec.nodes.size()));
+    throw std::runtime_error(fmt::format("a reply has {} claims for {} nodes", out_claims.size(), spec.nodes.size()));
   return answer;
 }
 
@@ -214,7 +214,7 @@ Answer RemoteDevice::run(const GraphSpec& spec, const std::vector<RemoteRun>& ru
   Writer writer = request(Ask::kRun);
   writer.graph(spec).number<uint64_t>(runs.size());
   uint64_t expected_bytes = 0;
-  std::vector<std::vector<onnx::Tensor>> expected;  // types and extents of the outputs
+  std::vector<std::vector<onnx::Tensor>> expected;  // types and extents of the outputs of each run
   for (const RemoteRun& run : runs) {
     writer.number<uint64_t>(run.inputs.size());
     for (const onnx::Tensor& input : run.inputs) writer.tensor(input);
@@ -233,7 +233,7 @@ Answer RemoteDevice::run(const GraphSpec& spec, const std::vector<RemoteRun>& ru
   misuse_ = reader.text();
   const auto finished = reader.number<uint64_t>();
   if (finished > runs.size() || (answer.ok() && finished != runs.size()))
-    throw std::runtime_error(fmt::format("outputs of {} runs, of {}", finished, runs.size()));
+    throw std::runtime_error(fmt::format("a reply has outputs of {} runs of {}", finished, runs.size()));
   expected.resize(finished);
   for (auto& outputs : expected) {
     for (onnx::Tensor& output : outputs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The judge's view of the device under test. The plugin is loaded in another process, which returns device properties
-// and outputs and has no expected values; the judge's process never loads the plugin.
+// The judge's view of the device under test. Another process loads the plugin and returns device properties and
+// outputs. It has no expected values, and the judge's process never loads the plugin.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 
 namespace backplane::conform {
 
-// The inputs of one run; an instance executes several in order.
+// The inputs of one run. One instance executes several runs in order.
 struct RemoteRun {
   const std::vector<onnx::Tensor>& inputs;
-  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some unknown
+  std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some extents unknown
 };
 
-// Throws Breach for a breach of the ABI, std::runtime_error for a wrong reply, and what `call` throws. [one at a time]
+// Throws Breach if the plugin breaks the ABI, std::runtime_error if a reply is malformed, and what `call` throws. [one
+// at a time]
 class RemoteDevice {
  public:
-  // The reply to a request; a reply of more than `most` bytes is refused.
+  // Returns the reply to a request, and throws if it has more than `most` bytes.
   using Call = std::function<std::string(const std::string& request, uint64_t most)>;
   RemoteDevice(Call call, uint64_t seed) : call_(std::move(call)), seed_(seed) {}
 
@@ -33,17 +34,17 @@ class RemoteDevice {
   bool flushes() { return (properties().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
   bool is_deterministic() { return (properties().flags & BP_DEVICE_DETERMINISTIC) != 0; }
 
-  // One claim for each node.
+  // Returns one claim for each node.
   Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
   Answer review(const GraphSpec& spec);
   Answer compile(const GraphSpec& spec);
-  // Compiles and runs: with poisoned outputs and canaries around all memory. `out_outputs` has the outputs of the runs
-  // that succeeded.
+  // Compiles the graph and executes all runs, with poisoned outputs and with canaries around all memory. Sets
+  // `out_outputs` to the outputs of the runs that succeeded.
   Answer run(const GraphSpec& spec, const std::vector<RemoteRun>& runs,
              std::vector<std::vector<onnx::Tensor>>& out_outputs);
   Answer compute(const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                  std::vector<onnx::Tensor>& out_outputs);
-  // The plugin's misuse of the host's services up to the last run, in one line, or empty.
+  // How the plugin misused the host's services up to the last run, in one line; empty if it did not.
   const std::string& misuse() const { return misuse_; }
 
  private:
@@ -58,12 +59,12 @@ class RemoteDevice {
   std::string misuse_;
 };
 
-// Returns the reply to a request, in the process that loads the plugin.
+// Handles a request in the process that loads the plugin. Returns the reply.
 std::string serve(Bench& bench, const std::string& request);
-// A device in this process, for cases that are judged where they run.
+// A device in this process, for cases that are judged in the process that runs them.
 RemoteDevice local_device(Bench& bench);
 
-// A claimed call of an operator, with its expected results.
+// An operator call that the device claims, with its expected results.
 struct Question {
   Problem problem;
   References references;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the host, lack of memory, runs that are cancelled or past their deadline.
+// Cases of the group robustness: mistakes of the host, lack of memory, and runs that are cancelled or miss their
+// deadline.
 #include "checks/group.h"
 
 namespace backplane::conform {
 namespace {
 
-// A program of some claimed call with an instance, still without bindings.
+// A program of a claimed call, with an instance that has no bindings yet.
 struct Fixture {
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
 };
 
-// nullopt, with the reason in `out_result`, if no ordinary call is claimed or it fails to compile.
+// nullopt, with the reason in `out_result`, if no ordinary call is claimed or its compilation fails.
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   Fixture result{any_subject(bench, out_result), nullptr, nullptr};
   if (result.subject == nullptr) return std::nullopt;
@@ -24,7 +25,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// After any failure, a valid run must still be right.
+// Makes a valid run, which must be right after any failure. Returns the fault, or an empty string.
 std::string still_works(Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;
@@ -38,7 +39,7 @@ Result with_fixture(Bench& bench, std::string (*check)(Bench&, Fixture&)) {
   if (!s) return result;
   if (const std::string fault = check(bench, *s); !fault.empty()) return failed(fault);
   if (const std::string fault = still_works(*s); !fault.empty())
-    return failed("afterwards a proper run fails: " + fault);
+    return failed("a valid run afterwards fails: " + fault);
   return passed(1);
 }
 
@@ -61,7 +62,7 @@ std::string small_buffers(Bench& bench, Fixture& s) {
     tensor.buffer.bytes -= 1;
     const Answer answer = s.instance->bind(is_output ? BP_SLOT_OUTPUT : 0, tensor);
     if (answer.status != BP_BUFFER_TOO_SMALL) {
-      return fmt::format("an {} that is a byte too small is answered with {:#x}, not BP_BUFFER_TOO_SMALL",
+      return fmt::format("binding an {} that is one byte too small returns {:#x}, not BP_BUFFER_TOO_SMALL",
                          is_output ? "output" : "input", answer.status);
     }
   }
@@ -98,7 +99,7 @@ std::string wrong_tensors(Bench& bench, Fixture& s) {
   return "";
 }
 
-// Unaligned memory: refused, or used correctly.
+// Unaligned memory must be refused or used correctly.
 std::string misaligned(Bench& bench, Fixture& s) {
   const GraphSpec& spec = s.program->graph().spec();
   for (const uint64_t offset : {1u, 2u, 4u, 16u}) {
@@ -162,7 +163,7 @@ std::string late(Bench&, Fixture& s) {
 
 std::string repeated(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
-  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run, so stale results do not pass
+  for (int i = 0; i < 20; ++i) {  // outputs are poisoned before each run, so that stale results fail
     std::vector<onnx::Tensor> outputs;
     if (const Answer answer = s.instance->run_checked(outputs); !answer.ok()) return answer.describe();
     if (const std::string fault = s.subject->fault(outputs); !fault.empty())
@@ -171,7 +172,7 @@ std::string repeated(Bench&, Fixture& s) {
   return "";
 }
 
-// New data in the memory that one instance is bound to.
+// The instance must read new data from memory that is already bound.
 std::string new_data(Bench&, Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   Subject other{s.subject->problem, {}, nullptr, {}, s.subject->flushes};
@@ -192,7 +193,7 @@ std::string new_data(Bench&, Fixture& s) {
   return "";
 }
 
-// Fails host allocations after 0, 1, 2 …, until a computation meets no failure.
+// Makes the host fail its allocations after 0, 1, 2, … successes, until a whole computation runs without a failure.
 Result no_memory(Bench& bench, const char* op_case) {
   Host host;
   const Library& library = bench.library();

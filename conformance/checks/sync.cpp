@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, points and runs that the host does not wait for, on devices that have them.
+// Cases of the group sync: streams, semaphores and asynchronous runs, on devices that have them.
 #include <chrono>
 #include <thread>
 
@@ -9,10 +9,10 @@
 namespace backplane::conform {
 namespace {
 
-constexpr uint64_t kMillisecond = 1'000'000;  // ns
+constexpr uint64_t kMillisecond = 1'000'000;  // in nanoseconds
 constexpr size_t kRuns = 8;
 
-// Instances of one program, each with its own memory, and a stream.
+// A stream, and several instances of one program, each bound to its own memory.
 struct Fixture {
   Bench& bench;
   std::unique_ptr<Subject> subject;
@@ -22,7 +22,7 @@ struct Fixture {
 
   const Device& device() const { return program->device(); }
   const bp_sync_api_t& sync() const { return *device().plugin().sync; }
-  // Empty if instance `i` computed what it should.
+  // Why the results of instance `i` are wrong; empty if they are right.
   std::string fault(size_t i) const { return subject->fault({instances[i]->output(0).read()}); }
   std::string faults() const {
     for (size_t i = 0; i < instances.size(); ++i) {
@@ -32,7 +32,7 @@ struct Fixture {
   }
 };
 
-// A check's fault, or why it does not apply to the device; both empty if it passes.
+// The fault that a check found, or why it does not apply to the device. Both are empty if the check passes.
 struct CheckResult {
   std::string fault = "";
   std::string not_offered = "";
@@ -51,7 +51,7 @@ bp_run_t in(const Stream* stream) {
   return {.size = sizeof(bp_run_t), .stream = stream == nullptr ? nullptr : stream->raw()};
 }
 
-// Runs without `done`: only stream_wait reports that they are complete.
+// Without `done`, only stream_wait reports that the runs are complete.
 CheckResult stream_wait(Fixture& fixture) {
   for (const auto& instance : fixture.instances) {
     instance->output(0).poison();
@@ -62,7 +62,7 @@ CheckResult stream_wait(Fixture& fixture) {
   return wrong(fixture.faults());
 }
 
-// Each instance reads what the one before it writes.
+// Each instance reads the output of the instance before it.
 CheckResult stream_order(Fixture& fixture) {
   const GraphSpec& spec = fixture.program->graph().spec();
   if (spec.values[spec.inputs[0]].extents != spec.values[spec.outputs[0]].extents)
@@ -98,7 +98,8 @@ CheckResult stream_order(Fixture& fixture) {
   return {};
 }
 
-// A run is accepted before the host point that it waits for is reached; the point it signals advances after `done`.
+// A run is accepted before the host point that it waits for is reached. The point that it signals is reached after
+// `done` was called.
 CheckResult host_points(Fixture& fixture, const Stream* stream) {
   bp_semaphore_t start, finish;
   const bp_point_t waits = bp_host_point(&start, 1), signals = bp_host_point(&finish, 1);
@@ -114,8 +115,10 @@ CheckResult host_points(Fixture& fixture, const Stream* stream) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (end.calls() != 0) return wrong("the run ended before the point that it waits for was reached");
   start.signal(1, false);
-  if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK) return wrong("the signal is not reached");
-  if (end.calls() != 1) return wrong(fmt::format("when the point is reached, `done` was called {} times", end.calls()));
+  if (finish.wait(1, now_ns() + 10'000 * kMillisecond, nullptr) != BP_OK)
+    return wrong("the run does not signal its point");
+  if (end.calls() != 1)
+    return wrong(fmt::format("when the run has signaled its point, `done` was called {} times", end.calls()));
   if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {:#x}", end.status()));
   return wrong(fixture.fault(0));
 }
@@ -126,7 +129,7 @@ CheckResult points_alone(Fixture& fixture) {
   return host_points(fixture, nullptr);
 }
 
-// A run waits for a failed point: `done` and its own point report that, and the instance can run again.
+// A run that waits for a failed point fails: `done` and the run's own point report it. The instance can run again.
 CheckResult failed_wait(Fixture& fixture) {
   bp_semaphore_t start, finish;
   start.signal(1, true);
@@ -153,7 +156,7 @@ CheckResult failed_wait(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// A run without `done` waits for a failed point: stream_wait reports once which run failed.
+// A run without `done` that waits for a failed point fails. The next stream_wait reports its id, and does so only once.
 CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;
   start.signal(1, true);
@@ -170,14 +173,14 @@ CheckResult silent_failure(Fixture& fixture) {
   if (answer.status != BP_DEPENDENCY_FAILED)
     return wrong(fmt::format("stream_wait after a failed run without `done` returns {:#x}", answer.status));
   if (answer.run != run.id)
-    return wrong(fmt::format("stream_wait reports run {} and the failed one is {}", answer.run, run.id));
+    return wrong(fmt::format("stream_wait reports run {}, but the failed run is {}", answer.run, run.id));
   return stream_wait(fixture);
 }
 
-// A run without `done` fails: its host point and that of the next run in the stream carry it, and stream_wait
-// nevertheless reports it, once.
+// A run without `done` fails. Its host point and that of the next run in the stream report the failure, and stream_wait
+// still reports it once.
 CheckResult failed_points(Fixture& fixture) {
-  const CheckResult warm = stream_wait(fixture);  // the first runs with new bindings may wait for others
+  const CheckResult warm = stream_wait(fixture);  // the first run with new bindings may wait for other work
   if (!warm.fault.empty()) return warm;
   bp_semaphore_t start, finish;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -205,14 +208,14 @@ CheckResult failed_points(Fixture& fixture) {
   if (answer.status != BP_DEPENDENCY_FAILED)
     return wrong(fmt::format("stream_wait after a failure that points have carried returns {:#x}", answer.status));
   if (answer.run != 4711)
-    return wrong(fmt::format("stream_wait reports run {} and the failed one is 4711", answer.run));
+    return wrong(fmt::format("stream_wait reports run {}, but the failed run is 4711", answer.run));
   if (const Answer after = begin(1, bp_host_point(&finish, 3), false); !after.ok())
     return wrong("a run after the failure was reported", after);
   if (point(3) != BP_OK) return wrong("a point reports a failure that stream_wait has reported before");
   return stream_wait(fixture);
 }
 
-// While a stream's work waits, stream_wait returns at its deadline, and the work is not lost.
+// If a stream's work is held up, stream_wait returns at its deadline, and the work is completed later.
 CheckResult late_stream(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -233,7 +236,7 @@ CheckResult late_stream(Fixture& fixture) {
   return wrong(fixture.fault(0));
 }
 
-// A run that waits forever ends when it is cancelled.
+// A run whose point is never reached ends when it is cancelled.
 CheckResult cancelled(Fixture& fixture) {
   bp_semaphore_t start;
   bp_cancel_t token;
@@ -256,7 +259,7 @@ CheckResult cancelled(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// A run that waits forever ends when its deadline passes.
+// A run whose point is never reached ends when its deadline passes.
 CheckResult deadline(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -277,7 +280,7 @@ CheckResult deadline(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// One stream waits for a native point that another one signals.
+// One stream waits for a native point that another stream signals.
 CheckResult native_points(Fixture& fixture) {
   Answer answer;
   const auto other = Stream::create(fixture.device(), answer);
@@ -302,7 +305,7 @@ CheckResult native_points(Fixture& fixture) {
   return wrong(fixture.fault(0));
 }
 
-// A run that waits for a native point that is never signalled ends when it is cancelled.
+// A run that waits for a native point that is never signaled ends when it is cancelled.
 CheckResult native_cancel(Fixture& fixture) {
   Answer answer;
   const auto semaphore = NativeSemaphore::create(fixture.device(), 0, nullptr, answer);
@@ -325,7 +328,7 @@ CheckResult native_cancel(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// The host queries a device's semaphore, waits for it and signals it.
+// The host queries, waits for and signals a semaphore of the device.
 CheckResult native_slots(Fixture& fixture) {
   const bp_sync_api_t& api = fixture.sync();
   Answer answer;
@@ -347,7 +350,7 @@ CheckResult native_slots(Fixture& fixture) {
     if (api.semaphore_signal(semaphore->raw(), 5, detail.error()) != BP_OK) return wrong("signal: " + detail.text());
     if (api.semaphore_query != nullptr &&
         (api.semaphore_query(semaphore->raw(), &value, detail.error()) != BP_OK || value != 5))
-      return wrong(fmt::format("a semaphore signalled with 5 has {}", value));
+      return wrong(fmt::format("a semaphore signaled with 5 has {}", value));
     const bp_point_t point = semaphore->at(5);
     bp_run_t run = in(fixture.stream.get());
     run.waits = &point;
@@ -361,7 +364,7 @@ CheckResult native_slots(Fixture& fixture) {
   return {};
 }
 
-// A semaphore that is exported and imported again stays the same semaphore.
+// A semaphore that is exported and imported again is still the same semaphore.
 CheckResult native_export(Fixture& fixture) {
   const bp_sync_api_t& api = fixture.sync();
   if (api.semaphore_export == nullptr) return not_offered("the device exports no semaphores");
@@ -394,7 +397,7 @@ CheckResult native_export(Fixture& fixture) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const bool early = end.calls() != 0;
   if (answer = fixture.instances[0]->start(before); !answer.ok()) return wrong("a run that signals", answer);
-  if (!end.wait()) return wrong("an imported semaphore does not see the signal of the one that was exported");
+  if (!end.wait()) return wrong("an imported semaphore does not see the signal of the exported one");
   if (early) return wrong("a run did not wait for an imported semaphore");
   if (answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
   return wrong(fixture.fault(1));
@@ -409,7 +412,7 @@ CheckResult stream_export(Fixture& fixture) {
   if (status == BP_UNSUPPORTED) return not_offered(detail.text());
   if (status != BP_OK) return wrong(fmt::format("stream_export returns {:#x}: {}", status, detail.text()));
   if (native.kind == 0) return wrong("stream_export returns no kind");
-  // An exported stream can be imported as a framework's: both are the same queue.
+  // An exported stream can be imported like a framework's stream. The two are the same queue.
   Answer answer;
   const auto same = Stream::create(fixture.device(), answer, &native);
   if (same == nullptr) return wrong("import of what was exported", answer);
@@ -456,8 +459,8 @@ Result with_semaphores(Bench& bench, CheckResult (*check)(Fixture&)) {
   return with_fixture(bench, device, check);
 }
 
-// A run that does not end is abandoned. None of its objects may be destroyed afterwards, so this check has its own
-// backend and keeps it.
+// Abandons a device whose run does not end. Its objects must not be destroyed afterwards, so this check has its own
+// backend, which is never destroyed.
 Result abandon(Bench& bench) {
   const bp_plugin_t& plugin = bench.device().plugin();
   if (!is_asynchronous(bench.device())) return not_supported("the device has no streams: every run is synchronous");
@@ -489,7 +492,7 @@ Result abandon(Bench& bench) {
   run.waits = &waits;
   run.wait_count = 1;
   if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
-  bench.library().keep_loaded();  // threads that the device abandons may still run its code
+  bench.library().keep_loaded();  // threads of the abandoned device may still run the library's code
   const uint64_t begin = now_ns();
   plugin.device->abandon(kept.device->raw());
   if (const uint64_t took = now_ns() - begin; took > 1'000 * kMillisecond)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacing and reading weights of a compiled program.
+// Cases of the group weights: replacing and reading weights of a compiled program.
 #include "checks/group.h"
 
 namespace backplane::conform {
@@ -7,19 +7,19 @@ namespace {
 
 constexpr const char* kCases[] = {"MatMul/float/odd_positive_constant", "MatMul/float/block_around_zero_constant"};
 
-// A program whose constant operand may be replaced.
+// A program with a constant operand that may be replaced.
 struct Fixture {
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Program> program;
   std::unique_ptr<Instance> instance;
-  uint32_t weight = 0;  // index in the graph's weights
-  size_t argument = 0;  // index in the problem's arguments
+  uint32_t weight = 0;  // index among the graph's weights
+  size_t argument = 0;  // index among the problem's arguments
 };
 
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   const Device& device = bench.device();
   if (device.plugin().weights == nullptr) {
-    out_result = not_supported("the device replaces no weights: they are compiled anew");
+    out_result = not_supported("the device cannot replace weights: new weights need a new compilation");
     return std::nullopt;
   }
   Fixture fixture;
@@ -27,7 +27,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
     fixture.subject = make_subject(device, problem_of(name, bench.seed(), "weights"), out_result);
     if (fixture.subject != nullptr) break;
   }
-  // For simple devices, which claim no product.
+  // Falls back to Add, because simple devices claim no matrix product.
   if (fixture.subject == nullptr) {
     Problem problem = problem_of("Add/float/same", bench.seed(), "weights");
     problem.arguments[1].constant = true;
@@ -73,7 +73,7 @@ std::string right(const Fixture& fixture, const Subject& subject) {
   return subject.fault(outputs);
 }
 
-// New weights change the results, and can be read back.
+// New weights change the results and can be read back.
 Result replaced(Bench& bench) {
   Result result;
   const std::optional<Fixture> fixture = make_fixture(bench, result);
@@ -102,7 +102,7 @@ Result replaced(Bench& bench) {
   return passed(1);
 }
 
-// A refit with another type, other extents or a weight that does not exist is refused, and changes nothing.
+// A refit with another type, with other extents or of a weight that does not exist is refused and changes nothing.
 Result refused(Bench& bench) {
   Result result;
   const std::optional<Fixture> fixture = make_fixture(bench, result);

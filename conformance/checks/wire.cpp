@@ -9,7 +9,7 @@ namespace {
 
 using Body = std::shared_ptr<const onnx::GraphSpec>;
 
-constexpr int kMaxDepth = 64;  // of graphs in attributes
+constexpr int kMaxDepth = 64;  // levels of graphs nested in attributes
 
 void write(Writer& to, const onnx::Attribute& attribute) {
   to.text(attribute.name).number<uint8_t>(static_cast<uint8_t>(attribute.value.index()));

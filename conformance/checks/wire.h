@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serialized values, between the judge and the process that loads the plugin. Both are the same program, so numbers
-// are in the machine's format.
+// The serialized values that the judge exchanges with the process that loads the plugin. Both processes run the same
+// program, so numbers are in the machine's own format.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Checks every read against the bytes left. Throws std::runtime_error.
+// Reads values and checks every read against the remaining bytes. Throws std::runtime_error.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -64,7 +64,7 @@ class Reader {
   std::string text();
   onnx::Tensor tensor();
   onnx::GraphSpec graph(int depth = 0);
-  // Reads how many elements follow; more than the bytes left is an error.
+  // Reads the number of elements that follow. Throws if it exceeds the remaining bytes.
   uint64_t count();
   bool at_end() const { return left_.empty(); }
 

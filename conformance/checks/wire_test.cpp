@@ -67,7 +67,7 @@ TEST(Wire, CountsBeyondTheMessageAreRefused) {
   EXPECT_THROW(Reader(many).count(), std::runtime_error);
 }
 
-// The other process's reply to a run with one output of four floats.
+// A reply to a run with one output of four floats.
 struct Reply {
   uint64_t runs = 1, bytes = 16;
   uint32_t status = BP_OK;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# cluster_test.sh PROGRAM PLUGIN: every task of slurm.sh and of kubernetes.yaml as those systems start them, on a small choice of
-# cases, then merge; both must end as a run in one go.
+# cluster_test.sh PROGRAM PLUGIN: starts every task of slurm.sh and kubernetes.yaml as those systems would, on a few
+# cases, then merges the shards. The results must equal those of one run without shards.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +18,7 @@ states() { sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$1/jour
 
 "$CONFORM" --plugin "$2" --profile core --filter "$filter" --out "$work/whole" >/dev/null || die "the run in one go fails"
 
-# Slurm: the array's range and the cores stand in the script's head.
+# Slurm: the array's range and the number of cores are in the head of the script.
 IFS=- read -r first last < <(sed -n 's/^#SBATCH --array=//p' "$here/slurm.sh")
 cores=$(sed -n 's/^#SBATCH --cpus-per-task=//p' "$here/slurm.sh")
 for ((id = first; id <= last; ++id)); do
@@ -29,7 +29,7 @@ done
 "$CONFORM" merge "$work"/slurm/shard-* --out "$work/slurm/whole" >/dev/null || die "the shards of the job array do not merge"
 diff <(states "$work/whole") <(states "$work/slurm/whole")
 
-# Kubernetes: the command, the number of completions and SHARDS stand in the manifest.
+# Kubernetes: the command, the number of completions and SHARDS are in the manifest.
 list() { awk -v key="$1:" '$1 == key { on = 1; next } on && $1 == "-" { gsub(/"/, "", $2); print $2; next } { on = 0 }' "$here/kubernetes.yaml"; }
 completions=$(awk '$1 == "completions:" { print $2 }' "$here/kubernetes.yaml")
 shards=$(awk '/name: SHARDS/ { getline; gsub(/"/, "", $2); print $2 }' "$here/kubernetes.yaml")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shard.sh OUT ARGUMENTS…: one task's share of a run, in OUT/shard-I. The batch system says which: Slurm's job arrays by
-# SLURM_ARRAY_TASK_*, Kubernetes' indexed jobs by JOB_COMPLETION_INDEX and SHARDS. A task that is started again goes on where
-# it was stopped. The program is backplane-conform in PATH, or $CONFORM.
+# shard.sh OUT ARGUMENTS…: runs one task's share of a run, in OUT/shard-I. The batch system sets the number I: Slurm's
+# job arrays in SLURM_ARRAY_TASK_*, Kubernetes' indexed jobs in JOB_COMPLETION_INDEX and SHARDS. A task that is started
+# again continues where it stopped. The program is backplane-conform in PATH, or $CONFORM.
 set -euo pipefail
 
 out=$1
@@ -19,5 +19,6 @@ fi
 
 status=0
 "${CONFORM:-backplane-conform}" "$@" --shard "$index/$count" --out "$out/shard-$index" --resume || status=$?
-# 1 is a failure of the backend: the task did its work, and merge prints the verdict. It also reports a shard that did not finish.
+# Status 1 means that the backend failed cases or that the shard did not finish. The task succeeds nevertheless: merge
+# reports both.
 [[ $status -le 1 ]]

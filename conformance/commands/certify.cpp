@@ -57,9 +57,9 @@ std::vector<LoadedFile> files_of(const Options& options) {
   return loaded.hashed();
 }
 
-// Waits until the clock's second differs from `time`, because the order of times is verified.
+// Waits until the clock is past the second `time`, because `verify` requires each time to be later than the one before.
 void wait_past(const std::string& time) {
-  if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment is of {}, in the future", time));
+  if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment's time {} is in the future", time));
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
@@ -76,14 +76,14 @@ int commit(const Options& options) {
   return 0;
 }
 
-// Throws for the first change since the commitment was made.
+// Throws at the first difference from the commitment.
 void check_unchanged(const Commitment& made, Commitment now) {
   for (const LoadedFile& file : made.files) {
     if (file.sha256.empty()) continue;
     const std::string digest = sha256_of_file(file.path);
     if (digest != file.sha256)
       throw std::runtime_error(
-          fmt::format("files: '{}', which the plugin loads, had the SHA-256 {} when it was committed and has {}",
+          fmt::format("files: '{}', which the plugin loads, had the SHA-256 {} when it was committed, and now has {}",
                       file.path, file.sha256, digest));
   }
   now.files = made.files;
@@ -93,7 +93,7 @@ void check_unchanged(const Commitment& made, Commitment now) {
   for (const auto& [key, value] : a.items()) {
     if (b[key] != value)
       throw std::runtime_error(
-          fmt::format("{} was {} when it was committed and is {}", key, value.dump(), b[key].dump()));
+          fmt::format("{} was {} when it was committed, and now is {}", key, value.dump(), b[key].dump()));
   }
 }
 
@@ -125,7 +125,7 @@ int run(Options options) {
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
   const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
-  visit_plugin(options.run);  // a run that was resumed at its end loaded nothing
+  visit_plugin(options.run);  // a run resumed at its end has loaded nothing
   wait_past(journal.header().started);
 
   std::vector<std::string> names;
@@ -147,21 +147,21 @@ int run(Options options) {
   write_file(folder / kStatement, statement);
   write_file(folder / kVendorSignature, sign(key, "vendor", {{kStatement, sha256(statement)}}));
   const Proof proof = verify(read_parts(folder));
-  // Without a store of trusted keys no waiver counts; see `verify-bundle --trust`.
+  // Without a file of trusted keys no waiver counts. See `verify-bundle --trust`.
   const RunOutcome outcome = outcome_on(proof, utc_now().substr(0, 10), false);
   return print_report(proof.record.header, proof.record.results, outcome, false);
 }
 
-// Verifies the bundle, runs a sample again, and signs the result.
+// Verifies the bundle, runs a sample of its cases again, and signs the result.
 int countersign(const Options& options) {
   const fs::path folder = options.bundle;
   Parts parts = read_parts(folder);
   if (parts.count(kLabSignature) != 0)
-    throw std::runtime_error(fmt::format("'{}' is countersigned already", options.bundle));
+    throw std::runtime_error(fmt::format("'{}' is already countersigned", options.bundle));
   const Key key = read_key(options.key);
   const Proof proof = verify(parts);
   if (key.public_hex == proof.vendor.public_hex)
-    throw Usage("--key is the vendor's own; a countersignature needs another one");
+    throw Usage("--key is the vendor's own key; a countersignature needs another key");
   check_plugin(options.run);
   const size_t count = rerun_sample(proof, parts, options.run, options.sample);
   const nlohmann::ordered_json json = {{"lab", 1},
@@ -177,11 +177,12 @@ int countersign(const Options& options) {
                                           {{kStatement, sha256(parts.at(kStatement))},
                                            {kVendorSignature, sha256(parts.at(kVendorSignature))},
                                            {kLabReport, sha256(report)}}));
-  fmt::print("{} of {} cases were run again with the results of the journal; countersigned\n", count, proof.plan.total);
+  fmt::print("{} of {} cases were run again and had the results in the journal; countersigned\n", count,
+             proof.plan.total);
   return 0;
 }
 
-// Signs a file of waivers as the certifier, to FILE.sig.
+// Signs a file of waivers as the certifier. The signature goes to FILE.sig.
 int accept_waivers(const Options& options) {
   const std::string text = read_file(options.file, 1 << 20);
   Exceptions().add_waivers(text, options.file);
@@ -206,8 +207,8 @@ std::function<int()> declare(cli::Command command) {
   first.add_option("--manifest", options->manifest, "The plugin's manifest");
   first.remove_option("--shard");
 
-  cli::Command second =
-      subcommand(command, *options, "run", "runs what was committed, with seeds of the nonce, and signs");
+  cli::Command second = subcommand(command, *options, "run",
+                                   "runs the committed cases with seeds derived from the nonce, and signs the result");
   second.add_option("--plugin", options->run.plugin, "The library of the backend under test");
   second.add_option("--manifest", options->manifest, "The plugin's manifest");
   second.add_option("--nonce", options->nonce, "The certifier's nonce for the commitment").required();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# conform_onnx.sh PROGRAM DEVICE SUITE MIN_PASS: ONNX's test data on one device. SUITE is a folder of Debian's package
-# (node, simple, …), or "newest" for the node tests of the onnx package.
+# conform_onnx.sh PROGRAM DEVICE SUITE MIN_PASS: runs ONNX's test data on one device. SUITE is a folder of Debian's
+# package (node, simple, …), or "newest" for the node tests of the onnx package.
 set -euo pipefail
 
 data=/usr/share/libonnx-testdata/data/$3

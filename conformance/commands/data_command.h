@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that run folders of test data in ONNX's form: `onnx` and `vendor`.
+// The commands that run folders of ONNX test data: `onnx` and `vendor`.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace backplane::conform {
 
-// `name`: "onnx" or "vendor". Declares the options and returns what runs the command.
+// Declares the options of the command `name`, "onnx" or "vendor". Returns the function that runs it.
 std::function<int()> declare_data_command(cli::Command command, const char* name);
 
 }  // namespace backplane::conform

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# differential_test.sh CONFORM DEVICE COUNT: scripts/differential.py with the Python that scripts/setup.sh prepares.
+# differential_test.sh CONFORM DEVICE COUNT: runs scripts/differential.py with the Python that scripts/setup.sh
+# prepares.
 set -euo pipefail
 python=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}/venv/bin/python
 if [[ ! -x $python ]]; then

@@ -15,7 +15,8 @@ std::function<int()> declare(cli::Command command) {
     std::string name, owner, folder = ".";
   };
   const auto options = std::make_shared<KeyOptions>();
-  command.add_option("NAME", options->name, "Name of the files: NAME.key, to keep secret, and NAME.pub, to publish")
+  command
+      .add_option("NAME", options->name, "Name of the files NAME.key, to be kept secret, and NAME.pub, to be published")
       .required();
   command.add_option("--owner", options->owner, "Name of the owner, for people").required();
   command.add_option("--folder", options->folder, "Folder for the files");

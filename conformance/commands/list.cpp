@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform list`: all cases, and the digests of their lists.
+// `backplane-conform list`: prints all cases, or the digests of their lists.
 #include <fmt/format.h>
 
 #include "cases/cases.h"
@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-// Prints "core 1 quick 1839 <SHA-256>", to which a claim refers, for each profile and selection.
+// Prints one line, "core 1 quick 1839 <SHA-256>", for each profile and selection. Claims refer to these digests.
 void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {
@@ -42,6 +42,6 @@ std::function<int()> declare(cli::Command command) {
 
 }  // namespace
 
-extern const Verb list_verb = {"list", "lists the cases that run without a command", declare};
+extern const Verb list_verb = {"list", "lists the cases that a run executes", declare};
 
 }  // namespace backplane::conform

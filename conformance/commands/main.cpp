@@ -50,6 +50,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ,
-              SIG_IGN);  // writing past the file size limit then fails with EFBIG, which is reported as a write error
+              SIG_IGN);  // a write past the file size limit then fails with EFBIG
   return backplane::cli::guarded("backplane-conform", [&] { return backplane::conform::run(argc, argv); });
 }

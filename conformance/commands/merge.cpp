@@ -20,7 +20,7 @@ std::function<int()> declare(cli::Command command) {
   command.add_option("--out", options->out, "Folder for the merged journal");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
-  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  command.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] {
     std::vector<std::pair<std::string, Record>> parts;
     for (const std::string& name : options->parts) parts.emplace_back(name, read_journal(name));

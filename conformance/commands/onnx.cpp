@@ -18,7 +18,7 @@ namespace backplane::conform {
 namespace {
 
 struct Options {
-  const char* command;  // onnx, or vendor, which adds a file of tolerances and a prefix of the names
+  const char* command;  // "onnx", or "vendor", which also has a file of tolerances and a prefix for names
   std::string data, device, plugin, filter, out, shard;
   std::vector<std::string> child_folders;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -49,7 +49,7 @@ Plan chosen_cases(const Options& options) {
   return {select(std::move(cases), shard), shard, names.size(), sha256_of_list(names)};
 }
 
-// Reports faults in the file of tolerances before anything runs.
+// Reports unused entries in the file of tolerances before any case runs.
 void check_tolerances(const Options& options) {
   std::vector<std::string> names;
   for (const Case& one : find_cases(options.data)) names.push_back(one.name);
@@ -94,7 +94,7 @@ Header describe(const Options& options, const Plan& plan) {
 int run_parent(const Options& options) {
   if (options.data.empty()) throw Usage("--data is missing: the folder of the test data");
   if (options.device.empty() && options.plugin.empty())
-    throw Usage("--device or --plugin is missing: what is to be tested");
+    throw Usage("--device or --plugin is missing: it names what is tested");
   if (options.resume && options.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
   const auto start = std::chrono::steady_clock::now();
   Plan cases = chosen_cases(options);
@@ -142,15 +142,15 @@ std::function<int()> declare_data_command(cli::Command command, const char* name
                      "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
   command.add_option("--device", options->device, "The device under test, by its name in `backplane list`");
   command.add_option("--plugin", options->plugin, "Use only this backend: its library or manifest");
-  command.add_option("--filter", options->filter, "Only cases whose name matches this glob");
-  command.add_option("--shard", options->shard, "Only part i of n, as i/n");
+  command.add_option("--filter", options->filter, "Run only cases whose name matches this glob");
+  command.add_option("--shard", options->shard, "Run only part i of n, given as i/n");
   command.add_option("--jobs", options->jobs, "Number of parallel processes").range(1, 1024);
   command.add_option("--timeout", options->timeout, "Time limit of a case in seconds").range(0.1, 86400.0);
   command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
   command.add_flag("--resume", options->resume, "Continue the journal in --out: cases with a result are not run again");
   command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
   command.add_flag("--strict", options->strict, "Fail if anything is not supported");
-  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  command.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   command.add_option("--threads", options->threads).hidden();
   command.add_flag("--child", options->is_child).hidden();
   command.add_option("folders", options->child_folders).hidden();

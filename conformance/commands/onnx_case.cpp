@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using onnx::Malformed;
 using onnx::Value;
 
-// Guard bytes after an output, which no backend may touch, and the value of all bytes before a run: it is not a bool,
-// not a sensible number, and not a NaN in any type.
+// kGuard bytes after each output must stay untouched. All bytes are kPoison before a run: the value is no bool, no
+// plausible number, and not a NaN in any type.
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};
 
@@ -33,7 +33,7 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
-// STEM_0.pb, STEM_1.pb, … up to the first that does not exist.
+// The files STEM_0.pb, STEM_1.pb, … up to the first missing number.
 std::vector<fs::path> numbered_files(const fs::path& folder, const char* stem) {
   std::vector<fs::path> files;
   for (;;) {
@@ -54,14 +54,14 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-// ONNX's test data up to 1.12 has uint16 where the model has bfloat16; the bits are the same.
+// ONNX's test data up to 1.12 stores bfloat16 as uint16, with the same bits.
 Value as_declared(Value value, const view::Value& declared) {
   const bool is_bfloat16 = declared.is_tensor() && declared.dtype() == BP_DTYPE_BFLOAT16;
   if (is_bfloat16 && value.tensor.dtype == BP_DTYPE_UINT16) value.tensor.dtype = BP_DTYPE_BFLOAT16;
   return value;
 }
 
-// Memory that the harness binds to an output: poisoned, with a guard after it.
+// Memory bound to an output: poisoned, with guard bytes after it.
 struct GuardedOutput {
   bp_dtype_t dtype;
   std::vector<int64_t> extents;
@@ -82,7 +82,7 @@ struct GuardedOutput {
   }
 };
 
-// nullopt for containers, strings, and outputs whose extents are known only after the run.
+// nullopt for containers, strings, and outputs whose extents only a run determines.
 std::optional<GuardedOutput> guarded_output(const view::Value& output) {
   if (!output.is_tensor() || !output.has_static_shape() || view::dtype_bits(output.dtype()) == 0) return std::nullopt;
   const uint64_t bytes = onnx::dense_bytes(output.dtype(), output.extents());
@@ -96,9 +96,10 @@ struct Run {
   std::vector<std::shared_ptr<Value>> given;  // in the order of the files
   std::vector<onnx::Bound> inputs;
   std::vector<std::optional<GuardedOutput>> outputs;
-  Exec exec;  // last, so that it is destroyed before the memory bound to it
+  Exec exec;  // declared last, so that it is destroyed before the memory bound to it
 
-  // Binds a file's tensor to the input of its name, or else to input `number`: files are numbered like inputs.
+  // Binds a file's tensor to the input with its name, or to input `number` if no input has that name, because files are
+  // numbered like inputs.
   void bind_input(uint32_t number, const fs::path& file) {
     uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
     std::string name;
@@ -122,7 +123,7 @@ struct Run {
     }
   }
 
-  // The device's result: from the memory that was bound, whatever memory the loader reports.
+  // Reads a result from the memory that was bound, not from the memory that the loader reports.
   Value output(uint32_t i) {
     if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
     const bp_tensor_t reported = exec.output_view(i);
@@ -147,8 +148,8 @@ std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& fi
   return expected;
 }
 
-// Fourier transforms: each result sums N terms, each with a rounding error of at most 2^-24·max|x| in the float32
-// reference. So N·2^-24·max|x| is the absolute part of the bound; N is at most the largest extent.
+// A Fourier transform sums N terms, where N is at most the largest extent. In the fp32 reference, each term has a
+// rounding error of at most 2^-24·max|x|. The absolute part of the bound is therefore N·2^-24·max|x|.
 Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   const std::vector<view::Node> nodes = run.graph.nodes();
   const bool transforms = std::any_of(nodes.begin(), nodes.end(), [](const view::Node& node) {
@@ -163,7 +164,7 @@ Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   return tolerance;
 }
 
-// A pass, or the comparison of the first wrong output.
+// The comparison of the first wrong output, or kEqual if all outputs are right.
 Comparison compare_outputs(Run& run, const std::vector<Value>& expected, const Tolerance& tolerance) {
   for (uint32_t i = 0; i < expected.size(); ++i) {
     Comparison comparison;
@@ -184,7 +185,8 @@ bool same_bytes(const std::vector<Value>& a, const std::vector<Value>& b) {
                     [](const Value& x, const Value& y) { return x.tensor.bytes == y.tensor.bytes; });
 }
 
-// Several runs with random results: types and shapes are compared, values tested against their distribution.
+// For models with random results: compares types and shapes over several runs, and tests the values against their
+// distribution.
 Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& expected) {
   constexpr int kRuns = 64;
   std::vector<Value> first;
@@ -200,7 +202,7 @@ Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& 
       if (a.dtype != b.dtype || a.extents != b.extents)
         return failed(fmt::format("output {}: is {}, expected {}", o, describe(b), describe(a)));
     }
-    // Seeded draws are the same in each run, so one run is enough.
+    // A seeded generator repeats its values in each run, so one run is enough.
     if (i == 1 && same_bytes(first, seen)) break;
     if (std::string wrong = draws.add(seen); !wrong.empty()) return failed(std::move(wrong));
     if (i == 0) first = std::move(seen);
@@ -237,7 +239,7 @@ Result run_data_set(Run run, const fs::path& folder, const Tolerance& tolerance)
 
 struct Placement {
   uint32_t here = 0;       // nodes that run on the device under test
-  uint32_t elsewhere = 0;  // on another device
+  uint32_t elsewhere = 0;  // nodes that run on another device
 };
 
 Placement placement_of(const Session& session, uint64_t device) {
@@ -305,7 +307,7 @@ Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const 
     result.nodes = placement.here;
     return result;
   } catch (const Error& error) {
-    // A refusal is allowed until the session is created; afterwards the backend has claimed the nodes.
+    // A backend may refuse the model until the session is created. After that it has claimed the nodes.
     const bool refused = error.status() == BP_UNSUPPORTED && !is_made;
     return {"", refused ? State::kNotSupported : State::kFail,
             fmt::format("{}: {}", api().status_name(error.status()), error.text()), 0, placement.here};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One folder of ONNX test data, run on one device through the loader.
+// Runs one folder of ONNX test data on one device through the loader.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,18 @@
 
 namespace backplane::conform {
 
-// The device under test: by name among the backends that the loader finds, or the first of a single backend.
+// The device under test: the one with this name, or the first device of `plugin`.
 struct Target {
-  std::string device;  // may be empty with a plugin
-  std::string plugin;  // a library or manifest, or empty
+  std::string device;  // may be empty if `plugin` is set
+  std::string plugin;  // library or manifest; may be empty
   uint32_t threads = 0;
 };
 
 class OnnxCases {
  public:
-  // Throws Error if there is no such device; the text lists the devices that exist.
+  // Throws Error if there is no such device. The message lists the available devices.
   explicit OnnxCases(const Target& target);
-  // Runs all data sets of the folder, with all nodes on the device. Throws std::exception if the test data itself is
-  // invalid.
+  // Runs all data sets of the folder, with every node on the device. Throws std::exception if the test data is invalid.
   Result run(const std::filesystem::path& folder, const Tolerance& tolerance) const;
 
  private:

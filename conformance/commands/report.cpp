@@ -37,7 +37,7 @@ std::function<int()> declare(cli::Command command) {
   command.add_option("RUN", options->run, "A journal, or the folder that --out wrote").required();
   command.add_option("--compare", options->before, "An earlier run: the page lists the changes since then");
   command.add_option("--out", options->out, "Folder for the reports; default: next to the journal");
-  command.add_flag("--json", options->json, "The summary as JSON on standard output");
+  command.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] { return report(*options); };
 }
 

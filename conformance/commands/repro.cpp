@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform repro CASE`: runs one case.
+// `backplane-conform repro CASE`: runs one case again.
 #include <fmt/format.h>
 
 #include "cli/printable.h"
@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// The case with this name, or an empty list.
+// A list with the case of this name, or an empty list.
 std::vector<Case> find(const std::string& name, const CaseOptions& case_options) {
   std::vector<Case> cases = plan(case_options).cases;
   std::erase_if(cases, [&](const Case& one) { return one.name != name; });
@@ -26,15 +26,15 @@ std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("CASE", options->name, "The case's full name").required();
   declare_target(command, options->run);
-  command.add_option("--seed", options->run.seeds.seed, "Seed of its inputs");
-  command.add_flag("--full", options->case_options.full, "With the longer loops of a full run");
+  command.add_option("--seed", options->run.seeds.seed, "Seed of the case's inputs");
+  command.add_flag("--full", options->case_options.full, "Run the longer loops of a full run");
   command.add_option("--minimise", options->minimise, "Folder for a minimised failing graph, as ONNX test data");
   declare_models(command, options->case_options);
   declare_execution(command, options->run);
   declare_exceptions(command, options->run);
   return [options] {
     Plan one{.cases = find(options->name, options->case_options), .total = 1};
-    if (one.cases.empty()) {  // maybe a case of full runs only
+    if (one.cases.empty()) {  // the case may exist only in full runs
       options->case_options.full = true;
       one.cases = find(options->name, options->case_options);
     }

@@ -25,7 +25,7 @@ std::optional<Distribution> distribution_of(const view::Graph& graph) {
   const std::vector<view::Node> nodes = graph.nodes();
   if (nodes.size() == 1 && nodes[0].op_type() == "Bernoulli") return Distribution::kBernoulli;
   if (nodes.size() == 1 && nodes[0].op_type() == "Dropout") return Distribution::kDropout;
-  // Bernoulli written as a comparison of a uniform draw with x.
+  // ONNX's expansion of Bernoulli compares a uniform random number with x.
   std::optional<Distribution> distribution;
   for (const view::Node& node : nodes) {
     if (is_any_of(node.op_type(), {"RandomUniformLike", "Cast"})) continue;
@@ -39,7 +39,7 @@ std::optional<Distribution> distribution_of(const view::Graph& graph) {
 }
 
 Draws::Draws(Distribution distribution, const std::vector<onnx::Value>& inputs) : distribution_(distribution) {
-  if (inputs.empty() || inputs[0].kind != BP_KIND_TENSOR) throw onnx::Malformed("the test data have no input 0");
+  if (inputs.empty() || inputs[0].kind != BP_KIND_TENSOR) throw onnx::Malformed("the test data has no input 0");
   x_ = inputs[0].tensor;
   if (distribution_ != Distribution::kDropout || inputs.size() < 2) return;
   const onnx::Tensor& ratio = inputs[1].tensor;
@@ -70,8 +70,8 @@ std::string Draws::add_dropout(const std::vector<onnx::Value>& outputs) {
     const double x = number(x_, i), seen = number(y, i), kept = x / (1 - ratio_);
     const bool is_kept = outputs.size() > 1 ? number(outputs[1].tensor, i) != 0 : seen != 0;
     if (is_kept ? std::abs(seen - kept) > 1e-3 * std::abs(kept) + 1e-7 : seen != 0)
-      return fmt::format("element {} is {}; from {} it must be 0 or {}, as the mask says", i, seen, x, kept);
-    if (x == 0 && outputs.size() < 2) continue;  // indistinguishable
+      return fmt::format("element {} is {}; for input {} it must be 0 or {}, as the mask says", i, seen, x, kept);
+    if (x == 0 && outputs.size() < 2) continue;  // for x = 0, kept and dropped look the same
     seen_ += is_kept ? 1 : 0;
     mean_ += 1 - ratio_;
     variance_ += ratio_ * (1 - ratio_);

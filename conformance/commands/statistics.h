@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests random outputs by their distribution: generators differ in the values.
+// Tests random outputs by their distribution, because generators differ in their values.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@ namespace backplane::conform {
 enum class Distribution {
   kBernoulli,      // y is 1 with probability x, else 0
   kBernoulliRest,  // y is 1 with probability 1 - x, as in ONNX's own expansion of Bernoulli
-  kDropout,        // y is 0 with probability ratio, else x / (1 - ratio); mask says which
+  kDropout,        // y is 0 with probability `ratio`, else x / (1 - ratio); the mask says which elements were kept
 };
 
-// The distribution of a graph that is one such operator, or ONNX's own expansion of it; nullopt for others.
+// The distribution of a graph that is one random operator or ONNX's own expansion of it; nullopt for all other graphs.
 std::optional<Distribution> distribution_of(const view::Graph& graph);
 
-// Collects the outputs of several runs on the same inputs, and tests whether they are likely.
+// Collects the outputs of several runs on the same inputs, and tests whether their statistics are plausible.
 class Draws {
  public:
-  // `inputs` are the graph's, in order. Throws onnx::Malformed if they are not those that the distribution needs.
+  // `inputs` are all inputs of the graph, in order. Throws onnx::Malformed if they do not suit the distribution.
   Draws(Distribution distribution, const std::vector<onnx::Value>& inputs);
-  // Adds another run's outputs, whose types and shapes the caller has compared. Returns what is impossible in them, or
-  // an empty string.
+  // Adds the outputs of another run. The caller has compared their types and shapes. Returns a description of an
+  // impossible value, or an empty string.
   std::string add(const std::vector<onnx::Value>& outputs);
-  // Empty if the count of ones (of kept elements) is within five standard deviations of its mean: a right backend fails
-  // once in 1.7 million times.
+  // Empty if the number of ones (Bernoulli) or of kept elements (Dropout) is within five standard deviations of its
+  // mean. A correct backend fails once in 1.7 million tests.
   std::string fault() const;
 
  private:
@@ -37,7 +37,7 @@ class Draws {
 
   Distribution distribution_;
   onnx::Tensor x_;
-  double ratio_ = 0.5;  // of dropout
+  double ratio_ = 0.5;  // used by kDropout
   double seen_ = 0, mean_ = 0, variance_ = 0;
 };
 

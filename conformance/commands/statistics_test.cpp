@@ -47,7 +47,7 @@ TEST(Statistics, DropoutScalesKeptElements) {
   EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");
   EXPECT_EQ(draws.fault(), "");
   EXPECT_NE(draws.add({floats(alternating(0, 3)), floats(alternating(0, 1))}), "");  // not scaled
-  EXPECT_NE(draws.add({floats(alternating(0, 6)), floats(alternating(1, 0))}), "");  // the mask says otherwise
+  EXPECT_NE(draws.add({floats(alternating(0, 6)), floats(alternating(1, 0))}), "");  // disagrees with the mask
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command of backplane-conform: it returns the exit status, or throws, which cli::guarded turns into one.
+// A command of backplane-conform. It returns the exit status, or throws an exception that cli::guarded turns into one.
 #pragma once
 
 #include "cli/verb.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform verify-bundle`: verifies a bundle offline; with the plugin, runs a sample of it again.
+// `backplane-conform verify-bundle`: verifies a bundle offline. Given the plugin, it also runs a sample of the cases
+// again.
 #include <fmt/format.h>
 
 #include "certify/bundle.h"
@@ -27,16 +28,17 @@ std::string today() {
   return utc_now().substr(0, 10);
 }
 
-// Throws Refused unless the signer's key is that of `trusted_file`, if one was given.
+// Throws Refused if `trusted_file` is given and the signer's key is not the one in it.
 void check_key(const char* part, const std::string& trusted_file, const std::optional<Signature>& seen) {
   if (trusted_file.empty()) return;
   if (!seen) throw Refused(part, "it is missing");
   const std::string trusted = read_public_key(trusted_file);
   if (seen->public_hex != trusted)
-    throw Refused(part, fmt::format("its key is {}, not {} of '{}'", seen->public_hex, trusted, trusted_file));
+    throw Refused(part, fmt::format("its key is {}, not {} from '{}'", seen->public_hex, trusted, trusted_file));
 }
 
-// The signer, named as in the store, or else as its key claims; `is_given`: the verifier named this key.
+// The signer's name is that in `trust`, or else what its key claims. With `is_given`, the verifier passed this key as
+// an option, so an unknown key counts.
 Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
   KeyStatus status = trust.of(signature.public_hex, signature.role, today());
   const bool is_known = !status.owner.empty();
@@ -51,7 +53,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   check_key(kLabSignature, options.lab_key, proof.lab);
   const Trust trust = options.trust.empty() ? Trust() : Trust::read(options.trust);
   out.vendor = signer_of(trust, proof.vendor, !options.vendor_key.empty());
-  // With a store, signatures of unknown keys do not count.
+  // If trusted keys are given, signatures of unknown keys do not count.
   if (!options.trust.empty() && !out.vendor.fault.empty())
     throw Refused(kVendorSignature, fmt::format("{}: {}", out.vendor.name, out.vendor.fault));
   if (proof.lab) {
@@ -67,7 +69,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   }
 }
 
-// The nonce and the commitment tie a bundle to the certifier who requested it.
+// The nonce and the commitment tie a bundle to the certifier who requested it. Both are compared if they are given.
 void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
   if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
     throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));
@@ -119,7 +121,7 @@ std::function<int()> declare(cli::Command command) {
       .one_of({"L0", "L1", "L2", "L3"});
   command.add_option("--html", options->html, "File for an HTML page of the bundle");
   command.add_option("--plugin", options->run.plugin, "The plugin, to run a sample of the cases again");
-  command.add_option("--sample", options->sample, "How many").range(1, 1 << 24);
+  command.add_option("--sample", options->sample, "Number of cases to run again").range(1, 1 << 24);
   command.add_flag("--json", options->json, "Print JSON on standard output");
   declare_execution(command, options->run);
   return [options] { return verify_bundle(*options); };

@@ -21,7 +21,7 @@ bp_status_t tensor(const bp_container_t* container, uint64_t i, bp_tensor_t* out
   if (i >= container->elements.size()) return BP_NOT_FOUND;
   const bp_container_t::Element& element = container->elements[i];
   if (element.child != nullptr) return BP_TYPE_MISMATCH;
-  bp_tensor_t own = const_cast<onnx::Tensor&>(element.tensor).as_abi();  // a plugin only reads it
+  bp_tensor_t own = const_cast<onnx::Tensor&>(element.tensor).as_abi();  // a plugin only reads the tensor
   own.size = std::min<uint32_t>(out_tensor->size, sizeof own);
   std::memcpy(out_tensor, &own, own.size);
   return BP_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The harness's sequences, optionals and maps.
+// The harness's implementation of sequences, optionals and maps.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 #include "backplane/memory.h"
 #include "onnx/value.h"
 
-// A container that a plugin reads and writes through the container table. [one at a time]
+// A container that a plugin reads and writes through bp_container_api_t. [one at a time]
 struct bp_container_t {
   struct Element {
-    std::string key;  // of maps: text, or the 8 bytes of an int64
+    std::string key;  // only in maps: text, or the 8 bytes of an int64
     backplane::onnx::Tensor tensor;
-    std::unique_ptr<bp_container_t> child;  // NULL for a tensor
+    std::unique_ptr<bp_container_t> child;  // NULL if the element is a tensor
   };
 
   std::vector<Element> elements;

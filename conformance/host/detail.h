@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status and text of a call.
+// Status and error text of a call to the plugin.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// Writes a plugin's struct, up to the size that the plugin knows.
+// Writes `value` to a plugin's struct, but no more bytes than the struct's `size`, which stays unchanged.
 template <class T>
 void write_back(const T& value, T* out) {
   const uint32_t size = out->size;
@@ -20,7 +20,7 @@ void write_back(const T& value, T* out) {
   out->size = size;
 }
 
-// An error buffer, for one call at a time.
+// An error buffer. It holds the error of one call at a time.
 class Detail {
  public:
   Detail() { reset(); }
@@ -28,7 +28,7 @@ class Detail {
     reset();
     return &error_;
   }
-  uint64_t run() const { return error_.run; }  // the run that failed; 0 if the plugin names none
+  uint64_t run() const { return error_.run; }  // id of the run that failed; 0 if the plugin names none
   std::string text() const { return {text_, std::min<uint64_t>(error_.text_size, sizeof text_)}; }
 
  private:
@@ -38,7 +38,7 @@ class Detail {
   char text_[400];
 };
 
-// The call that returned a status.
+// The function that returned a status.
 enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun, kStream, kSemaphore, kMemory, kCache, kRefit };
 inline const char* name_of(Stage stage) {
   constexpr const char* kNames[] = {"coverage", "review",           "compile", "instance_create", "bind", "run",
@@ -50,10 +50,10 @@ struct Answer {
   bp_status_t status = BP_OK;
   Stage stage = Stage::kRun;
   std::string text;
-  uint64_t run = 0;  // bp_error_t.run
+  uint64_t run = 0;  // id of the run that failed, from bp_error_t
 
   bool ok() const { return status == BP_OK; }
-  // "compile returns 0x103: …"
+  // Formats the answer as "compile returns 0x103: …".
   std::string describe() const { return fmt::format("{} returns {:#x}: {}", name_of(stage), status, text); }
 };
 

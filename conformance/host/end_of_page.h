@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory behind which nothing can be read.
+// Memory with an inaccessible page after it.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 
 namespace backplane::conform {
 
-// Pieces of memory, zeroed, each of which ends at the end of a page, before one that cannot be accessed: what reads or
-// writes beyond a piece crashes. So does a plugin of a newer ABI that reads elements of an array in its own size.
+// Zeroed pieces of memory. Each piece ends at the end of a page, and the next page cannot be accessed, so any access
+// beyond a piece crashes. This also detects a plugin of a newer ABI that steps through an array with its own, larger
+// element size.
 class EndOfPage {
  public:
   EndOfPage() = default;

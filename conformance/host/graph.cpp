@@ -27,7 +27,7 @@ bp_status_t weight_map(const bp_graph_t* graph, uint32_t weight, const void** ou
 
 void weight_consumed(const bp_graph_t*, uint32_t) {}
 
-// FNV-1a from two starting points, over type, extents and bytes.
+// FNV-1a over type, extents and bytes, from two starting values.
 bp_status_t weight_hash(const bp_graph_t* graph, uint32_t weight, uint64_t out_hash[2], bp_error_t* error) {
   if (graph == nullptr || out_hash == nullptr || weight >= graph->weight_count) {
     return fail(error, BP_INVALID_ARGUMENT);

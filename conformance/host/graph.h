@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs as a plugin sees them: the tables of the ABI, built from a description.
+// Graphs as a plugin sees them: ABI tables built from a description.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ using onnx::GraphSpec;
 using onnx::NodeSpec;
 using onnx::ValueSpec;
 
-// The ABI's tables for a description. Weights have odd addresses, as the ABI permits, and nothing can be read beyond
-// the table and its arrays. Immutable once a plugin sees it.
+// The ABI's tables for a graph description. Weights have odd addresses, which the ABI permits. Reads beyond the table
+// and its arrays crash. Immutable once a plugin has seen it.
 class Graph {
  public:
   explicit Graph(GraphSpec spec) : Graph(std::move(spec), nullptr, "") {}
@@ -29,24 +29,24 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   const bp_graph_t* table() const { return &table_; }
-  // Marks every weight as replaceable. To be called before a plugin sees the graph.
+  // Marks every weight as replaceable. Must be called before a plugin sees the graph.
   void allow_refit();
-  // Hides the weights' bytes: a plugin must call `weight_map`. To be called before a plugin sees the graph.
+  // Hides the bytes of weights, so that a plugin must call `weight_map`. Must be called before a plugin sees the graph.
   void hide_weights();
-  // Makes a value a container of its former type: BP_KIND_*; maps have keys of type `key`. To be called before a plugin
-  // sees the graph, which cannot be serialized then.
+  // Turns a value into a container of its former type. `kind` is BP_KIND_*, and maps have keys of type `key`. Must be
+  // called before a plugin sees the graph. The graph cannot be serialized afterwards.
   void contain(uint32_t value, uint32_t kind, bp_dtype_t key);
   const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }
 
  private:
-  // `prefix` begins all names, so that they differ from those of outer graphs.
+  // All names begin with `prefix`, so that they differ from the names in enclosing graphs.
   Graph(GraphSpec spec, const Graph* parent, std::string prefix);
   void add_value(uint32_t index);
   void add_node(uint32_t index);
   void add_uses();
   uint32_t symbol(const std::string& name);
-  void publish();  // the arrays as they are now
+  void publish();  // copies the vectors below into arrays_ and points table_ to them
 
   GraphSpec spec_;
   const Graph* const parent_;
@@ -64,7 +64,7 @@ class Graph {
   std::vector<uint32_t> operands_;
   std::deque<std::string> names_;
   std::deque<bp_text_t> texts_;
-  std::deque<std::vector<std::byte>> bytes_;  // by weight; the data begins at the second byte
+  std::deque<std::vector<std::byte>> bytes_;  // bytes of each weight, after one unused byte
   std::vector<bp_symbol_t> symbols_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::vector<const bp_graph_t*> body_tables_;

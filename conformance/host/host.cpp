@@ -59,7 +59,7 @@ struct Host::Slots {
     const std::lock_guard lock(h.mutex_);
     const auto block = h.blocks_.find(memory);
     if (block == h.blocks_.end()) {
-      h.misuse_ = "released memory that it does not hold";
+      h.misuse_ = "released memory that was not allocated";
       return;
     }
     if (block->second.bytes != bytes || block->second.alignment != alignment) {
@@ -70,7 +70,7 @@ struct Host::Slots {
     std::free(memory);
   }
 
-  // One piece per thread; a loop inside a body runs on the calling thread.
+  // Runs one piece on each thread. A loop inside a body runs on the calling thread.
   static void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
     static thread_local bool inside = false;
     const uint64_t count = loop->count;
@@ -122,7 +122,6 @@ struct Host::Slots {
     return semaphore == nullptr || out_value == nullptr ? BP_INVALID_ARGUMENT : semaphore->query(out_value);
   }
 
-  // Starts a thread for each task.
   static bp_status_t submit(const bp_host_t* host, const bp_task_t* task) {
     if (task == nullptr || task->run == nullptr) return BP_INVALID_ARGUMENT;
     Host& h = self(host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The harness as the host of a plugin: the host table, with faults on demand and counters.
+// The harness in the role of a plugin's host: the host table, with faults on demand and with counters.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct bp_cancel_t {
   std::atomic<bool> set = false;
 };
 
-// A plugin's registration for a callback; a separate thread polls the token.
+// A plugin's registration of a callback for a cancel token. A separate thread polls the token.
 struct bp_cancel_link_t {
   bp_cancel_link_t(const bp_cancel_t& token, const bp_on_cancel_t& what);
 
@@ -25,7 +25,7 @@ struct bp_cancel_link_t {
 };
 
 struct bp_semaphore_t {
-  // All [thread-safe].
+  // All functions are [thread-safe].
   bp_status_t wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel);
   void signal(uint64_t value, bool failed);
   bp_status_t query(uint64_t* out_value);
@@ -36,18 +36,18 @@ struct bp_semaphore_t {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_ = 0;
-  std::vector<std::pair<uint64_t, uint64_t>> failures_;  // values (first, second] have failed
+  std::vector<std::pair<uint64_t, uint64_t>> failures_;  // values in (first, second] have failed
 };
 
 namespace backplane::conform {
 
-// Nanoseconds on the monotonic clock, the clock of deadlines.
+// Nanoseconds on the monotonic clock, which deadlines use.
 uint64_t now_ns();
 
-// A span, with its nodes copied.
+// A span that a plugin reported, with a copy of its nodes.
 struct Span {
   uint32_t kind;
-  uint64_t begin, end;  // ns
+  uint64_t begin, end;  // in nanoseconds
   std::vector<uint64_t> nodes;
 };
 
@@ -59,21 +59,21 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   const bp_host_t* table() const { return &table_; }
-  // Sets every slot that may be NULL to NULL. To be called before the table is used.
+  // Sets every optional slot to NULL. Must be called before the table is used.
   void remove_optional_slots();
-  // Lets `successes` more allocations succeed and fails all after them, until `stop_failing`.
+  // Lets `successes` more allocations succeed, then fails every allocation until `stop_failing`.
   void fail_after(uint64_t successes);
   void stop_failing() { fail_after(UINT64_MAX); }
 
   // Starts collecting the spans that plugins report.
   void collect_spans() { tracing_ = true; }
   std::vector<Span> spans();
-  // Waits for the tasks that plugins submitted. To be called before a backend is destroyed.
+  // Waits for the tasks that plugins submitted. Must be called before a backend is destroyed.
   void finish();
 
-  uint64_t failures() const { return failures_; }  // failed allocations since the start
+  uint64_t failures() const { return failures_; }  // number of allocations failed so far
   uint64_t live_bytes();
-  // The last misuse of the table by a plugin, in one line; empty if there was none.
+  // A description, in one line, of the last misuse of the table by a plugin; empty if there was none.
   std::string misuse();
 
  private:
@@ -83,12 +83,12 @@ class Host {
   };
 
   bp_host_t table_ = {};
-  const uint32_t threads_;  // the number that loops use
+  const uint32_t threads_;  // the number of threads that loops use
   std::atomic<uint64_t> failures_ = 0, left_ = UINT64_MAX;
   std::atomic<bool> tracing_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t tasks_ = 0;  // running tasks
+  uint64_t tasks_ = 0;  // number of running tasks
   std::vector<Span> spans_;
   std::map<void*, Block> blocks_;
   std::string misuse_;

@@ -9,9 +9,9 @@
 namespace backplane::conform {
 namespace {
 
-constexpr uint64_t kCanary = 256;  // bytes on each side
+constexpr uint64_t kCanary = 256;  // bytes on each side of a tensor
 constexpr std::byte kCanaryByte{0xC5};
-// 1.3e36 as a float, 2.1e9 as an int, invalid as a bool: no case computes it.
+// 1.3e36 as a float, 2.1e9 as an int, invalid as a bool: no case computes such a value.
 constexpr std::byte kPoisonByte{0x7B};
 
 bool in_host_memory(const Device& device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one tensor for a plugin to read or write.
+// Memory of one tensor, which a plugin reads or writes.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@
 
 namespace backplane::conform {
 
-// In host memory with canaries on both sides; in the device's first space, without them, if that is not host memory.
+// Host memory with canaries on both sides. If the device's first space is not host memory, memory of that space without
+// canaries.
 class Memory {
  public:
-  // `misalignment` moves the start off its 64 bytes. Throws Breach if the device provides no memory.
+  // The data begins `misalignment` bytes after a 64-byte boundary. Throws Breach if the device provides no memory.
   Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> extents, uint64_t misalignment = 0);
   Memory(const Device& device, const onnx::Tensor& content);
   Memory(const Memory&) = delete;
@@ -26,7 +27,7 @@ class Memory {
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;
-  // Describes a write outside of the tensor in one line; empty if there was none.
+  // Describes a write outside the tensor in one line; empty if there was none.
   std::string breach() const;
   uint64_t bytes() const { return bytes_; }
 
@@ -37,8 +38,8 @@ class Memory {
   bp_dtype_t dtype_;
   std::vector<int64_t> extents_;
   uint64_t bytes_;
-  std::byte* block_ = nullptr;  // with the canaries
-  std::byte* data_ = nullptr;   // NULL in device memory
+  std::byte* block_ = nullptr;  // the allocation with its canaries
+  std::byte* data_ = nullptr;   // NULL if the tensor is in device memory
   bp_buffer_t buffer_ = {};
 };
 

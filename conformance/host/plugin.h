@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's library, its descriptor, its backend and a device of it; destructors release them.
+// A plugin's library, its descriptor, its backend and a device, each owned by a class whose destructor releases it.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace backplane::conform {
 
-// The sanitizer that this program is built with, as an offer states it.
+// The sanitizer that this program is built with, as a host offer states it.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kOwnSanitizer = BP_SANITIZER_ADDRESS;
 #elif defined(__SANITIZE_THREAD__)
@@ -23,12 +23,12 @@ constexpr uint32_t kOwnSanitizer = BP_SANITIZER_THREAD;
 constexpr uint32_t kOwnSanitizer = BP_SANITIZER_NONE;
 #endif
 
-// Thrown if the plugin breaks the contract in a way that prevents further checks; one line.
+// Thrown with a one-line message if the plugin breaks the contract so badly that a check cannot continue.
 struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A plugin's library, loaded as the loader loads it.
+// A plugin's library, loaded in the way the loader does it.
 class Library {
  public:
   // Throws Breach if the file does not load or is not a plugin.
@@ -40,7 +40,7 @@ class Library {
   const bp_plugin_t* query(const bp_host_offer_t* offer) const { return query_(offer); }
   const bp_plugin_t* query(uint32_t version_min = BP_ABI_VERSION_MIN, uint32_t version_max = BP_ABI_VERSION) const;
   std::string directory() const { return directory_; }
-  // Keeps the code loaded until the process ends: threads may still run it.
+  // Keeps the code loaded until the process ends, because threads may still run it.
   void keep_loaded() const { is_kept_ = true; }
 
  private:
@@ -50,7 +50,7 @@ class Library {
   mutable bool is_kept_ = false;
 };
 
-// A created backend.
+// A backend that the plugin created.
 class Backend {
  public:
   // Throws Breach if the plugin refuses this host or no backend can be created.
@@ -62,7 +62,7 @@ class Backend {
   const bp_plugin_t& plugin() const { return *plugin_; }
   Host& host() const { return host_; }
   bp_backend_t* raw() const { return raw_; }
-  // Throws Breach.
+  // Both functions throw Breach.
   uint32_t device_count() const;
   bp_device_info_t info(uint32_t index) const;
 
@@ -72,13 +72,13 @@ class Backend {
   bp_backend_t* raw_ = nullptr;
 };
 
-// A device's verdict on a node, with copies of texts and ranges.
+// A device's verdict on a node, with copies of its texts and ranges.
 struct Claim {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;
   std::string detail;
-  uint32_t verdicts = 0;  // the number received; 0 or 1 is right
+  uint32_t verdicts = 0;  // the number of verdicts received; 0 and 1 are right
 
   bool operator==(const Claim&) const = default;
 };
@@ -86,7 +86,7 @@ struct Claim {
 // An open device.
 class Device {
  public:
-  // Throws Breach.
+  // Throws Breach if the device does not exist or does not open.
   Device(const Backend& backend, uint32_t index);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -97,12 +97,12 @@ class Device {
   const bp_device_info_t& info() const { return info_; }
   bp_device_t* raw() const { return raw_; }
   bool flushes() const { return (info_.flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
-  // The newest operator set of ONNX's own domain that the plugin states, or 0.
+  // The newest version of the ONNX operator set that the plugin states; 0 if it states none.
   uint32_t newest_opset() const;
 
-  // One claim for each node.
+  // Returns one claim for each node.
   Answer coverage(const Graph& graph, std::vector<Claim>& out_claims) const;
-  // BP_UNSUPPORTED if the plugin rejects or splits the graph.
+  // Returns BP_UNSUPPORTED if the plugin rejects or splits the graph.
   Answer review(const Graph& graph) const;
 
  private:

@@ -36,10 +36,10 @@ std::unique_ptr<Program> Program::made(const Device& device, const Graph& graph,
                                        const Answer& answer) {
   if (!answer.ok()) {
     if (raw != nullptr)
-      throw Breach(fmt::format("{} fails and does not set its out-argument to NULL", name_of(answer.stage)));
+      throw Breach(fmt::format("{} fails but does not set its out-argument to NULL", name_of(answer.stage)));
     return nullptr;
   }
-  if (raw == nullptr) throw Breach(fmt::format("{} returns BP_OK and no program", name_of(answer.stage)));
+  if (raw == nullptr) throw Breach(fmt::format("{} returns BP_OK but no program", name_of(answer.stage)));
   return std::unique_ptr<Program>(new Program(device, graph, raw));
 }
 
@@ -89,7 +89,7 @@ Answer Instance::bind(uint32_t slot, bp_container_t& container) {
 
 bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t,
                                      bp_tensor_t* out_tensor) {
-  // The expected extents are known: any others are a wrong result.
+  // The expected extents are known, so any other extents are a wrong result.
   Instance& instance = **static_cast<Instance**>(self);
   const uint32_t index = slot >= BP_SLOT_OUTPUT ? slot - BP_SLOT_OUTPUT : slot;
   if (index >= instance.outputs_.size() || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
@@ -101,7 +101,7 @@ bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, c
 
 Answer Instance::run(const RunSettings& settings) {
   struct End {
-    Instance* instance;  // first member: `output` receives `&end` and reads it as an Instance**
+    Instance* instance;  // must be the first member, because `output` receives `&end` and reads it as an Instance**
     std::mutex mutex;
     std::condition_variable changed;
     uint32_t calls = 0;
@@ -134,7 +134,7 @@ Answer Instance::run(const RunSettings& settings) {
     if (accepted && end.calls == 0) fault = "`done` was not called for a run that returned BP_OK";
     if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that returned {:#x}", status);
     if (accepted && end.calls == 1 && end.status != status) {
-      fault = fmt::format("`done` was called with {:#x} and run returned {:#x}", end.status, status);
+      fault = fmt::format("`done` was called with {:#x}, but run returned {:#x}", end.status, status);
     }
   }
   return {status, Stage::kRun, detail.text()};

@@ -12,10 +12,10 @@ namespace backplane::conform {
 class Program {
  public:
   // Returns NULL, with the reason in `out_answer`, if the plugin does not compile the graph. `graph` must outlive the
-  // program. `flags`: BP_COMPILE_*.
+  // program. `flags` are BP_COMPILE_*.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
-  // Restores a program from a blob that the device wrote; `blob` must outlive the program.
+  // Restores a program from a blob that the device wrote. `blob` must outlive the program.
   static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
                                           Answer& out_answer);
   Program(const Program&) = delete;
@@ -41,10 +41,10 @@ class Program {
 struct RunSettings {
   uint64_t deadline = 0;
   const bp_cancel_t* cancel = nullptr;
-  std::string* out_done_fault = nullptr;  // if not NULL, receives what was wrong with the calls of `done`
+  std::string* out_done_fault = nullptr;  // if not NULL, receives a description of wrong calls of `done`
 };
 
-// [one at a time]
+// The state of a program for one run at a time. [one at a time]
 class Instance {
  public:
   static std::unique_ptr<Instance> create(const Program& program, Answer& out_answer);
@@ -57,18 +57,19 @@ class Instance {
   Answer bind(uint32_t slot, bp_tensor_t tensor);
   // The instance uses `container` until the slot is rebound.
   Answer bind(uint32_t slot, bp_container_t& container);
-  // Runs and waits until the run has finished. An output whose extents the program finds only in the run is written to
-  // the memory that bind_all bound for it.
+  // Runs and waits until the run has finished. Outputs whose extents are found during the run are written to the memory
+  // from bind_all.
   Answer run(const RunSettings& settings = {});
   // Passes `run` on unchanged and does not wait for the run to finish.
   Answer start(const bp_run_t& run);
 
-  // Binds the inputs and, for every output and the scratch, new memory, which is kept until the next bind_all or the
-  // destructor. `extents`: those of the outputs, needed if the graph does not have them all.
+  // Binds the inputs, and new memory for every output and for scratch. The memory lives until the next bind_all or the
+  // destructor. `extents` are the outputs' extents; they are needed if the graph leaves some unknown.
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
-  // Runs with poisoned outputs, then checks canaries, inputs and `done`: BP_INTERNAL if any is wrong. [after bind_all]
+  // Runs with poisoned outputs, then checks canaries, inputs and the calls of `done`. Returns BP_INTERNAL if a check
+  // fails. [after bind_all]
   Answer run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings = {});
 
  private:

@@ -6,7 +6,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};  // the longest wait for work that takes milliseconds
+constexpr std::chrono::seconds kPatience{10};  // the longest wait for work that normally takes milliseconds
 
 }  // namespace
 
@@ -17,10 +17,10 @@ std::unique_ptr<Stream> Stream::create(const Device& device, Answer& out_answer,
   const bp_status_t status = device.plugin().sync->stream_create(device.raw(), &how, &raw, detail.error());
   out_answer = {status, Stage::kStream, detail.text()};
   if (status != BP_OK) {
-    if (raw != nullptr) throw Breach("stream_create fails and does not set its out-argument to NULL");
+    if (raw != nullptr) throw Breach("stream_create fails but does not set its out-argument to NULL");
     return nullptr;
   }
-  if (raw == nullptr) throw Breach("stream_create returns BP_OK and no stream");
+  if (raw == nullptr) throw Breach("stream_create returns BP_OK but no stream");
   return std::unique_ptr<Stream>(new Stream(device, raw));
 }
 
@@ -42,10 +42,10 @@ std::unique_ptr<NativeSemaphore> NativeSemaphore::create(const Device& device, u
   const bp_status_t status = device.plugin().sync->semaphore_create(device.raw(), &how, &raw, detail.error());
   out_answer = {status, Stage::kSemaphore, detail.text()};
   if (status != BP_OK) {
-    if (raw != nullptr) throw Breach("semaphore_create fails and does not set its out-argument to NULL");
+    if (raw != nullptr) throw Breach("semaphore_create fails but does not set its out-argument to NULL");
     return nullptr;
   }
-  if (raw == nullptr) throw Breach("semaphore_create returns BP_OK and no semaphore");
+  if (raw == nullptr) throw Breach("semaphore_create returns BP_OK but no semaphore");
   return std::unique_ptr<NativeSemaphore>(new NativeSemaphore(device, raw));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's stream and semaphore, destroyed in their destructors, and a run's end, awaited through `done`.
+// A device's stream and semaphore, destroyed in their destructors, and the end of a run, reported by `done`.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,15 @@ namespace backplane::conform {
 
 class Stream {
  public:
-  // Returns NULL, with the reason in `out_answer`, on failure. `native`: a stream to import, or NULL to create one.
+  // Returns NULL, with the reason in `out_answer`, on failure. `native` is a stream to import, or NULL to create a
+  // stream.
   static std::unique_ptr<Stream> create(const Device& device, Answer& out_answer, const bp_native_t* native = nullptr);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
   bp_stream_t* raw() const { return raw_; }
-  // Waits at most until `deadline` on the monotonic clock.
+  // Waits at most until `deadline` on the monotonic clock. The deadline is in nanoseconds.
   Answer wait(uint64_t deadline = BP_FOREVER) const;
 
  private:
@@ -37,7 +38,7 @@ class NativeSemaphore {
   NativeSemaphore& operator=(const NativeSemaphore&) = delete;
   ~NativeSemaphore();
 
-  // The semaphore's point of `value`, in the form that runs accept.
+  // The point at which the semaphore has reached `value`, in the form that runs accept.
   bp_point_t at(uint64_t value) const { return bp_native_point(raw_, 0, value); }
   bp_native_semaphore_t* raw() const { return raw_; }
 
@@ -48,10 +49,10 @@ class NativeSemaphore {
   bp_native_semaphore_t* raw_;
 };
 
-// Receives `done` of one run; must live until the run has finished.
+// Receives `done` of one run. Must live until the run has finished.
 class End {
  public:
-  // Makes `run` call `done` on this object.
+  // Sets up `run` to call `done` on this object.
   void expect(bp_run_t& run);
   // Returns false if the run has not finished within ten seconds.
   bool wait();

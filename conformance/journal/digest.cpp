@@ -23,7 +23,7 @@ std::string hex(const std::array<unsigned char, crypto_hash_sha256_BYTES>& hash)
   return text;
 }
 
-// Passes the stream's bytes to `take` in pieces. False if they cannot be read.
+// Passes the bytes of the stream to `take` in pieces. Returns false if they cannot be read.
 template <typename Take>
 bool read_pieces(std::istream& stream, const Take& take) {
   std::array<char, 1 << 16> piece;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A journal's first line, which describes the run. README.md describes the keys.
+// The first line of a journal, which describes the run. README.md describes the keys.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct Identity {
   uint32_t flags = 0;
 };
 
-// The seeds of a run. `nonce`, the seed derived from a certification's nonce, replaces `seed` for every case.
+// The seeds of a run. In a certification, `nonce` is the seed derived from the nonce, and replaces `seed` for every
+// case.
 struct Seeds {
   uint64_t seed = 1;
   std::optional<uint64_t> nonce;
@@ -36,27 +37,27 @@ struct Header {
   std::string filter;
   Shard shard;
   Seeds seeds;
-  uint64_t cases = 0;   // in all shards
-  std::string list;     // the SHA-256 of the cases' names
-  std::string models;   // the SHA-256 of the models that cases are cut from; empty if there are none
-  std::string waivers;  // the SHA-256 of waivers and expected failures; empty if there are none
+  uint64_t cases = 0;   // number of cases in all shards
+  std::string list;     // SHA-256 of the list of case names
+  std::string models;   // SHA-256 of the models that cases are cut from; empty if there are none
+  std::string waivers;  // SHA-256 of waivers and expected failures; empty if there are none
   std::string started;
 
   bool claims_profile() const { return !profiles.empty(); }
 };
 
-// For example "2026-11-20T13:00:00Z": times in this form sort as strings.
+// For example "2026-11-20T13:00:00Z". Sorting such strings sorts the times.
 std::string utc_now();
-// `seconds` from now; negative: in the past.
+// The time `seconds` from now, or in the past if negative.
 std::string utc_in(int64_t seconds);
 bool is_time(std::string_view text);
 
 std::string to_json_line(const Header& header);
-// False if the line is not a header.
+// Returns false if the line is not a header.
 bool from_json_line(std::string_view line, Header& out_header);
 
-// Names the first key whose values show that the headers are of different runs; empty if they are of one run. Start
-// time and the plugin's path may differ; with `shards_of_one_run` so may the shard's number.
+// Describes the first key which shows that the headers belong to different runs; empty if they belong to the same run.
+// Start time and plugin path may differ. With `shards_of_one_run`, the shard's index may differ, too.
 std::string difference(const Header& a, const Header& b, bool shards_of_one_run);
 
 }  // namespace backplane::conform

@@ -74,8 +74,8 @@ void Journal::open(const fs::path& folder, bool resume) {
   if (has_line) {
     Record before = read_journal(path_);
     if (const std::string other = difference(record_.header, before.header, false); !other.empty())
-      throw std::runtime_error(fmt::format("'{}' is of another run: {}", path_.string(), other));
-    fs::resize_file(path_, before.bytes);  // drops a line that an interrupted run did not finish
+      throw std::runtime_error(fmt::format("'{}' belongs to another run: {}", path_.string(), other));
+    fs::resize_file(path_, before.bytes);  // drops a line whose write was interrupted
     record_ = std::move(before);
   }
   file_.open(path_, has_line ? std::ios::app : std::ios::trunc);

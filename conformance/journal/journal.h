@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file to which each result is appended as soon as it is known. README.md describes it.
+// The journal: a file to which each result is appended as soon as it is known. README.md describes the format.
 #pragma once
 
 #include <filesystem>
@@ -16,20 +16,21 @@ namespace backplane::conform {
 struct Record {
   Header header;
   std::vector<Result> results;  // in the order in which they were added
-  uint64_t bytes = 0;           // the size of all complete lines; what follows is an interrupted write
+  uint64_t bytes = 0;           // the size of all complete lines; an interrupted write may follow them
 };
 
-// `path` is a journal or the folder that contains journal.jsonl. Throws std::runtime_error with the file and line.
+// `path` is a journal, or a folder with journal.jsonl. Throws std::runtime_error, which names the file and, for a bad
+// result, the line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
-// Writes a new journal, in a new folder or replacing an existing one. Throws std::runtime_error.
+// Writes a new journal. Creates the folder, or replaces the journal in it. Throws std::runtime_error.
 void write_journal(const std::filesystem::path& folder, const Record& record);
 
-// [one at a time]
+// Collects the results of a run and appends each to the file. [one at a time]
 class Journal {
  public:
-  // Writes to `folder`/journal.jsonl, or to no file if `folder` is empty. An existing journal is an error, unless
-  // `resume` is set and it is of the same run: then it is continued. Throws std::runtime_error.
+  // Writes to `folder`/journal.jsonl, or to no file if `folder` is empty. Throws std::runtime_error if the journal
+  // exists, unless `resume` is set and the journal belongs to the same run; then it is continued.
   Journal(const std::filesystem::path& folder, Header header, bool resume = false);
   void add(Result result);
   const Header& header() const { return record_.header; }

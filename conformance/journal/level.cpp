@@ -10,7 +10,8 @@
 namespace backplane::conform {
 namespace {
 
-// A group that a level requires, and whether results within ONNX's bounds for whole models are accurate enough for it.
+// A group that a level requires. With `close_is_enough`, a result within ONNX's bounds for whole models counts as
+// passed.
 struct Demand {
   std::string_view level, group;
   bool close_is_enough;
@@ -22,7 +23,7 @@ constexpr Demand kDemands[] = {
     {"L3", "weights", false},    {"L3", "concurrency", false}, {"L3", "lifecycle", false},
 };
 
-// Whether the group tests optional capabilities of a device.
+// Returns true if the group tests optional capabilities of a device.
 bool is_optional(std::string_view group) {
   constexpr std::string_view kOptional[] = {"determinism", "programs", "memory", "sync", "cache", "weights"};
   return std::ranges::find(kOptional, group) != std::end(kOptional);
@@ -78,7 +79,7 @@ std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& 
 
 namespace {
 
-// Why these are not the results of the whole list; empty if they are.
+// Why the results do not cover the whole list of cases; empty if they do.
 std::string gap_of(const Header& header, const std::vector<Result>& results) {
   if (!header.filter.empty()) return fmt::format("the filter '{}' leaves cases out", header.filter);
   if (header.shard.count != 1)

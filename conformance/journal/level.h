@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which levels a set of results reaches.
+// The levels that a set of results reaches.
 #pragma once
 
 #include <string>
@@ -14,34 +14,37 @@ namespace backplane::conform {
 struct Level {
   std::string_view name;  // "L0"
   bool reached = false;
-  std::string reason;  // why not
+  std::string reason;  // why the level is not reached
 };
 
 // The group of a case: the part of its name before the first '/'.
 std::string_view group_of(std::string_view case_name);
 
-// Whether `result` is "not supported" although a claimed profile requires it.
+// True if `result` is "not supported" although a claimed profile requires it.
 bool is_missing(const Result& result, bool claims_profile);
 
 struct LevelRules {
   bool claims_profile = false;
-  // Waived failures count as passes: the certifier signed the waivers. Those of a pattern that `is_wide` never do.
+  // If true, waived failures count as passed, because the certifier signed the waivers. Waivers whose pattern `is_wide`
+  // never count.
   bool accepts_waivers = false;
 };
 
-// L0 loadable, L1 functional, L2 accurate, L3 robust; each requires those below. Of each required group a case must
-// have passed (of an optional one, at least reported "not supported") and none failed; waived failures count as failed
-// unless `rules` accept them, expected ones always. With `claims_profile`, "not supported" fails in groups that are not
-// optional, and groups without cases are not required. The `onnx` group has a command of its own and no level here.
+// The levels are L0 loadable, L1 functional, L2 accurate and L3 robust; each requires the levels below it. In each
+// required group at least one case must have passed and none may have failed. An optional group may instead have
+// reported "not supported". Waived failures count as failed unless `rules` accept them; expected failures always count
+// as failed. With `claims_profile`, "not supported" counts as failed in groups that are not optional, and groups
+// without cases are not required. The group `onnx` has its own command and counts for no level.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
-// The levels of a run, which reaches none unless every case of the list was run.
+// The levels that a run reaches. It reaches none unless it ran every case of the list.
 std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers);
 
-// Whether a waiver's pattern covers more than one operator or check: no '/', or a wildcard before the second '/'.
+// True if a waiver's pattern covers more than one operator or check: it has no '/', or a wildcard before the second
+// '/'.
 bool is_wide(std::string_view pattern);
 
-// What qualifies the levels, one per line: cases left out, and each waiver and expected failure that applied. Reports
-// print these lines with the levels.
+// What qualifies the levels, one line each: cases left out, and each waiver and expected failure that applied. Reports
+// print these lines next to the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);
 
 }  // namespace backplane::conform

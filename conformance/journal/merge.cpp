@@ -41,7 +41,7 @@ Record merge(const std::vector<Part>& parts) {
   Record merged{.header = parts.front().second.header, .results = {}};
   const uint32_t shards = merged.header.shard.count;
   merged.header.shard = {};
-  std::map<std::string, std::string> seen;  // for each case, the part that contains it
+  std::map<std::string, std::string> seen;  // for each case, the name of the part that contains it
   for (const auto& [name, part] : parts) {
     merged.header.started = std::min(merged.header.started, part.header.started);
     for (const Result& result : part.results) {
@@ -50,7 +50,8 @@ Record merge(const std::vector<Part>& parts) {
       const auto [before, is_new] = seen.emplace(result.name, name);
       if (!is_new) refuse("case {} is duplicated: in '{}' and '{}'", result.name, before->second, name);
       if (!is_in(result.name, part.header.shard))
-        refuse("'{}' has case {}, which is not of its shard {}/{}", name, result.name, part.header.shard.index, shards);
+        refuse("'{}' has case {}, which does not belong to its shard {}/{}", name, result.name, part.header.shard.index,
+               shards);
     }
   }
   if (seen.size() < merged.header.cases) {

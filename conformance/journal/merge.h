@@ -10,8 +10,8 @@
 
 namespace backplane::conform {
 
-// Returns the journal of the whole run, sorted by case name. Throws std::runtime_error if the parts are of different
-// runs, or a case is missing or duplicated. Each part comes with the name that errors use for it.
+// Returns the journal of the whole run, sorted by case name. Each part is a journal and the name that error messages
+// use for it. Throws std::runtime_error if the parts belong to different runs, or if a case is missing or duplicated.
 Record merge(const std::vector<std::pair<std::string, Record>>& parts);
 
 }  // namespace backplane::conform

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Parts = std::vector<std::pair<std::string, Record>>;
 
-// Twelve cases in three shards.
+// Twelve cases split into three shards.
 Parts good() {
   std::vector<std::string> names;
   for (int i = 0; i < 12; ++i) names.push_back("ops/x/" + std::to_string(i));

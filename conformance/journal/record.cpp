@@ -12,9 +12,9 @@ nlohmann::ordered_json parse_record(std::string_view text) {
   using Json = nlohmann::ordered_json;
   const auto refuse = [](const std::string& why) { throw Json::other_error::create(501, why, nullptr); };
   std::string key;
-  std::vector<std::unordered_set<std::string>> keys;  // of the enclosing objects
+  std::vector<std::unordered_set<std::string>> keys;  // for each enclosing object, the keys seen so far
   return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxRecordDepth) refuse("it is nested too deep");
+    if (depth > kMaxRecordDepth) refuse("it is nested too deeply");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key) {

@@ -25,7 +25,7 @@ enum class State {
   kUnexpectedPass,
 };
 
-// Names in the journal; entry i is state i.
+// Names of the states in the journal, indexed by State.
 inline constexpr std::array<std::string_view, 10> kStateNames = {
     "pass",   "fail",       "crash",       "timeout",       "not_supported",
     "waived", "mistrusted", "infra_error", "expected_fail", "unexpected_pass"};
@@ -34,39 +34,39 @@ inline std::string_view name_of(State state) {
 }
 
 struct Result {
-  std::string name;  // of the case
+  std::string name;  // name of the case
   State state = State::kInfraError;
   std::string reason;  // one line; empty for a pass
   double seconds = 0;
-  uint32_t nodes = 0;           // nodes that ran on the device under test
-  bool is_statistical = false;  // passed because the distribution of the random draws is right
-  double worst = 0;             // the largest error as a fraction of its bound; 0 if nothing was measured
-  bool close = false;           // failed, but within ONNX's bounds for whole models
+  uint32_t nodes = 0;           // number of nodes that ran on the device under test
+  bool is_statistical = false;  // passed because the distribution of random values is right
+  double worst = 0;             // the largest error as a fraction of its bound; 0 if no error was measured
+  bool close = false;           // failed, but is within ONNX's bounds for whole models
   uint32_t opset = 0;           // the since version of the operator under test; 0 if there is none
-  Histogram errors = {};        // of the outputs' elements; all 0 if nothing was measured against a bound
+  Histogram errors = {};        // of all output elements; all 0 if nothing was compared with a bound
 
-  // Added by the parent process.
+  // The parent process sets the following members.
   std::string profile;
   uint64_t seed = 0;
-  std::string repro;         // the command that runs the case alone; empty for a pass
+  std::string repro;         // the command that runs only this case; empty for a pass
   std::optional<State> was;  // the state before a waiver or an expectation changed it
   std::string exception;     // the pattern of that waiver or expectation
 };
 
-// The parts of a case's name: "ops/Conv/float/depthwise/0" is of group ops, operator Conv and type float.
+// The parts of a case's name: "ops/Conv/float/depthwise/0" has the group ops, the operator Conv and the type float.
 struct Label {
-  std::string_view group, op, dtype;  // the last two may be empty
+  std::string_view group, op, dtype;  // `op` and `dtype` may be empty
 };
 Label label_of(std::string_view case_name);
 
-// Whether the result is of a case; the report of a child process's end is not.
+// True if the result belongs to a case. A name in parentheses reports the end of a child process instead.
 inline bool is_of_list(const Result& result) {
   return !result.name.starts_with('(');
 }
 
-// One line of JSON, without the line feed. Invalid UTF-8 is replaced.
+// Returns one line of JSON without the line feed. Invalid UTF-8 is replaced.
 std::string to_json_line(const Result& result);
-// False if the line is not a result.
+// Returns false if the line is not a result.
 bool from_json_line(std::string_view line, Result& out_result);
 
 }  // namespace backplane::conform

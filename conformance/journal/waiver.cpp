@@ -37,19 +37,19 @@ std::vector<uint64_t> numbers_of(const std::string& version) {
       number = number * 10 + static_cast<uint64_t>(version[i] - '0');
     numbers.push_back(number);
   }
-  while (!numbers.empty() && numbers.back() == 0) numbers.pop_back();  // 1.0 is 1
+  while (!numbers.empty() && numbers.back() == 0) numbers.pop_back();  // so that 1.0 equals 1
   return numbers;
 }
 
-// Returns the entry's string `key`, which must be present and not empty.
+// Returns the string at `key`. Throws Usage if it is missing or empty.
 std::string text_of(const Json& entry, const char* key) {
   if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
     throw Usage(fmt::format("'{}' is missing, empty or not a string", key));
   return entry[key];
 }
 
-// Calls `add` with each entry of the list `key`, the file's only key; rethrows its Usage with the file's name and the
-// entry's number.
+// Calls `add` with each entry of the list `key`, which must be the file's only key. Adds the name of the file and the
+// number of the entry to the message of any Usage that `add` throws.
 void read(const std::string& text, const std::string& whose, const char* key,
           const std::function<void(const Json& entry)>& add) {
   Json json;
@@ -93,7 +93,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
   read(json, whose, "waivers", [this](const Json& entry) {
     if (!entry.contains("versions") || !entry["versions"].is_array() || entry["versions"].size() != 2 ||
         !entry["versions"][0].is_string() || !entry["versions"][1].is_string())
-      throw Usage("'versions' must be two strings, the first and the last version; an empty one means no limit");
+      throw Usage("'versions' must be two strings, the first and the last version; an empty string means no limit");
     Waiver waiver = {.device = text_of(entry, "device"),
                      .from = entry["versions"][0],
                      .to = entry["versions"][1],

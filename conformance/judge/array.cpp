@@ -19,7 +19,7 @@ void store(onnx::Tensor& tensor, uint64_t i, T value) {
   std::memcpy(tensor.bytes.data() + i * sizeof value, &value, sizeof value);
 }
 
-// Truncates to an integer within T's range; NaN becomes 0.
+// Truncates to an integer and clamps to the range of T. NaN becomes 0.
 template <class T>
 T whole(double value) {
   constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
@@ -46,7 +46,7 @@ Array::Array(bp_dtype_t type, Extents shape) : dtype(type), extents(std::move(sh
 }
 
 double& Array::at(const Index& index) {
-  require(index.size() == extents.size(), "an index has another rank than its array");
+  require(index.size() == extents.size(), "the rank of an index differs from that of its array");
   int64_t position = 0;
   for (size_t axis = 0; axis < extents.size(); ++axis) {
     require(index[axis] >= 0 && index[axis] < extents[axis], "an index is out of range");
@@ -81,7 +81,7 @@ int64_t count_of(const Extents& extents) {
 
 Extents broadcast(const Extents& a, const Extents& b) {
   Extents result(std::max(a.size(), b.size()), 1);
-  for (size_t i = 0; i < result.size(); ++i) {  // aligned at the last dimension
+  for (size_t i = 0; i < result.size(); ++i) {  // shapes are aligned at the last axis
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (x != y && x != 1 && y != 1) throw std::invalid_argument("shapes do not broadcast");
     result[result.size() - 1 - i] = x == 1 ? y : x;

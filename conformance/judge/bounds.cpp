@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Fraction bits of the accumulator that is required for a type: fp32 for fp32 and smaller types.
+// Fraction bits of the accumulator that a type requires: fp32 for fp32 and smaller types.
 int accumulator_bits(const FloatType& type) {
   return std::max(type.fraction_bits, 23);
 }
@@ -24,40 +24,42 @@ double dot_unit(const FloatType& type, double scale) {
 
 double bound(const Rule& rule, const FloatType& type, double value, double scale) {
   const double ulp = type.ulp(value), relative = type.epsilon() * std::fabs(value);
-  // Subnormal numbers are further apart than 2^-frac·|value|: their rounding is allowed on top.
+  // Subnormal numbers are farther apart than 2^-frac·|value|, so the bound also allows for their rounding.
   const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
   const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
   switch (rule.kind) {
     case Rule::kBits:
     case Rule::kExact:
       return 0;
-    // Rounding to nearest costs half an ULP; where IEEE 754 states nothing, the ULPs of GPU standards are allowed.
+    // Rounding to nearest costs half an ULP. Where IEEE 754 does not define the error, the ULPs of GPU standards are
+    // allowed.
     case Rule::kUlps:
       return rule.ulps * ulp;
-    // The result is computed from intermediate results t whose |t| add up to `scale`. Each t inherits up to three
-    // roundings from its inputs and adds ksb of its own, which is 1 unless t is a sum; each rounding is
-    // 2^-(frac+1)·|t|. If the t cancel, this is much more than an ULP of the result.
+    // The result is computed from intermediate results t, and `scale` is Σ|t|. Each t inherits up to three roundings
+    // from its inputs and adds ksb of its own, where ksb is 1 unless t is a sum. Each rounding is 2^-(frac+1)·|t|. If
+    // the t cancel, the total is much more than an ULP of the result.
     case Rule::kSmooth:
       return 16 * ulp + (3 + ksb) * type.epsilon() / 2 * scale;
-    // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan grants
-    // 3 + 2|x| ULP to fp32 and 1 + 2|x| to fp16.
+    // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan allows 3 + 2|x|
+    // ULP for fp32 and 1 + 2|x| for fp16.
     case Rule::kExp:
       return relative * (2 * scale + (type.fraction_bits == 23 ? 3 : 1)) + subnormal;
-    // 1 / (1 + exp(-x)): the error of exp, an addition and a division.
+    // 1 / (1 + exp(-x)) has the error of exp, of an addition and of a division.
     case Rule::kSigmoid:
       return relative * 2 * (1 + scale) + subnormal;
-    // exp(y·ln|x|): the error of the logarithm and of the product are multiplied by the argument of exp.
+    // exp(y·ln|x|): the argument of exp multiplies the errors of the logarithm and of the product.
     case Rule::kPower:
       return relative * (7.5 * scale + 3) + subnormal;
-    // Every factor multiplies by (1 + d) with |d| <= 2^-(frac+1).
+    // Every multiplication contributes a factor (1 + d) with |d| <= 2^-(frac+1).
     case Rule::kProduct:
       return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2)) + subnormal;
-    // Each of ksb roundings is at most u, in the worst case all in one direction; products round too, hence 2.
+    // Each of ksb roundings is at most u, and in the worst case all are in one direction. Products round, too, hence
+    // the factor 2.
     case Rule::kDot:
       return 2 * ksb * dot_unit(type, scale);
     case Rule::kSum:
       return 2 * ksb * dot_unit(type, scale) + 16 * ulp;
-    // Texture units interpolate with 8-bit weights: 1.5/256.
+    // Texture units interpolate with 8-bit weights, which allows 1.5/256.
     case Rule::kResize:
       return std::max(0.006 * scale, 20 * ulp);
     case Rule::kStep:

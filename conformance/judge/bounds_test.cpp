@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks each rule's bound against its formula, and the judgements that follow from bounds.
+// Tests each rule's bound against its formula, and the judgements that follow from bounds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr double kE = 0x1p-23;  // 2^-frac of float
+constexpr double kE = 0x1p-23;  // 2^-frac of fp32
 
 double bound32(const Rule& rule, double value, double scale) {
   return bound(rule, float_type(BP_DTYPE_FLOAT), value, scale);
@@ -101,14 +101,14 @@ TEST(Judge, RoundedNumbersWithinHalfAStep) {
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {2, -7, 5})), Judgement::kWrong);
 }
 
-// Each element is within its bound, but in the second result the squared errors add up to too much.
+// Each element is within its bound, but the squared errors of the second result add up to too much.
 TEST(Judge, TheSquaresOfADotProductAddUp) {
   const std::vector<double> ones(100, 1.0), scale(100, 1.0);
   const Reference dot = expected(BP_DTYPE_FLOAT, ones, Rule::of(Rule::kDot, 4), scale);
   std::vector<double> seen(100);
-  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 1 : -1) * kE;  // two units: 4 < 1.6·4
+  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 1 : -1) * kE;  // errors of two units: 4 < 6.4
   EXPECT_EQ(answer(dot, tensor(BP_DTYPE_FLOAT, seen)), Judgement::kRight);
-  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 2 : -2) * kE;  // four: 16 > 6.4
+  for (size_t i = 0; i < seen.size(); ++i) seen[i] = 1 + (i % 2 == 0 ? 2 : -2) * kE;  // four units: 16 > 6.4
   EXPECT_EQ(answer(dot, tensor(BP_DTYPE_FLOAT, seen)), Judgement::kWrong);
 }
 

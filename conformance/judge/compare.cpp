@@ -21,7 +21,7 @@ Comparison different(std::string reason) {
   return {Comparison::kDifferent, std::move(reason)};
 }
 
-// For example "[1,0,2]" for element 14 of shape [4,3,4].
+// Formats the position of element `i`, for example "[1,0,2]" for element 14 of shape [4,3,4].
 std::string position(const Tensor& tensor, uint64_t i) {
   std::string text;
   for (size_t axis = tensor.extents.size(); axis-- > 0;) {
@@ -85,9 +85,9 @@ Comparison compare(const Value& expected, const Value& seen, const Tolerance& to
   if (expected.elements.size() != seen.elements.size()) {
     return different(fmt::format("has {} elements, expected {}", seen.elements.size(), expected.elements.size()));
   }
-  std::vector<size_t> places(expected.elements.size());  // the index in `seen` of each expected element
+  std::vector<size_t> places(expected.elements.size());  // for each expected element, its index in `seen`
   std::iota(places.begin(), places.end(), size_t{0});
-  if (expected.kind == BP_KIND_MAP) {  // maps have no order
+  if (expected.kind == BP_KIND_MAP) {  // the entries of a map have no order
     std::unordered_map<std::string_view, size_t> by_key;
     for (size_t i = 0; i < seen.keys.size(); ++i) by_key.emplace(seen.keys[i], i);
     for (size_t i = 0; i < expected.keys.size(); ++i) {

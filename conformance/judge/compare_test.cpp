@@ -74,7 +74,7 @@ TEST(Compare, IntegersAndBoolsExactly) {
   EXPECT_EQ(answer(tensor<int32_t>(BP_DTYPE_INT32, {1}, {10000}), tensor<int32_t>(BP_DTYPE_INT32, {1}, {10001})),
             kDifferent);
   EXPECT_EQ(answer(tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {1}), tensor<uint8_t>(BP_DTYPE_BOOL, {1}, {2})), kDifferent);
-  // Three 4-bit elements: the last four bits do not belong to an element.
+  // With three 4-bit elements, the last four bits belong to no element.
   EXPECT_EQ(
       answer(tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0x03}), tensor<uint8_t>(BP_DTYPE_INT4, {3}, {0x21, 0xf3})),
       kEqual);
@@ -137,7 +137,7 @@ TEST(Compare, MapsHaveNoOrder) {
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
   two.keys = {"a", "a"};
   EXPECT_EQ(compare(one, two, {}).answer, Comparison::kDifferent);
-  one.keys = {"a", "a"};  // two equal keys: not a map
+  one.keys = {"a", "a"};  // an invalid map with two equal keys
   one.elements[1] = one.elements[0];
   EXPECT_EQ(compare(one, one, {}).answer, Comparison::kDifferent);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes with bodies. Errors accumulate from step to step as in a chain of nodes.
+// Estimates of nodes with bodies. Errors accumulate from step to step, as in a chain of nodes.
 #include "judge/control.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   return outputs;
 }
 
-// NULL if the input is omitted.
+// Returns NULL if the input is omitted.
 const Estimate* input_of(const std::vector<const Estimate*>& inputs, size_t i) {
   return i < inputs.size() ? inputs[i] : nullptr;
 }
@@ -60,10 +60,10 @@ const Estimate& needed(const Estimate* input) {
   return *input;
 }
 
-// Returns the only element, which must have no error.
+// Returns the only element. Throws if it has an error, because then its value is not certain.
 double single(const Estimate& value) {
   require(value.value.count() == 1 && value.error.size() == 1, "a condition or a count is not one element");
-  require(value.error[0] == 0, "a condition may fall either way");
+  require(value.error[0] == 0, "the value of a condition or a count is not certain");
   return value.value.values[0];
 }
 bool decision(const Estimate& condition) {
@@ -81,7 +81,7 @@ Estimate truth(bool value) {
   return exact_estimate(to_tensor(array));
 }
 
-// Returns element `i` along axis 0; `stacked`, its inverse, stacks elements along a new axis 0.
+// Returns entry `i` along axis 0. The inverse, `stacked`, stacks entries along a new axis 0.
 Estimate entry(const Estimate& whole, int64_t i) {
   require(whole.value.rank() > 0 && i < whole.value.extents[0], "scanned inputs differ in length");
   const Extents inner(whole.value.extents.begin() + 1, whole.value.extents.end());
@@ -113,8 +113,8 @@ std::vector<Estimate> run_if(const NodeSpec& node, const std::vector<const Estim
   return run_body(body_of(node, holds ? "then_branch" : "else_branch"), {}, around, flushes);
 }
 
-// Inputs: the trip count, the initial condition, the carried values. The body takes the iteration number, the condition
-// and the carried values; it returns the condition, the carried values and the values to be collected.
+// The inputs are the trip count, the initial condition and the carried values. The body takes the iteration number, the
+// condition and the carried values. It returns the condition, the carried values and the values to collect.
 std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");
@@ -143,8 +143,9 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   return outputs;
 }
 
-// Inputs: the carried values, then the tensors that are scanned along axis 0, forwards or (direction 1) backwards. The
-// body takes both and returns the carried values and the values to be collected.
+// The inputs are the carried values, then the tensors that are scanned along axis 0, forwards or (direction 1)
+// backwards. The body takes the carried values and one entry of each tensor. It returns the carried values and the
+// values to collect.
 std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                const std::vector<Estimate>& around, bool flushes) {
   const GraphSpec& body = body_of(node, "body");
@@ -159,7 +160,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
           "the number of directions differs from that of scanned values");
   require(attribute_of(node, "scan_input_axes", Extents(scanned, 0)) == Extents(scanned, 0) &&
               attribute_of(node, "scan_output_axes", Extents(collects, 0)) == Extents(collects, 0),
-          "the oracle scans along axis 0");
+          "the oracle supports only scans along axis 0");
   const Extents& first = inputs[states]->value.extents;
   require(!first.empty() && first[0] <= kMaxLoopSteps,
           "a scanned input has no axis 0, or more steps than the oracle supports");

@@ -11,14 +11,14 @@
 
 namespace backplane::conform {
 
-// Computes a node with bodies from its inputs and `around`, all values of the node's graph. Throws
-// std::invalid_argument, also for a loop of more than kMaxLoopSteps steps.
+// Computes a node with bodies from its inputs and from `around`, which has all values of the graph that contains the
+// node. Throws std::invalid_argument, also if a loop has more than kMaxLoopSteps steps.
 constexpr int64_t kMaxLoopSteps = 1 << 10;
 using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                           const std::vector<Estimate>& around, bool flushes);
 struct ControlOperator {
   std::string_view name;
-  std::vector<uint32_t> versions;  // as in Operator
+  std::vector<uint32_t> versions;  // see Operator::versions
   Control compute;
 };
 std::span<const ControlOperator> control_operators();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds how much each operator's result changes with its inputs: the s of estimate.cpp. Each bound holds in the whole
-// box of inputs x ± e(x), not only near x.
+// For each operator, bounds how much its results change with its inputs: this is s in estimate.cpp. The bounds hold for
+// all inputs in the box x ± e(x), not just near x.
 #include "judge/error_propagation.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Arrays = std::vector<Array>;
 
-// The call's inputs as arrays that may be changed; omitted ones stay NULL in `pointers`.
+// The inputs of a call as arrays that may be changed. Omitted inputs are NULL in `pointers`.
 struct Inputs {
   Arrays arrays;
   std::vector<const Array*> pointers;
@@ -48,8 +48,9 @@ Errors none(std::string_view, const Call&, const Errors&, const References& resu
   return spreads;
 }
 
-// Applies `op` to the errors: a bound if `op` moves data, is linear with weights that are not negative, or is a norm or
-// a maximum. Other inputs (indices, shapes) stay; with kPad the constant is replaced by its error, 0 if it is exact.
+// Applies `op` to the errors. This is a bound if `op` moves data, is linear with non-negative weights, or is a norm or
+// a maximum. All inputs after the first kDataInputs (indices, shapes) keep their values. With kPad the constant is
+// replaced by its error, which is 0 if it is exact.
 template <size_t kDataInputs = 1, bool kPad = false>
 Errors moved(std::string_view op, const Call& call, const Errors& errors, const References&) {
   Inputs inputs(call);
@@ -60,16 +61,16 @@ Errors moved(std::string_view op, const Call& call, const Errors& errors, const 
   return inputs.compute(op, call);
 }
 
-// The weights of nearest and linear interpolation are not negative. Those of cubic may be, and tf_crop_and_resize can
-// fill in a constant: these two are not bounded.
+// The weights of nearest and linear interpolation are never negative. Those of cubic interpolation may be, and
+// tf_crop_and_resize may insert a constant, so neither of these two has a bound.
 Errors resized(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   if (call.text("mode") != "cubic" && call.text("coordinate_transformation_mode") != "tf_crop_and_resize")
     return moved<>(op, call, errors, result);
   return {std::vector<double>(result[0].value.values.size(), HUGE_VAL)};
 }
 
-// Monotonic functions: the largest change is at the ends of x ± e(x). An interval that contains 0 has no bound if the
-// function has a pole at 0.
+// For monotonic functions, the largest change is at the ends of x ± e(x). If the function has a pole at 0, an interval
+// that contains 0 has no bound.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = none({}, call, errors, result);
@@ -88,7 +89,7 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
   return spreads;
 }
 
-// |f'| is nowhere larger than kHundredths / 100.
+// For functions with |f'| <= kHundredths / 100 everywhere.
 template <int kHundredths>
 Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const References&) {
   std::vector<double> spread = or_none(errors[0], call.in(0));
@@ -96,7 +97,7 @@ Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const
   return {spread};
 }
 
-// Applies `spread(values, their errors)` to each element of the broadcast inputs.
+// Calls `spread(values, their errors)` for each element of the broadcast inputs. It returns the bound of the element.
 template <class F>
 Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
   std::vector<Array> moved;
@@ -122,7 +123,7 @@ Errors sums(std::string_view, const Call& call, const Errors& errors, const Refe
     return sum;
   });
 }
-// The maximum of several numbers changes by no more than the largest change of one of them.
+// A maximum changes by no more than the largest change of any of its inputs.
 Errors furthest(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result,
                      [](const auto&, const auto& e) { return *std::max_element(e.begin(), e.end()); });
@@ -140,7 +141,7 @@ Errors quotient(std::string_view, const Call& call, const Errors& errors, const 
     return room > 0 ? (e[0] + std::fabs(x[0] / x[1]) * e[1]) / room : HUGE_VAL;
   });
 }
-// a^b is largest and smallest at corners for a > 0.
+// For a > 0, a^b is largest and smallest at corners of the box.
 Errors power(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result, [](const auto& x, const auto& e) {
     if (e[0] == 0 && e[1] == 0) return 0.0;
@@ -159,7 +160,7 @@ Errors prelu(std::string_view, const Call& call, const Errors& errors, const Ref
     return std::max(1.0, std::fabs(x[1]) + e[1]) * e[0] + (x[0] - e[0] < 0 ? (std::fabs(x[0]) + e[0]) * e[1] : 0.0);
   });
 }
-// Comparisons and decisions must be certain, or there is no bound.
+// The outcome of a comparison or a decision must be certain. Otherwise there is no bound.
 Errors comparison(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result, [](const auto& x, const auto& e) {
     const double both = e[0] + e[1];
@@ -178,8 +179,8 @@ Errors chosen(std::string_view, const Call& call, const Errors& errors, const Re
   });
 }
 
-// Sums of products, linear in each factor: |f(a', b', c') - f(a, b, c)| <= f(e(a), |b|, e(c)) + f(|a| + e(a), e(b), 0),
-// with |alpha| and |beta| in Gemm.
+// Sums of products, linear in each factor: |f(a', b', c') - f(a, b, c)| <= f(e(a), |b|, e(c)) + f(|a| + e(a), e(b), 0).
+// Gemm uses |alpha| and |beta|.
 Errors bilinear(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Attributes attributes = call.attributes();
   for (Attribute& attribute : attributes) {
@@ -214,7 +215,7 @@ Errors bilinear(std::string_view op, const Call& call, const Errors& errors, con
   return total;
 }
 
-// Applies `op`, in place of the node's operator, to error_of(x, e) of input 0.
+// Replaces input 0 by error_of(x, e) and applies `op` instead of the node's operator.
 template <class F>
 Errors instead(std::string_view op, const Call& call, const Errors& errors, F error_of) {
   Inputs inputs(call);
@@ -242,7 +243,8 @@ Errors product_in_group(std::string_view, const Call& call, const Errors& errors
   return wide;
 }
 
-// Calls `visit(positions)` for each slice of x: along `axis` only if `alone`, else over all dimensions from `axis` on.
+// Calls `visit(flat indices)` for each slice of x. A slice covers only `axis` if `alone`, otherwise all axes from
+// `axis` on.
 template <class F>
 void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   int64_t outer = 1, size = 1, inner = 1;
@@ -258,7 +260,7 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
   }
 }
 
-// x - log Σ exp x changes by at most the error of x plus the largest error in the slice; softmax is its exp.
+// x - log Σ exp x changes by at most the error of x plus the largest error in the slice. Softmax is the exp of that.
 template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
   std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());
@@ -273,9 +275,9 @@ Errors softmax(std::string_view, const Call& call, const Errors& errors, const R
   return {spreads};
 }
 
-// y = (x - mean)·scale / √(variance + ε). The mean moves by the mean error m, and √(variance + ε), a norm of the
-// centred slice, by no more than r, the root mean square error: |y' - y| <= |scale|·((e + m)/(σ - r) + |x -
-// mean|·r/(σ·(σ - r))). Scale and bias must be constant.
+// y = (x - mean)·scale / √(variance + ε). The mean moves by at most the mean error m. σ = √(variance + ε) is a norm of
+// the centered slice, so it moves by at most r, the root mean square error. Hence |y' - y| <= |scale|·((e + m)/(σ - r)
+// + |x - mean|·r/(σ·(σ - r))). Scale and bias must be constant.
 Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, bool scale_of_channel) {
   const Array& x = call.in(0);
   std::vector<double> e = or_none(errors[0], x), spreads(e.size());
@@ -325,15 +327,15 @@ struct Row {
   std::string_view op;
   ErrorPropagation spread;
 };
-// Operators that are not listed appear in no graph case: Mod, ArgMax and ArgMin, for example, jump.
+// Operators that are not listed occur in no graph case. Mod, ArgMax and ArgMin, for example, are discontinuous.
 const Row kRows[] = {
     {"Abs", lipschitz<100>},
     {"Neg", lipschitz<100>},
     {"Sin", lipschitz<100>},
     {"Cos", lipschitz<100>},
-    {"HardSwish", lipschitz<150>},  // largest slope at 3
-    {"Gelu", lipschitz<114>},       // 1.129 at √2, both forms
-    {"Mish", lipschitz<110>},       // 1.089 near 1.5
+    {"HardSwish", lipschitz<150>},  // the slope is largest at 3
+    {"Gelu", lipschitz<114>},       // the slope is 1.129 at √2, in both forms
+    {"Mish", lipschitz<110>},       // the slope is 1.089 near 1.5
     {"Sign", ends<>},
     {"Floor", ends<>},
     {"Ceil", ends<>},

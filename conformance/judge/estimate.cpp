@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound of a graph is derived from those of its operators, node by node.
+// The bound of a graph follows from the bounds of its operators, node by node.
 //
-// Let y = f(x) be the exact result of a node, and x' the device's value of x, with |x' - x| <= e(x) for each
-// element. The device's result y' is within the operator's bound b of f(x'), so
+// Let y = f(x) be the exact result of a node, and x' the device's value of x, with |x' - x| <= e(x) for each element.
+// The device's result y' is within the operator's bound b of f(x'), so
 //
 //   |y' - y| <= |f(x') - f(x)| + |y' - f(x')| <= s + b
 //
-// where s, the largest change of f over the box x ± e(x), is derived in error_propagation.cpp for each operator: e
-// moved like the data for operators that move data, |a|·e(b) + e(a)·|b| + e(a)·e(b) for products and their sums, the
-// change at the interval's ends for monotonic functions, a Lipschitz constant for the others. s contains no first-order
-// approximation. b is the rule's bound at |y| + s, with a scale that is s larger and a margin of 1/64, because bounds
-// also grow with the rule's argument; it changes by a small fraction in graphs whose bounds are of use.
+// Here s is the largest change of f over the box x ± e(x). error_propagation.cpp derives s for each operator. For
+// operators that only move data, s is e moved in the same way. For products and sums of products it is |a|·e(b) +
+// e(a)·|b| + e(a)·e(b). For monotonic functions it is the change at the ends of the interval, and for all others it
+// follows from a Lipschitz constant. None of these is a first-order approximation. The bound b is that of the rule at
+// |y| + s, with a scale that is larger by s. A margin of 1/64 is added, because bounds also grow with the rule's
+// argument, though only slightly in graphs with useful bounds.
 //
-// The mean square is bounded likewise. By Minkowski's inequality the root mean square of a sum of errors is at most the
-// sum of their root mean squares, independent or not; so the same s of typical errors bounds it, with the typical error
-// √(1.6·ksb)·u of a dot product in place of its worst case 2·ksb·u, and with b itself for the other rules, which
-// promise nothing about the mean. A result is right if Σ(err / typical)² <= T over T elements.
+// The mean square is bounded in the same way. By Minkowski's inequality, the root mean square of a sum of errors is at
+// most the sum of their root mean squares, even if the errors are not independent. So the same s, computed from typical
+// errors, bounds typical errors. The typical error of a dot product is √(1.6·ksb)·u instead of its worst case 2·ksb·u.
+// All other rules promise nothing about the mean, so they contribute b itself. A result is right if Σ(err / typical)²
+// <= T over T elements.
 //
 // The mean error is meaningful only for graphs whose errors are symmetric around zero: see checks/graph.cpp.
 #include "judge/estimate.h"
@@ -33,7 +35,7 @@ namespace {
 struct Own {
   double worst, typical;
 };
-// The error that the node itself adds to an element whose value may already be off by `spread`.
+// The error that the node itself adds to an element whose value may already differ by `spread`.
 Own own_error(const Rule& rule, const FloatType& type, double value, double scale, double spread) {
   const double at = std::fabs(value) + spread, wide = scale + spread, margin = 1 + 1.0 / 64;
   const double worst = bound(rule, type, at, wide) * margin;
@@ -73,7 +75,7 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
   for (size_t o = 0; o < results.size(); ++o) {
     const Reference& result = results[o];
     Estimate output{result.value, far[o], near[o]};
-    if (result.rule.kind == Rule::kStep) {  // either the rounded value is certain or its error is infinite
+    if (result.rule.kind == Rule::kStep) {  // the rounded value is either certain or has an infinite error
       for (size_t i = 0; i < output.error.size(); ++i) {
         double& value = output.value.values[i];
         const double rounded = std::nearbyint(value), away = std::fabs(value - rounded) + result.scale[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expected results of a graph of several operators, and the error allowed to a device that keeps each operator's
-// bound.
+// The expected results of a graph of several operators, and the error allowed for a device that keeps the bound of each
+// operator.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 
 namespace backplane::conform {
 
-// A value of a graph, in double precision: floats are not rounded to the value's type in between.
+// A value of a graph in double precision. Floats are not rounded to their type between nodes.
 struct Estimate {
   Array value;
-  // |seen - value| of each element stays below `error` in the worst case, and its root mean square below `typical`.
+  // |seen - value| of each element is at most `error`, and its root mean square at most `typical`.
   std::vector<double> error, typical;
 
-  // False for a value that was not computed: even a scalar has an element.
+  // False if the value was not computed. A computed scalar has one element.
   bool is_computed() const { return !value.values.empty() || !value.extents.empty(); }
-  // The reference for the judge.
+  // The reference to judge a device's value against.
   Reference reference() const;
 };
 
-// Computes a node's outputs from its inputs (NULL: omitted). Throws std::invalid_argument if the oracle does not know
-// the operator or its error propagation, or if the inputs do not fit.
+// Computes a node's outputs from its inputs (NULL if omitted). Throws std::invalid_argument if the operator or its
+// error propagation is unknown, or if the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
-// The estimate of an exact tensor. Throws std::invalid_argument if its elements are not real numbers.
+// The estimate of an exact tensor. Throws std::invalid_argument if the elements are not real numbers.
 Estimate exact_estimate(const onnx::Tensor& tensor);
-// Computes the outputs of a graph's nodes into `values`, which has an entry for each of the graph's values and contains
-// the graph's inputs and what it reads from the outer graph. Throws std::invalid_argument.
+// Computes the outputs of all nodes into `values`, which has one entry for each value of the graph. On entry it must
+// contain the graph's inputs and the values read from the enclosing graph. Throws std::invalid_argument.
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
-// Returns all values of an outermost graph; those that are not computed are empty. Throws std::invalid_argument.
+// Returns all values of an outermost graph. Values that are not computed are empty. Throws std::invalid_argument.
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
 
 }  // namespace backplane::conform

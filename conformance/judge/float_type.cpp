@@ -25,7 +25,7 @@ double FloatType::ulp(double x) const {
 double FloatType::round(double x) const {
   if (!std::isfinite(x)) return x;
   const double step = ulp(x);
-  const double rounded = std::nearbyint(x / step) * step;  // both operations are exact apart from the rounding
+  const double rounded = std::nearbyint(x / step) * step;  // only nearbyint rounds
   return std::fabs(rounded) > max ? std::copysign(HUGE_VAL, x) : std::copysign(rounded, x);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distribution of errors: counts of elements by error as a fraction of the bound.
+// The distribution of errors: how many elements have an error of a given fraction of their bound.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace backplane::conform {
 
-// [0] no error; [1] up to 2^-7 of the bound; [i] for 2 <= i <= 9 above 2^(i-9) and up to 2^(i-8), so that [8] includes
-// the bound itself; [10] more than twice the bound, or NaN instead of a number.
+// Entry [0] counts elements without error, and [1] errors up to 2^-7 of the bound. Entries [i] for 2 <= i <= 9 count
+// errors above 2^(i-9) and up to 2^(i-8), so [8] includes the bound itself. Entry [10] counts errors of more than twice
+// the bound, and NaN instead of a number.
 using Histogram = std::array<uint32_t, 11>;
 
 inline size_t bucket_of(double fraction) {

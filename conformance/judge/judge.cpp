@@ -12,13 +12,13 @@
 namespace backplane::conform {
 namespace {
 
-constexpr double kReferenceError = 0x1p-44;  // the oracle's own relative error: it sums few terms in double precision
+constexpr double kReferenceError = 0x1p-44;  // relative error of the oracle, which sums few terms in double precision
 
 struct Element {
   double expected, seen, bound;
 };
 
-// The error as a fraction of the bound: 0 for equal values, infinite if no finite bound could accept it.
+// The error as a fraction of the bound: 0 for equal values, infinite if no finite bound could accept the error.
 double fraction(const Element& e, const FloatType& type) {
   if (std::isnan(e.expected) || std::isnan(e.seen)) return std::isnan(e.expected) && std::isnan(e.seen) ? 0 : HUGE_VAL;
   if (e.expected == e.seen) return 0;
@@ -38,9 +38,10 @@ bool close(double expected, double seen) {
   return expected == seen || std::fabs(seen - expected) <= 1e-7 + 1e-3 * std::fabs(expected);
 }
 
-// Bounds all errors of a dot product's output, in addition to each element's: Σ(err/u)² <= 1.6·ksb·T for T elements,
-// which errors of fp16's size exceed, and for inputs around zero |Σ err/u| <= 4·√(ksb·T), four standard deviations of T
-// sums of ksb roundings: a larger sum means that roundings are biased. Empty if both hold.
+// Checks all errors of a dot product's output together, in addition to the check of each element. For T elements,
+// Σ(err/u)² must be at most 1.6·ksb·T, which errors of fp16's size exceed. If the inputs are around zero, |Σ err/u|
+// must be at most 4·√(ksb·T), four standard deviations of T sums of ksb roundings; a larger sum means that roundings
+// are biased. Returns the fault, or an empty string.
 std::string whole_dot_fault(const Reference& reference, const std::vector<double>& seen, const FloatType& type,
                             bool unbiased) {
   double squares = 0, sum = 0, elements = 0;
@@ -62,7 +63,8 @@ std::string whole_dot_fault(const Reference& reference, const std::vector<double
   return "";
 }
 
-// Bounds all errors of a graph's output: the mean square of err / typical must not exceed 1.
+// Checks all errors of a graph's output together: the mean square of err / typical must not exceed 1. Returns the
+// fault, or an empty string.
 std::string mean_square_fault(const Reference& reference, const std::vector<double>& seen) {
   double squares = 0, elements = 0;
   for (size_t i = 0; i < seen.size(); ++i) {
@@ -90,7 +92,7 @@ std::string place(const Extents& extents, size_t i) {
   return fmt::format("[{}]", fmt::join(index, ","));
 }
 
-// The bits of an integer of up to 64, as onnx::integer_at returns them.
+// Converts an integer of up to 64 bits to the bits that onnx::integer_at returns.
 int64_t integer_of(double value) {
   constexpr double kTwoTo63 = 9223372036854775808.0;
   return value < kTwoTo63 ? static_cast<int64_t>(value) : static_cast<int64_t>(static_cast<uint64_t>(value));
@@ -114,7 +116,7 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
   return {};
 }
 
-// Judges integers that are rounded real numbers.
+// Judges integers whose references are real numbers that are still to be rounded.
 Judgement judge_steps(const Reference& reference, const onnx::Tensor& seen) {
   Judgement result;
   for (uint64_t i = 0; i < reference.value.values.size(); ++i) {
@@ -147,7 +149,7 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
   const FloatType& type = float_type(expected.dtype);
   Judgement result;
   std::vector<double> numbers(expected.values.size());
-  size_t missing = 0;  // zeros where the expected value is clearly not 0
+  size_t missing = 0;  // number of zeros where the expected value is clearly not 0
   for (size_t i = 0; i < numbers.size(); ++i) {
     Element e = {expected.values[i], onnx::number_at(seen, i).real(), 0};
     numbers[i] = e.seen;
@@ -174,10 +176,10 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
     result.reason = mean_square_fault(reference, numbers);
     if (!result.reason.empty()) result.answer = Judgement::kWrong;
   }
-  // Many zeros, all within the bounds: memory that was never written looks like that.
+  // Memory that was never written looks like this: many zeros, all within their bounds.
   if (result.answer == Judgement::kRight && missing > std::max<size_t>(1, numbers.size() / 4)) {
     result.answer = Judgement::kMistrusted;
-    result.reason = fmt::format("{} of {} elements are zero and should not be", missing, numbers.size());
+    result.reason = fmt::format("{} of {} elements are zero, but should not be", missing, numbers.size());
   }
   return result;
 }

@@ -74,7 +74,8 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
 }
 
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
-  // Operators with version 22 support BFLOAT16 from that version on; the others in every version listed.
+  // If an operator has a version 22, it supports BFLOAT16 from that version on. Other operators support it in every
+  // listed version.
   const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
   const auto first = brain && since_22 != versions.end() ? since_22 : versions.begin();
   const auto newer = std::upper_bound(first, versions.end(), opset);
@@ -82,7 +83,7 @@ std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint3
   return *(newer - 1);
 }
 
-// Each family's operators, defined in families/<family>/oracle.cpp.
+// The operators of each family, defined in families/<family>/oracle.cpp.
 #define BACKPLANE_ENTRY(family) std::span<const Operator> family##_operators();
 #include "families.inc"
 #undef BACKPLANE_ENTRY

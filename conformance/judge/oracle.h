@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expected result of every operator, computed in double precision and written for clarity.
+// The oracle: the expected result of every operator, computed in double precision and written for clarity.
 #pragma once
 
 #include <optional>
@@ -29,18 +29,18 @@ class Call {
   uint32_t output_count() const { return output_count_; }
   const Attributes& attributes() const { return attributes_; }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
-  // Inputs: these throw std::invalid_argument if the input is omitted or not as required.
+  // Inputs. These functions throw std::invalid_argument if the input is omitted or does not meet the requirement.
   const Array& in(size_t i) const;
   const Array& in(size_t i, int64_t least_rank) const;
   // The elements of an integer vector or scalar, clamped to ±2^53.
   std::vector<int64_t> integers(size_t i) const;
-  // The only element of an input.
+  // The element of an input that must have exactly one.
   double single(size_t i) const;
-  // The elements of a vector, which must have `count` of them.
+  // The elements of a vector that must have `count` of them.
   const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes: these throw std::invalid_argument if the attribute has another type. Cases write out all defaults,
-  // except those that ONNX leaves to the operator.
+  // Attributes. These functions throw std::invalid_argument if the attribute has another type. Cases write out all
+  // defaults except those that ONNX leaves to the operator.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;
@@ -52,12 +52,12 @@ class Call {
   uint32_t output_count_;
 };
 
-// An expected output and the rule for its bound. Every reference has a rule.
+// An expected output and the rule for its bound.
 struct Reference {
   Array value;
   Rule rule;
-  std::vector<double> scale = {};    // the rule's scale for each element; empty if the rule has none
-  std::vector<double> typical = {};  // Rule::kGraph only: the mean square of error / typical must not exceed 1
+  std::vector<double> scale = {};    // the rule's `scale` for each element; empty if the rule needs none
+  std::vector<double> typical = {};  // only for Rule::kGraph: the mean square of error / typical must not exceed 1
 
   Reference(Array array, Rule how) : value(std::move(array)), rule(how) {
     if (!is_float(value.dtype) && how.kind != Rule::kStep) rule = Rule::exact();
@@ -65,24 +65,25 @@ struct Reference {
 };
 
 using References = std::vector<Reference>;
-// Accepts arbitrary calls: throws std::invalid_argument for those that the operator does not define or that the oracle
-// does not compute.
+// Computes an arbitrary call. Throws std::invalid_argument if the operator does not define the call, or if the oracle
+// cannot compute it.
 using Oracle = References (*)(const Call& call);
 
 struct Operator {
   std::string_view name;
-  // The versions whose forms compute what the oracle computes and accept what the cases pass, oldest first.
+  // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first.
   std::vector<uint32_t> versions;
   Oracle compute;
-  std::string_view domain = "";  // empty: ai.onnx
+  std::string_view domain = "";  // empty for ONNX's own domain, ai.onnx
 };
 
-// Returns the newest version in operator set `opset`, with `brain` of those that support BFLOAT16; nullopt if none.
+// Returns the newest of `versions` in operator set `opset`, or nullopt if there is none. With `brain`, considers only
+// versions that support BFLOAT16.
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
 // Throws std::invalid_argument if the oracle does not have the operator.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();
-// Computes at least as many outputs as the call has. Throws std::invalid_argument.
+// Returns at least as many outputs as the call has. Throws std::invalid_argument.
 References compute(std::string_view op, const Call& call);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the oracle, which judges backends, with ONNX's own node data.
+// Tests the oracle, which judges backends, against ONNX's own node data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string content(const fs::path& file) {
   return text.str();
 }
 
-// Cases write out every default; models do not.
+// Adds ONNX's default attributes, because cases write out every default and models do not.
 Attributes with_defaults(const onnx::NodeProto& node) {
   static const std::map<std::string, Attributes> kDefaults = {
       {"LeakyRelu", {{"alpha", 0.01f}}},
@@ -72,7 +72,7 @@ Attributes with_defaults(const onnx::NodeProto& node) {
   return attributes;
 }
 
-// Whether the node uses its operator in a way that the profiles do not require.
+// True if the node uses its operator in a way that no profile requires.
 bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
   const auto text = [&](const char* name) {
     for (const Attribute& one : attributes) {
@@ -86,7 +86,7 @@ bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
     }
     return int64_t{0};
   };
-  // Calls have no attributes of other types, such as tensors and graphs.
+  // True for attributes that calls cannot have, such as tensors and graphs.
   if (static_cast<int>(attributes.size()) < node.attribute_size()) return true;
   const std::string& op = node.op_type();
   if (op == "Pad") return node.input_size() > 3;
@@ -120,7 +120,7 @@ const Operator* find(const std::string& name) {
   return nullptr;
 }
 
-// False if the case does not apply; adds differences to `failures`.
+// Returns false if the test does not apply to the oracle. Adds differences to `failures`.
 bool check(const fs::path& folder, std::string& failures) {
   onnx::ModelProto model;
   if (!model.ParseFromString(content(folder / "model.onnx"))) return false;
@@ -139,14 +139,14 @@ bool check(const fs::path& folder, std::string& failures) {
     if (!info.type().has_tensor_type()) return false;
     const onnx::Tensor tensor =
         onnx::parse_value(content(data / ("input_" + std::to_string(i) + ".pb")), BP_KIND_TENSOR).tensor;
-    // Some older data have another type than their model declares.
+    // Some older test data has another type than its model declares.
     if (!is_known(tensor.dtype) || tensor.dtype != declared(info)) return false;
     values[info.name()] = to_array(tensor);
   }
   std::vector<const Array*> inputs;
   for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : &values.at(name));
 
-  std::map<size_t, onnx::Tensor> outputs;  // by position in the node; omitted outputs have no name and no file
+  std::map<size_t, onnx::Tensor> outputs;  // by position in the node; omitted outputs have neither a name nor a file
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     const auto number = static_cast<int>(outputs.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds for results, by class of operator; bounds.cpp has the derivation of each.
+// The bounds for results, one rule for each class of operators. bounds.cpp derives each bound.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace backplane::conform {
 
 struct Reference;
 
-// A class of operators. `terms` and `ulps` belong to the rule, a `scale` for each element to the reference.
+// The bound of a class of operators. The rule holds `terms` and `ulps`; the reference holds a `scale` for each element.
 struct Rule {
   enum Kind {
-    kBits,     // the same number, zeros of the same sign: data that is only moved
-    kExact,    // the same number: integers, comparisons, rounding, exact sums
+    kBits,     // the same number with the same sign of zero, for data that is only moved
+    kExact,    // the same number, for integers, comparisons, rounding and exact sums
     kUlps,     // `ulps` units in the last place of the reference
-    kSmooth,   // 16 ULP and an absolute term; scale: Σ|intermediate results| (see bounds.cpp)
+    kSmooth,   // 16 ULP and an absolute term; scale: Σ|intermediate results|, see bounds.cpp
     kExp,      // scale: |x|
     kSigmoid,  // scale: |x|
     kPower,    // scale: |y·ln|x||
@@ -27,8 +27,8 @@ struct Rule {
     kDot,      // a dot product of length `terms`; scale: Σ|a·b|
     kSum,      // a sum of `terms` inside a smooth function; scale: Σ|summand| in units of the result
     kResize,   // linear interpolation; scale: max|input|
-    kStep,     // a number rounded to an integer; scale: the error allowed beyond half a step
-    kGraph,    // the result of several operators; scale: the bound itself (see estimate.cpp)
+    kStep,     // a real number rounded to an integer; scale: the error allowed in addition to half a step
+    kGraph,    // the result of several operators; scale: the bound itself, see estimate.cpp
   } kind;
   double terms = 1;
   double ulps = 0;
@@ -40,18 +40,18 @@ struct Rule {
   static Rule of(Kind kind, double terms = 1) { return {kind, terms}; }
 };
 
-// The bound of one element: how far it may be from `value` on either side.
+// The bound of one element: the largest accepted distance from `value` to either side.
 double bound(const Rule& rule, const FloatType& type, double value, double scale);
 
-// TOSA's number of roundings that a sum of `terms` may accumulate, with an accumulator of `accumulator_bits` fraction
-// bits: ksb = ceil(terms / 2^((frac_acc - frac) / 2)).
+// The number of roundings that a sum of `terms` terms may accumulate according to TOSA: ksb = ceil(terms / 2^((frac_acc
+// - frac) / 2)), where frac_acc is `accumulator_bits`, the fraction bits of the accumulator.
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
-// u = max(2^-(frac+1)·Σ|a·b|, smallest normal): the unit in which a dot product's errors are measured.
+// The unit of errors of a dot product: u = max(2^-(frac+1)·Σ|a·b|, smallest normal number).
 double dot_unit(const FloatType& type, double scale);
 
 struct Judgement {
   enum Answer { kRight, kWrong, kMistrusted } answer = kRight;
-  std::string reason;  // one line; empty when right
+  std::string reason;  // one line; empty if right
   double worst = 0;    // the largest error as a fraction of its bound
   bool close = true;   // within ONNX's bounds for whole models: 1e-3 relative, 1e-7 absolute
   Histogram errors = {};
@@ -59,7 +59,7 @@ struct Judgement {
 
 struct JudgeOptions {
   bool flushes = false;            // the device declares that it flushes subnormals
-  bool drawn_around_zero = false;  // the dot product's inputs are, and no bias is added: its errors must be unbiased
+  bool drawn_around_zero = false;  // a dot product's inputs are around zero, without a bias: errors must be unbiased
 };
 
 Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with the error that a device may have accumulated: first-order running error analysis. Operators that
-// are a chain of elementary steps (recurrent networks, attention, sampling) get their bounds this way.
+// Numbers with the error that a device may have accumulated, computed by first-order running error analysis. Operators
+// that are a chain of elementary steps (recurrent networks, attention, sampling) get their bounds this way.
 #pragma once
 
 #include <cmath>
@@ -10,9 +10,9 @@
 
 namespace backplane::conform {
 
-// `error` is in roundings, that is in units of u = 2^-(frac+1) of the type computed in. Each step adds what the
-// conformance page allows for it: 0.5 ULP for sums and products, 2 for quotients, 1 for roots, 16 and an absolute term
-// for smooth functions; an ULP of x is at most 2u·|x|.
+// `error` counts roundings in units of u = 2^-(frac+1) of the type that the device computes in. Each step adds what the
+// bounds allow for it: 0.5 ULP for sums and products, 2 for quotients, 1 for roots, and 16 plus an absolute term for
+// smooth functions. An ULP of x is at most 2u·|x|.
 struct Tracked {
   double value = 0, error = 0;
 
@@ -35,7 +35,7 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   const double quotient = a.value / b.value;
   return {quotient, (a.error + std::fabs(quotient) * b.error) / std::fabs(b.value) + 4 * std::fabs(quotient)};
 }
-// A smooth function, from its value and its derivative, by which the error of x is multiplied.
+// A smooth function with the given value and derivative. The derivative multiplies the error of x.
 inline Tracked smooth_step(const Tracked& x, double value, double derivative) {
   return {value, std::fabs(derivative) * x.error + 32 * std::fabs(value) + 4};
 }
@@ -62,7 +62,7 @@ inline Tracked max(const Tracked& a, const Tracked& b) {
   return {std::fmax(a.value, b.value), std::fmax(a.error, b.error)};
 }
 
-// A sum of products in any order: 2·ksb roundings of Σ|a·b|, and the errors of the factors.
+// A sum of products in any order. It has 2·ksb roundings of Σ|a·b| and the errors of the factors.
 class TrackedSum {
  public:
   explicit TrackedSum(bp_dtype_t dtype) : dtype_(dtype) {}
@@ -83,8 +83,8 @@ class TrackedSum {
   double value_ = 0, error_ = 0, magnitude_ = 0, terms_ = 0;
 };
 
-// An output of tracked elements. Twice the first-order error covers the terms of higher order, and the result is
-// rounded once.
+// Makes an output of tracked elements. Twice the first-order error covers the terms of higher order, and one more ULP
+// covers the rounding of the result.
 inline Reference tracked_reference(bp_dtype_t dtype, Extents extents, const std::vector<Tracked>& elements) {
   Reference result(Array(dtype, std::move(extents)), Rule::of(Rule::kGraph));
   require(elements.size() == result.value.values.size(), "the elements do not fill the output");

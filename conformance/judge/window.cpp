@@ -7,7 +7,8 @@ namespace backplane::conform {
 
 namespace {
 
-// Returns `given`, which must be `count` numbers, none less than `least` or too large to multiply without overflow.
+// Returns `given`. Throws with the message `fault` unless it has `count` numbers, each at least `least` and small
+// enough that products do not overflow.
 Extents numbers(Extents given, size_t count, int64_t least, const char* fault) {
   const auto fits = [&](int64_t x) { return x >= least && x <= kMaxElements; };
   require(given.size() == count && std::all_of(given.begin(), given.end(), fits), fault);
@@ -48,7 +49,7 @@ Window::Window(const Call& call, const Extents& input, Extents kernel_extents) :
     require(room >= 0, "a window is larger than the padded input");
     const bool ceil = call.integer("ceil_mode") != 0;
     out.push_back((ceil ? room + strides[i] - 1 : room) / strides[i] + 1);
-    // A window that would begin in the padding after the input is left out.
+    // A window that would begin in the padding after the input is omitted.
     if (ceil && (out[i] - 1) * strides[i] >= in[i] + begin[i]) --out[i];
   }
 }

@@ -32,7 +32,6 @@ uint64_t irregularities_of(const onnx::Tensor& tensor) {
   return odd;
 }
 
-// The nodes that the outputs need.
 std::vector<bool> needed_nodes(const GraphSpec& graph) {
   std::vector<bool> value(graph.values.size()), node(graph.nodes.size());
   for (const uint32_t output : graph.outputs) value[output] = true;
@@ -47,7 +46,7 @@ std::vector<bool> needed_nodes(const GraphSpec& graph) {
   return node;
 }
 
-// Keeps the needed nodes and the values that they read or write, and renumbers these.
+// Keeps the needed nodes and the values that they read or write, and renumbers the values.
 void drop_the_rest(Network& candidate) {
   const GraphSpec& old = candidate.spec;
   const std::vector<bool> needed = needed_nodes(old);
@@ -80,7 +79,7 @@ void drop_the_rest(Network& candidate) {
   candidate = {std::move(graph), std::move(inputs)};
 }
 
-// Whether every output is computed by a node, and every input of a node is available before that node.
+// True if every output is computed by a node, and every input of a node is available before that node.
 bool is_whole(const GraphSpec& graph) {
   std::vector<bool> there(graph.values.size()), computed(graph.values.size());
   for (size_t i = 0; i < there.size(); ++i) there[i] = graph.values[i].weight.has_value();
@@ -131,7 +130,7 @@ bool recompute(Network& candidate) {
     }
     return true;
   } catch (const std::exception&) {
-    return false;  // mostly because shapes do not fit any more
+    return false;  // usually because shapes no longer fit
   }
 }
 

@@ -20,12 +20,11 @@ bool is_failure(State state) {
   return state == State::kFail || state == State::kCrash || state == State::kTimeout || state == State::kMistrusted;
 }
 
-// The graphs that a case runs, one after the other.
 std::vector<Network> networks_in(const std::string& name, uint64_t seed, uint32_t opset) {
   const std::string_view group = label_of(name).group;
   if (group == "graph") return networks_of(name, seed, opset);
   if (group != "ops") return {};
-  // "ops/Add/float/row/0": the draw is not part of the operator case's name.
+  // The name "ops/Add/float/row/0" ends with the number of the draw, which is not part of the operator case's name.
   const size_t begin = name.find('/') + 1, end = name.rfind('/');
   const Problem problem = problem_of(name.substr(begin, end - begin), seed, name);
   std::optional<GraphSpec> spec = graph_of(problem, reference(problem), opset);
@@ -54,8 +53,9 @@ MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& s
     throw std::runtime_error(fmt::format("the device cannot be opened: {}", opened.reason));
   const std::vector<Network> networks = networks_in(case_name, settings.seed, opened.opset);
   if (networks.empty())
-    throw Usage(
-        fmt::format("'{}' runs no graph that could be cut: --minimise is for values in ops/ and graph/", case_name));
+    throw Usage(fmt::format(
+        "'{}' runs no graph that could be reduced: --minimise works for cases of ops/ and graph/ that compare values",
+        case_name));
 
   const auto judge_alone = [&](const Network& network) {
     return in_fork(
@@ -80,13 +80,14 @@ MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& s
     return out;
   }
   throw std::runtime_error(
-      any_known ? fmt::format("'{}' does not fail if its graph runs alone", case_name)
-                : fmt::format("'{}' cannot be cut: the oracle bounds no graph of its operators", case_name));
+      any_known
+          ? fmt::format("'{}' does not fail when its graph runs alone", case_name)
+          : fmt::format("'{}' cannot be minimized: the oracle has no bounds for graphs of its operators", case_name));
 }
 
 void write_network(const Network& network, const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "test_data_set_0";
-  std::error_code ignored;  // if it cannot be created, writing to it fails
+  std::error_code ignored;  // writing to the folder fails if it was not created
   std::filesystem::create_directories(data, ignored);
   write_file(folder / "model.onnx", serialize(network.spec));
   const auto write = [&](const char* stem, size_t i, uint32_t value, const onnx::Tensor& tensor) {
@@ -108,7 +109,7 @@ int minimise_and_report(const std::string& case_name, const TrialSettings& setti
   fmt::print("{} {}: {}\n", name_of(found.result.state), case_name, cli::printable(found.result.reason));
   fmt::print("{} of {} nodes left ({}), {} of {} elements, after {} attempts{}\n", after.nodes, before.nodes,
              operators_of(smallest), after.elements, before.elements, found.minimised.attempts,
-             found.minimised.finished ? "" : ", out of time");
+             found.minimised.finished ? "" : ", stopped at a limit");
   fmt::print("{}\n", (folder / "model.onnx").string());
   return 1;
 }

@@ -10,7 +10,7 @@
 
 namespace backplane::conform {
 
-// The plugin and options with which a case runs.
+// The plugin, and the options with which a case runs.
 struct TrialSettings {
   std::filesystem::path plugin;
   uint32_t device = 0;
@@ -21,18 +21,18 @@ struct TrialSettings {
 struct MinimisedCase {
   Minimised minimised;
   Network start;
-  Result result;  // of the smallest graph
+  Result result;  // the result of the smallest graph
 };
 
-// Minimises a case of the group `ops` or `graph` that compares values. Throws Usage for others, and std::runtime_error
-// if the device cannot be opened or none of the case's graphs fails when it runs alone.
+// Minimizes a case of the group `ops` or `graph` that compares values. Throws Usage for other cases. Throws
+// std::runtime_error if the device cannot be opened, or if none of the case's graphs fails when run alone.
 MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits = {});
 
-// Writes model.onnx and test_data_set_0/ with the inputs and the oracle's outputs: ONNX's own layout, which
-// `backplane-conform onnx` and the tests of other runtimes read.
+// Writes model.onnx and test_data_set_0/ with the inputs and the oracle's outputs. This is the layout of ONNX's own
+// tests, which `backplane-conform onnx` and the tests of other runtimes read.
 void write_network(const Network& network, const std::filesystem::path& folder);
 
-// Minimises the case, writes the graph and prints the outcome. Returns exit status 1, because the case fails.
+// Minimizes the case, writes the graph and prints the outcome. Returns exit status 1, because the case fails.
 int minimise_and_report(const std::string& case_name, const TrialSettings& settings,
                         const std::filesystem::path& folder);
 

@@ -8,7 +8,7 @@ namespace backplane::conform {
 Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
   const auto end = std::chrono::steady_clock::now() + limits.time;
   Minimised best{std::move(start)};
-  bool met = false;  // whether a limit was reached
+  bool met = false;  // true once a limit is reached
   const Attempt attempt = [&](Network smaller) {
     met = met || best.attempts >= limits.attempts || std::chrono::steady_clock::now() >= end;
     if (met || !ask.is_sound(smaller) || !recompute(smaller) || !(size_of(smaller) < size_of(best.network)))
@@ -18,7 +18,7 @@ Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
     best.network = std::move(smaller);
     return true;
   };
-  // After a success the first steps, which remove the most, are tried again.
+  // After a success, starts again with the first steps, because they remove the most.
   const std::span<const Step> all = steps();
   for (size_t i = 0; i < all.size() && !met;) {
     const Network now = best.network;

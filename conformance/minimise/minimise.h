@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a failing graph smaller as long as it fails.
+// Reduces a failing graph as long as it still fails.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,20 @@
 namespace backplane::conform {
 
 struct Limits {
-  uint32_t attempts = 2000;  // calls of `fails`
+  uint32_t attempts = 2000;  // largest number of calls of `fails`
   std::chrono::seconds time{60};
 };
 
 struct Minimised {
   Network network;
   uint32_t attempts = 0;
-  bool finished = false;  // no step makes the graph smaller; otherwise a limit was reached
+  bool finished = false;  // true if no step reduces the graph further, false if a limit was reached
 };
 
-// The tests of a candidate, in this order.
+// The tests that a candidate must pass, in this order.
 struct Questions {
-  std::function<bool(const Network&)> is_sound;  // whether it is a valid graph; called before its values are recomputed
-  std::function<bool(const Network&)> fails;     // whether it fails as `start` does
+  std::function<bool(const Network&)> is_sound;  // true if the graph is valid; called before its values are recomputed
+  std::function<bool(const Network&)> fails;     // true if the graph fails in the same way as `start`
 };
 
 Minimised minimise(Network start, const Questions& ask, const Limits& limits = {});

@@ -20,7 +20,6 @@ bool has(const Network& network, std::string_view op) {
   return std::ranges::any_of(network.spec.nodes, [&](const NodeSpec& node) { return node.op_type == op; });
 }
 
-// Returns a generated graph of 40 nodes that contains the operator.
 Network network_with(std::string_view op) {
   for (uint64_t seed = 1;; ++seed) {
     Random random(seed, "minimise");
@@ -39,13 +38,13 @@ TEST(Minimise, KeepsOnlyTheFailingOperator) {
     const Size size = size_of(found.network);
     EXPECT_LT(size.elements, size_of(start).elements);
     for (const ValueSpec& value : found.network.spec.values) {
-      for (const int64_t extent : value.extents) EXPECT_EQ(extent, 1) << op;  // nothing requires more
+      for (const int64_t extent : value.extents) EXPECT_EQ(extent, 1) << op;  // no operator requires a larger extent
     }
   }
 }
 
 TEST(Minimise, KeepsWhatTheFailureNeeds) {
-  // Needs a computed value that has an extent of three or more and is read by Relu.
+  // The failure needs a computed value that Relu reads and that has an extent of at least three.
   const auto fails = [](const Network& network) {
     for (const NodeSpec& node : network.spec.nodes) {
       if (node.op_type != "Relu") continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a reduced graph is still a valid model: an invalid one proves nothing about a plugin.
+// Tells valid reduced graphs from invalid ones, which prove nothing about a plugin.
 #pragma once
 
 #include "minimise/candidate.h"

@@ -13,7 +13,6 @@
 namespace backplane::conform {
 namespace {
 
-// Keeps a single output.
 bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   if (candidate.spec.outputs.size() < 2) return false;
   for (const uint32_t output : candidate.spec.outputs) {
@@ -24,7 +23,7 @@ bool keep_one_output(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Makes one node's output the only output; takes the earliest one that still fails.
+// Makes the output of one node the only output. Takes the earliest node with which the graph still fails.
 bool end_earlier(const Network& candidate, const Attempt& attempt) {
   for (const NodeSpec& node : candidate.spec.nodes) {
     for (const uint32_t output : node.outputs) {
@@ -37,7 +36,7 @@ bool end_earlier(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Replaces a computed value by an input; the latest value first.
+// Replaces a computed value by an input, trying the latest values first.
 bool begin_later(const Network& candidate, const Attempt& attempt) {
   const std::vector<onnx::Tensor> values = computed_values(candidate);
   for (size_t i = candidate.spec.nodes.size(); i-- > 0;) {
@@ -45,7 +44,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
       if (output == BP_NONE) continue;
       Network smaller = candidate;
       std::erase(smaller.spec.nodes[i].outputs, output);
-      if (!smaller.spec.nodes[i].outputs.empty()) continue;  // a node with several outputs cannot lose only one
+      if (!smaller.spec.nodes[i].outputs.empty()) continue;  // a node with several outputs cannot lose just one of them
       smaller.spec.nodes.erase(smaller.spec.nodes.begin() + static_cast<std::ptrdiff_t>(i));
       smaller.spec.inputs.push_back(output);
       smaller.inputs.push_back(values[output]);
@@ -55,7 +54,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Removes a node: its readers read one of its inputs, with the same type and shape, instead.
+// Removes a node. Its readers instead read one of its inputs that has the same type and shape.
 bool bypass_node(const Network& candidate, const Attempt& attempt) {
   const GraphSpec& graph = candidate.spec;
   for (const NodeSpec& node : graph.nodes) {
@@ -74,13 +73,13 @@ bool bypass_node(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Returns the first `extent` elements along an axis.
+// Returns the first `extent` entries along an axis.
 onnx::Tensor slice(const onnx::Tensor& tensor, size_t axis, int64_t extent) {
   onnx::Tensor out{tensor.dtype, tensor.extents, {}};
   out.extents[axis] = extent;
   uint64_t outer = 1;
   for (size_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(tensor.extents[i]);
-  const uint64_t row = tensor.bytes.size() / outer;  // whole bytes: can_slice excludes smaller types
+  const uint64_t row = tensor.bytes.size() / outer;  // in bytes; can_slice excludes elements smaller than a byte
   const uint64_t kept = row / static_cast<uint64_t>(tensor.extents[axis]) * static_cast<uint64_t>(extent);
   for (uint64_t i = 0; i < outer; ++i)
     out.bytes.insert(out.bytes.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(i * row),
@@ -103,7 +102,7 @@ void for_each_given(Network& candidate, F visit) {
   }
 }
 
-// Replaces `from` by `to` in all int64 tensors and integer lists, since some of them state shapes.
+// Replaces `from` by `to` in all int64 tensors and integer lists, because some of them hold shapes.
 void replace_number(Network& candidate, int64_t from, int64_t to) {
   for_each_given(candidate, [&](onnx::Tensor& tensor) {
     if (tensor.dtype != BP_DTYPE_INT64) return;
@@ -118,8 +117,8 @@ void replace_number(Network& candidate, int64_t from, int64_t to) {
   }
 }
 
-// Reduces an extent to 1, to its half, or by one: in one tensor, in all tensors, or in all tensors and in integers that
-// state it.
+// Reduces an extent to 1, to its half or by one, in one of three scopes: in one tensor, in all tensors, or in all
+// tensors and all integers that equal the extent.
 bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   Network copy = candidate;
   std::set<int64_t> extents;
@@ -131,7 +130,7 @@ bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   for (auto extent = extents.rbegin(); extent != extents.rend() && *extent > 1; ++extent) {
     for (const int64_t smaller : std::set<int64_t>{1, *extent / 2, *extent - 1}) {
       for (size_t only = 0; only <= given + 1;
-           ++only) {  // a tensor's number; `given`: all; `given` + 1: all, and integers
+           ++only) {  // a tensor's index; `given`: all; `given` + 1: all, and integers
         Network next = candidate;
         size_t number = 0;
         for_each_given(next, [&](onnx::Tensor& tensor) {
@@ -148,7 +147,7 @@ bool shrink_extents(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Sets an attribute's number, or all integers of its list, to 0 or 1.
+// Sets an attribute, or all integers of its list, to 0 or to 1.
 bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   for (size_t n = 0; n < candidate.spec.nodes.size(); ++n) {
     for (size_t a = 0; a < candidate.spec.nodes[n].attributes.size(); ++a) {
@@ -170,7 +169,7 @@ bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Sets a tensor's floating-point elements to 1 or to 0, or rounds the small ones to integers.
+// Sets all floating-point elements of a tensor to 1 or to 0, or rounds those below 1.5 to integers.
 bool plain_elements(const Network& candidate, const Attempt& attempt) {
   using Change = double (*)(double);
   constexpr Change kChanges[] = {[](double) { return 1.0; }, [](double) { return 0.0; },

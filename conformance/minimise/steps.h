@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to make a failing graph smaller.
+// The ways to reduce a failing graph.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@
 
 namespace backplane::conform {
 
-// Tests a candidate: true if it is accepted. `offer` tests one after the other until one is; false if none is.
+// Tests a candidate and returns true if it is accepted. `offer` tests one candidate after the other until one is
+// accepted, and returns false if none is.
 using Attempt = std::function<bool(Network smaller)>;
 struct Step {
   std::string_view name;
   bool (*offer)(const Network& candidate, const Attempt& attempt);
 };
-// In the order in which they are tried: steps that remove the most come first.
+// In the order in which they are tried. Steps that remove the most come first.
 std::span<const Step> steps();
 
 }  // namespace backplane::conform

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  // The plugin's output is discarded: it was printed when the case failed.
+  // Discards the plugin's output, which was already printed when the case failed.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(nowhere, STDOUT_FILENO);
   dup2(nowhere, STDERR_FILENO);
@@ -43,10 +43,11 @@ using Clock = std::chrono::steady_clock;
     if (size <= 0) break;
     done += static_cast<size_t>(size);
   }
-  _exit(0);  // without unloading the plugin's library, which other cases test
+  _exit(0);  // does not unload the plugin's library, because other cases test that
 }
 
-// Reads until a line feed, the end, or kMost bytes; false if none of these comes in time.
+// Reads until a line feed, the end of the stream or kMost bytes. Returns false if none of these comes before the
+// deadline.
 bool read_all(int from, Clock::time_point deadline, std::string& out) {
   constexpr size_t kMost = 1 << 20;
   while (out.size() < kMost) {
@@ -79,7 +80,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
     close(ends[0]);
     throw std::system_error(error, std::generic_category(), "fork");
   }
-  setpgid(child, child);  // in both processes: either may be first
+  setpgid(child, child);  // the parent sets the group, too, because either process may run first
   std::string line;
   const bool in_time = read_all(ends[0], Clock::now() + deadline, line);
   close(ends[0]);
@@ -87,7 +88,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
   const bool answered = in_time && from_json_line(line, result);
   siginfo_t ended = {};
   if (in_time) waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-  kill(-child, SIGKILL);  // before the wait: after it the group's id may belong to another process
+  kill(-child, SIGKILL);  // before the wait, after which the group's id may belong to another process
   waitpid(child, nullptr, 0);
   if (answered) return result;
   if (!in_time) return {.state = State::kTimeout, .reason = fmt::format("no result after {} ms", deadline.count())};

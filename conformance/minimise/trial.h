@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one piece of work, which may crash or hang, in a process of its own.
+// Runs a function that may crash or hang in its own process.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,9 @@
 
 namespace backplane::conform {
 
-// Forks: the caller must have no other threads. A child that exits without a result is a crash, one without a result in
-// time a timeout, an exception of `work` a failure. Throws std::system_error if no process can be created.
+// Forks and runs `work` in the child. The caller must have no other threads. A child that exits without a result is a
+// crash, a child without a result in time is a timeout, and an exception thrown by `work` is a failure. Throws
+// std::system_error if no process can be created.
 Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds deadline);
 
 }  // namespace backplane::conform

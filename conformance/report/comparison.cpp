@@ -10,8 +10,8 @@
 namespace backplane::conform {
 namespace {
 
-// Ignores errors of up to a tenth of the bound and growth of up to a half: results vary that much whenever the order of
-// sums changes.
+// Ignores errors of up to a tenth of the bound, and growth by up to a half: results vary that much whenever the order
+// of sums changes.
 bool is_less_accurate(const Result& before, const Result& after) {
   return after.worst > 0.1 && after.worst > 1.5 * before.worst;
 }
@@ -43,11 +43,11 @@ void compare_case(const Side& was, const Side& now, RunComparison& out) {
   Change change{now.result.name, was.result.state, now.result.state, now.result.reason};
   if (was.passed() && now.passed() && is_less_accurate(was.result, now.result)) {
     change.text =
-        fmt::format("the largest error was {:.2g} of its bound and is {:.2g}", was.result.worst, now.result.worst);
+        fmt::format("the largest error was {:.2g} of its bound and is now {:.2g}", was.result.worst, now.result.worst);
     out.less_accurate.push_back(std::move(change));
   } else if (was.result.state == now.result.state) {
     ++out.same;
-  } else if (was.passed() || (now.is_bad() && !was.is_bad())) {  // a refusal after a pass is a regression
+  } else if (was.passed() || (now.is_bad() && !was.is_bad())) {  // "not supported" after a pass is a regression
     out.worse.push_back(std::move(change));
   } else if (now.passed() || (was.is_bad() && !now.is_bad())) {
     change.text = was.result.reason;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two runs of the same cases: regressions and improvements.
+// Compares two runs of the same cases, for regressions and improvements.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 namespace backplane::conform {
 
 struct Change {
-  std::string name;                    // of the case
-  std::optional<State> before, after;  // nullopt if the run does not have the case
-  std::string text;                    // the reason, or the errors
+  std::string name;                    // name of the case
+  std::optional<State> before, after;  // nullopt if the case is not in the run
+  std::string text;                    // the reason of the failure, or both errors
 };
 
 struct PropertyChange {
@@ -21,11 +21,11 @@ struct PropertyChange {
 };
 
 struct RunComparison {
-  std::string title;  // of the run before
+  std::string title;  // title of the earlier run
   std::vector<PropertyChange> properties;
-  std::vector<Change> worse, better;  // passed before and not now, or bad only now; and the reverse
+  std::vector<Change> worse, better;  // `worse`: passed before and not now, or bad only now; `better`: the reverse
   std::vector<Change>
-      less_accurate;  // passed in both, now with more than 1.5 times the error and over a tenth of the bound
+      less_accurate;  // passed in both; the error is now over a tenth of the bound and grew by over a half
   std::vector<Change> appeared, vanished;
   uint64_t same = 0;
 

@@ -12,7 +12,7 @@
 namespace backplane::conform {
 namespace {
 
-// JUnit has only two kinds: failure for a wrong result, error for a missing one.
+// JUnit has only two kinds: "failure" for a wrong result and "error" for a missing one.
 const char* element_of(State state) {
   return state == State::kCrash || state == State::kTimeout || state == State::kInfraError ? "error" : "failure";
 }
@@ -32,7 +32,7 @@ std::string case_xml(const Run& run, const Result& result) {
   return out + "    </testcase>\n";
 }
 
-// The attributes tests, failures, errors, skipped and time.
+// Formats the attributes tests, failures, errors, skipped and time.
 std::string counts(const Run& run, const std::vector<const Result*>& results) {
   uint64_t failures = 0, errors = 0, skipped = 0;
   double seconds = 0;

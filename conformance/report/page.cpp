@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Labels of Histogram's buckets, and the first bucket beyond the bound.
+// Labels of the buckets of Histogram, and the first bucket beyond the bound.
 constexpr const char* kBuckets[] = {"exact", "≤ 1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "more"};
 constexpr size_t kBeyond = 9;
 static_assert(std::size(kBuckets) == Histogram().size());
@@ -34,7 +34,7 @@ Json states_of(const Tally& tally) {
   return json;
 }
 
-// Empty for the test data of ONNX and of vendors, which have no levels.
+// Empty for test data of ONNX and of vendors, which has no levels.
 Json levels_of(const Run& run, const std::vector<Level>& levels) {
   Json json = Json::array();
   if (run.header.selection == "onnx" || run.header.selection == "vendor") return json;
@@ -99,7 +99,7 @@ std::string html_page(const Run& run, const RunComparison* comparison) {
                      {"errors", all.errors},
                      {"over", kBeyond},
                      {"comparison", comparison == nullptr ? Json() : Json::parse(comparison->to_json())}};
-  // "<" is always escaped in the data, so that no name or reason can end the script element or start another.
+  // Every "<" in the data is escaped, so that no name or reason can end the script element or start another.
   std::string text;
   for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
     if (c == '<')

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# page_test.sh PROGRAM PLUGIN LIAR: the page of a good run and of a bad one, compared with it, as a browser draws them. Exit status 77
-# (skipped) where no Chromium is installed.
+# page_test.sh PROGRAM PLUGIN LIAR: checks the page of a good run, and the page of a bad run that is compared with it,
+# as a browser renders them. Exits with status 77 (skipped) if no Chromium is installed.
 set -euo pipefail
 program=$1 plugin=$2 liar=$3
 for browser in chromium chromium-browser google-chrome ""; do
@@ -11,7 +11,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Renders the page $1 into $work/dom, as a reader sees it after its script has run.
+# Renders the page $1 into $work/dom, in its state after its script has run.
 draw() {
     timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --virtual-time-budget=2000 \
         --dump-dom "file://$1" 2>/dev/null | sed -e '/^<script>$/,/^<.script>$/d' -e 's|<script.*</script>||' >"$work/dom"

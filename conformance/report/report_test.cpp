@@ -26,7 +26,7 @@ Header header() {
   return header;
 }
 
-// Writes a journal of these lines and reads it as a run.
+// Writes a journal with these lines and reads it as a run.
 Run run_of(const std::vector<std::string>& lines, const std::string& tail = "", Header first = header()) {
   if (first.cases == 0) first.cases = lines.size();
   const std::filesystem::path folder =
@@ -52,7 +52,6 @@ std::string line_of(std::string name, State state, std::string reason = "", doub
   return to_json_line(result);
 }
 
-// Returns the data that the page contains for its script.
 json data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const size_t from = page.find(begin) + begin.size();
@@ -62,7 +61,7 @@ json data_of(const std::string& page) {
 TEST(Report, ReadsTheRun) {
   const auto run = run_of({line_of("b", State::kFail), line_of("a", State::kPass)}, line_of("c", State::kPass));
   EXPECT_EQ(run.title(), "acme 2.1");
-  ASSERT_EQ(run.results.size(), 2u);  // a line without a line feed does not count
+  ASSERT_EQ(run.results.size(), 2u);  // a last line without a line feed is ignored
   EXPECT_EQ(run.results[0].name, "a");
   EXPECT_THAT(run.properties(), Contains(std::pair<std::string, std::string>("seed", "7")));
   EXPECT_THROW(read_run("/nonexistent"), Usage);
@@ -85,13 +84,13 @@ TEST(Report, CountsByGroupAndByOperator) {
   const std::string csv = coverage_csv(run);
   EXPECT_THAT(csv, testing::StartsWith("operator,type,opset,pass,fail,crash,timeout,not_supported"));
   EXPECT_THAT(csv, HasSubstr("\nAdd,float,14,1,1,0,0,0,"));
-  EXPECT_THAT(csv, HasSubstr(",2,3\n"));  // two cases, an error of three bounds
+  EXPECT_THAT(csv, HasSubstr(",2,3\n"));  // two cases, and an error of three times the bound
 
   const std::vector<CoverageRow> rows = tally_coverage(run);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].tally.errors[7], 1u);   // up to half the bound
-  EXPECT_EQ(rows[0].tally.errors[10], 1u);  // beyond twice
-  EXPECT_EQ(rows[1].tally.bad, 1u);         // the profile is claimed, but the case is not supported
+  EXPECT_EQ(rows[0].tally.errors[10], 1u);  // more than twice the bound
+  EXPECT_EQ(rows[1].tally.bad, 1u);         // not supported, although the profile is claimed
 }
 
 TEST(Report, JUnitReportsFailuresErrorsAndSkips) {
@@ -113,7 +112,7 @@ TEST(Report, NothingOnThePageEndsItsScript) {
   const std::string page = html_page(run_of({line_of("ops/Add/float/" + evil + "/0", State::kFail, evil)}), nullptr);
   EXPECT_THAT(page, Not(HasSubstr(evil)));
   EXPECT_EQ(data_of(page)["failures"][0]["reason"], evil);
-  EXPECT_EQ(page.find("http"), std::string::npos);  // the page loads nothing
+  EXPECT_EQ(page.find("http"), std::string::npos);  // the page loads nothing from outside
 }
 
 TEST(Report, PageContainsItsData) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as its journal (journal/README.md) describes it: the input of every report.
+// A run as its journal describes it (journal/README.md). It is the input of every report.
 #pragma once
 
 #include <filesystem>
@@ -16,14 +16,14 @@ struct Run {
   Header header;
   std::vector<Result> results;  // sorted by name
 
-  bool is_bad(const Result& result) const;  // false if passed, waived, expected to fail, or permissibly unsupported
-  double seconds() const;                   // the time spent in cases
-  std::string title() const;                // the backend's id and version, or the plugin's file
-  // The header's fields, labelled for people, without empty ones.
+  bool is_bad(const Result& result) const;  // false: passed, waived, expected to fail or allowed to be unsupported
+  double seconds() const;                   // total time spent in cases
+  std::string title() const;                // the id and version of the backend, or the plugin's file
+  // The fields of the header that are not empty, with labels for people.
   std::vector<std::pair<std::string, std::string>> properties() const;
 };
 
-// `path` is a journal or the folder that contains journal.jsonl. Throws Usage if it cannot be read.
+// `path` is a journal or a folder with journal.jsonl. Throws Usage if it cannot be read.
 Run read_run(const std::filesystem::path& path);
 
 }  // namespace backplane::conform

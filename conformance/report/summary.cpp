@@ -126,7 +126,7 @@ RunOutcome outcome(const Header& header, const std::vector<Result>& results, con
 std::vector<std::string> scope_of(const Header& header, const RunOutcome& outcome) {
   std::vector<std::string> lines = {fmt::format(
       "judged: the {} list {} of {} cases, profiles {}", header.selection, header.list.substr(0, 16), header.cases,
-      header.profiles.empty() ? "none, so that what is not supported does not fail"
+      header.profiles.empty() ? "none, so unsupported operators do not fail"
                               : fmt::format("{}", fmt::join(header.profiles, ", ")))};
   for (const std::string& condition : outcome.conditions) lines.push_back("but " + condition);
   if (outcome.conditions.empty()) lines.emplace_back("no filter, no waiver, no expected failure");

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A key for each state, as in the summary of a run.
+// One key for each state, as in the summary of a run.
 Json counts_of(const Tally& tally) {
   Json json = {{"passed", tally[State::kPass]}, {"failed", tally[State::kFail]}, {"crashed", tally[State::kCrash]}};
   for (size_t i = 0; i < kStateNames.size(); ++i) {

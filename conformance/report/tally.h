@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results counted by group, and by operator × type × opset.
+// Counts of results by group, and by operator, type and opset.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 namespace backplane::conform {
 
 struct Tally {
-  std::array<uint64_t, kStateNames.size()> states = {};  // by State
+  std::array<uint64_t, kStateNames.size()> states = {};  // indexed by State
   uint64_t bad = 0;                                      // see Run::is_bad
   double seconds = 0;
   double worst = 0;                                      // the largest error as a fraction of its bound
-  std::array<uint64_t, Histogram().size()> errors = {};  // of elements, in the buckets of Histogram
+  std::array<uint64_t, Histogram().size()> errors = {};  // of all output elements, in the buckets of Histogram
 
   uint64_t operator[](State state) const { return states[static_cast<size_t>(state)]; }
   uint64_t total() const;
@@ -31,7 +31,7 @@ struct CoverageRow {
 
 Tally tally_all(const Run& run);
 std::map<std::string, Tally> tally_groups(const Run& run);
-// Counts the cases that judge an operator's results, by operator, type and opset.
+// Counts the cases that judge results of operators, by operator, type and opset.
 std::vector<CoverageRow> tally_coverage(const Run& run);
 
 }  // namespace backplane::conform

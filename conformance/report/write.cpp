@@ -19,7 +19,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
 }  // namespace
 
 void write_reports(const Run& run, const RunComparison* comparison, const std::filesystem::path& folder) {
-  std::error_code ignored;  // if the folder cannot be created, writing to it fails
+  std::error_code ignored;  // writing to the folder fails if it was not created
   std::filesystem::create_directories(folder, ignored);
   write(folder / "summary.json", summary_json(run));
   write(folder / "junit.xml", junit_xml(run));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of a run, generated from its journal alone.
+// Reports of a run. Each depends only on the journal.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,14 @@
 
 namespace backplane::conform {
 
-// One object: the keys of `backplane-conform --json`, and counts by group.
+// One JSON object with the keys of `backplane-conform --json`, and counts by group.
 std::string summary_json(const Run& run);
-// JUnit's XML, for continuous integration: a suite for each group. Cases that neither passed nor failed are skipped.
+// JUnit's XML for continuous integration, with one suite for each group. Cases that neither passed nor failed are
+// skipped.
 std::string junit_xml(const Run& run);
-// A row for each operator, type and opset: a count for each state, the total and the largest error.
+// One row for each operator, type and opset, with a count for each state, the total and the largest error.
 std::string coverage_csv(const Run& run);
-// One page that loads nothing else; with `comparison` (or NULL) it also lists what changed.
+// One self-contained page. If `comparison` is not NULL, the page also lists what changed.
 std::string html_page(const Run& run, const RunComparison* comparison);
 
 // Writes summary.json, junit.xml, coverage.csv and report.html to `folder`. Throws std::runtime_error.

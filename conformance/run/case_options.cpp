@@ -28,12 +28,12 @@ void check_profiles(const std::vector<std::string>& names) {
 void declare_case_options(cli::Command command, CaseOptions& case_options) {
   command
       .add_option("--profile", case_options.profiles,
-                  "Profiles that the backend claims: only their cases, and what is not supported is a failure")
+                  "Profiles that the backend claims: run only their cases, and fail those that are not supported")
       .separated_by(',');
   command.add_flag("--quick", case_options.quick, "One draw of each case's inputs (the default)");
   command.add_flag("--full", case_options.full, "Ten draws, and longer loops");
-  command.add_option("--filter", case_options.filter, "Only cases whose name matches this glob");
-  command.add_option("--shard", case_options.shard, "Only part i of n, as i/n");
+  command.add_option("--filter", case_options.filter, "Run only cases whose name matches this glob");
+  command.add_option("--shard", case_options.shard, "Run only part i of n, given as i/n");
 }
 
 void declare_models(cli::Command command, CaseOptions& case_options) {
@@ -45,7 +45,7 @@ void declare_models(cli::Command command, CaseOptions& case_options) {
 
 namespace {
 
-// Returns the models that graphs can be cut from; prints the models and nodes that are left out to standard error.
+// Returns the models from which graphs can be cut. Prints the models and nodes that are left out to standard error.
 std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
   std::vector<ModelFile> files;
   try {
@@ -63,7 +63,7 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
                  model.nodes.size(), cli::printable(why));
       Random random(1, file.name);
       if (cut_from(model, random, UINT32_MAX)) return false;
-      fmt::print(stderr, "graph/models/{}: left out: no weights determine the shapes that its nodes take\n",
+      fmt::print(stderr, "graph/models/{}: left out: its weights do not determine the shapes of its nodes' inputs\n",
                  cli::printable(file.name));
       return true;
     } catch (const std::runtime_error& error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The selection of cases for a run.
+// The selection of the cases of a run.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace backplane::conform {
 
 struct CaseOptions {
-  std::vector<std::string> profiles;  // claimed profiles; if empty, the cases of all run and nothing is claimed
+  std::vector<std::string> profiles;  // claimed profiles; if empty, all cases run and none is claimed
   bool quick = false, full = false;
   std::string filter, shard;
   std::vector<std::string> models;  // folders of models
@@ -21,14 +21,14 @@ void declare_case_options(cli::Command command, CaseOptions& case_options);
 void declare_models(cli::Command command, CaseOptions& case_options);
 
 struct Plan {
-  std::vector<Case> cases;  // of this shard
+  std::vector<Case> cases;  // only those of this shard
   Shard shard;
   uint64_t total = 0;  // the number of cases in all shards
-  std::string list;    // the SHA-256 of the names of these cases
-  std::string models;  // the SHA-256 of the models that cases are cut from; empty if there are none
+  std::string list;    // SHA-256 of the names of the cases in all shards
+  std::string models;  // SHA-256 of the models that cases are cut from; empty if there are none
 };
 
-// Throws Usage.
+// Throws Usage if the options contradict each other or select no case.
 Plan plan(const CaseOptions& case_options);
 
 }  // namespace backplane::conform

@@ -68,7 +68,7 @@ std::string repro_line(const RunOptions& options, const CaseOptions& case_option
                      case_options.full ? " --full" : "", models, result.seed);
 }
 
-// The cases without a result; for an unusable plugin only those of the group abi, which report the reason.
+// The cases that have no result yet. If the plugin is unusable, only those of the group abi, which report the reason.
 std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::string& unusable) {
   std::set<std::string> done;
   for (const Result& result : journal.results()) done.insert(result.name);
@@ -109,7 +109,7 @@ Identity visit_plugin(const RunOptions& options) {
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions) {
   check_plugin(options);
-  // A plugin that runs as the same user cannot read or write this process, where the judge is.
+  // Even a plugin that runs as the same user cannot read or write this process, which contains the judge.
   prctl(PR_SET_DUMPABLE, 0);
   const ChildSettings settings = child_settings(options, case_options);
   Header header = describe(options, case_options, plan, exceptions);
@@ -123,7 +123,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
                cli::printable(unusable));
   }
   Journal journal(options.out, std::move(header), options.resume);
-  const std::string day = journal.header().started.substr(0, 10);  // for a resumed run, the day when it began
+  const std::string day = journal.header().started.substr(0, 10);  // a resumed run keeps the day on which it began
   std::map<std::string_view, std::string_view> profiles;
   for (const Case& one : plan.cases) profiles[one.name] = one.profile;
   run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
@@ -136,25 +136,25 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     journal.add(std::move(result));
     return state;
   });
-  // Rewrites the journal from memory: a plugin can write to the folder while it runs.
+  // Rewrites the journal from memory, because a plugin could write to its folder during the run.
   if (!options.out.empty()) write_journal(options.out, {journal.header(), journal.results()});
   return journal;
 }
 
 void declare_target(cli::Command command, RunOptions& options) {
   command.add_option("--plugin", options.plugin, "The library of the backend under test");
-  command.add_option("--device", options.device, "Index of its device, from 0");
+  command.add_option("--device", options.device, "Index of the backend's device, from 0");
 }
 
 void declare_execution(cli::Command command, RunOptions& options) {
   command.add_option("--jobs", options.jobs, "Number of parallel processes").range(1, 1024);
   command
       .add_option("--timeout", options.timeout,
-                  "Time limit of a case in seconds, not counting time in which it got no processor")
+                  "Time limit of a case in seconds, not counting time without a processor")
       .range(0.1, 86400.0);
   command
       .add_option("--memory", options.memory,
-                  "Memory limit of a process in MiB; default: its share of the machine's memory")
+                  "Memory limit of each process in MiB; default: an equal share of the machine's memory")
       .range(64, 1 << 26);
 }
 
@@ -182,7 +182,7 @@ std::function<int()> declare_plugin_run(cli::Command app) {
   app.add_flag("--resume", options->run.resume, "Continue the journal in --out: cases with a result are not run again");
   app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
-  app.add_flag("--json", options->json, "The summary as JSON on standard output");
+  app.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] {
     if (options->run.resume && options->run.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
     const auto start = std::chrono::steady_clock::now();

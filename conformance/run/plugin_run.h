@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `backplane-conform --plugin FILE`: tests a backend through the C ABI alone; and parts of that for other commands.
+// `backplane-conform --plugin FILE`: tests a backend through the C ABI alone. Other commands use its parts.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,18 @@
 
 namespace backplane::conform {
 
-// How cases are run; CaseOptions selects them.
+// The options for how cases run. CaseOptions selects the cases.
 struct RunOptions {
   std::string plugin;
   uint32_t device = 0;
   Seeds seeds;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
   double timeout = 20;
-  uint64_t memory = 0;  // MiB for each process; 0: its share of the machine's memory
+  uint64_t memory = 0;  // MiB for each process; 0: the process's share of the machine's memory
   std::string waivers, expect;
   std::string out;
   bool resume = false;
-  std::function<void(pid_t child)> inspect = {};  // see ChildSettings
+  std::function<void(pid_t child)> inspect = {};  // see ChildSettings::inspect
 };
 
 void declare_target(cli::Command command, RunOptions& options);      // --plugin, --device
@@ -37,19 +37,19 @@ void declare_exceptions(cli::Command command, RunOptions& options);  // --waiver
 
 // Throws Usage if --plugin is not a file.
 void check_plugin(const RunOptions& options);
-// The vendor's file of expected failures: the one given, or one next to the plugin; empty if there is none.
+// The vendor's file of expected failures: the given file, or the one next to the plugin. Empty if there is none.
 std::string expectations_file(const RunOptions& options);
-// The waivers and expected failures in the files that the options name. Throws Usage, std::runtime_error.
+// The waivers and expected failures from the files in the options. Throws Usage or std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
 
-// Opens the device once, calls `inspect`, and returns what the plugin reports. Throws Usage, Unusable.
+// Opens the device once, calls `inspect`, and returns what the plugin reports about itself. Throws Usage or Unusable.
 Identity visit_plugin(const RunOptions& options);
 
-// Runs the cases of `plan` that have no result in the journal. Throws Usage, Fatal, std::runtime_error.
+// Runs the cases of `plan` that have no result in the journal. Throws Usage, Fatal or std::runtime_error.
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions);
 
-// Declares the options of a run without a command, and returns the function that runs it and returns the exit status.
+// Declares the options of a run without a command. Returns a function that runs it and returns the exit status.
 std::function<int()> declare_plugin_run(cli::Command app);
 
 }  // namespace backplane::conform

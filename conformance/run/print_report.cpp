@@ -11,7 +11,7 @@
 namespace backplane::conform {
 namespace {
 
-// Prints one entry for all cases of a group that failed in the same state with the same reason.
+// Prints one entry for all cases of a group that have the same state and reason.
 void print_failures(const std::vector<Result>& results) {
   std::map<std::tuple<std::string_view, State, std::string_view>, std::vector<const Result*>> alike;
   for (const Result& result : results) {
@@ -22,7 +22,8 @@ void print_failures(const std::vector<Result>& results) {
     const Result& first = *failures.front();
     fmt::print("{:15} {}: {}\n", name_of(first.state), cli::printable(first.name), cli::printable(first.reason));
     if (!first.repro.empty()) fmt::print("{:15} {}\n", "", cli::printable(first.repro));
-    if (failures.size() > 1) fmt::print("{:15} and {} more of this group alike\n", "", failures.size() - 1);
+    if (failures.size() > 1)
+      fmt::print("{:15} and {} more of this group with the same reason\n", "", failures.size() - 1);
   }
 }
 
@@ -42,7 +43,7 @@ int print_report(const Header& header, const std::vector<Result>& results, const
   if (json) {
     fmt::print("{}\n", outcome.summary.to_json(outcome.reached(), outcome.conditions));
   } else {
-    const bool has_groups = header.selection != "onnx";  // and levels
+    const bool has_groups = header.selection != "onnx";  // and has levels
     if (has_groups) {
       for (const std::string& line : scope_of(header, outcome)) fmt::print("{}\n", cli::printable(line));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a run on standard output.
+// Prints the report of a run on standard output.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace backplane::conform {
 
-// Prints the failures with commands to rerun them, groups, summary and levels; with `json`, only the summary as JSON.
-// Returns the exit status.
+// Prints failures with commands to rerun them, counts by group, the summary and the levels. With `json`, prints only
+// the summary, as JSON. Returns the exit status.
 int print_report(const Header& header, const std::vector<Result>& results, const RunOutcome& outcome, bool json);
 
 }  // namespace backplane::conform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many cases in several processes at a time.
+// Runs many cases in several processes in parallel.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace backplane::conform {
 
-// Deals the cases in small batches to `jobs` workers, each with one child at a time. Passes every result to `sink`, one
-// at a time, which returns the state to count; shows progress on a terminal. Throws Fatal, and what `sink` throws.
+// Distributes the cases in small batches among `jobs` workers, each of which has one child process at a time. Passes
+// every result to `sink`, which is never called concurrently and returns the state to count. Shows progress on a
+// terminal. Throws Fatal and whatever `sink` throws.
 using Sink = std::function<State(Result)>;
 void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
 

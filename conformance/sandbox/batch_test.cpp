@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: with --child, it runs numbered cases; every 50th crashes, but every 200th hangs.
+// This program is also the child: with --child, it runs numbered cases. Every 50th case crashes, except that every
+// 200th hangs.
 #include "sandbox/batch.h"
 
 #include <gmock/gmock.h>

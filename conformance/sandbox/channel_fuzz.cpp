@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: bytes that a plugin could write to the harness after an authentic record, and replies of a plugin's
-// process to the judge's requests.
+// libFuzzer: bytes that a plugin could write to the harness after an authentic record, and a plugin's replies to
+// requests of the judge.
 #include <cstdlib>
 #include <stdexcept>
 

@@ -33,15 +33,15 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr int kRecords = 3;
-constexpr size_t kMaxReason = 64 << 10;  // it may contain a plugin's message
-constexpr milliseconds kTick{100};       // shorter waits for a processor are ignored
+constexpr size_t kMaxReason = 64 << 10;  // bytes; a reason may contain a message from the plugin
+constexpr milliseconds kTick{100};       // shorter waits for a processor do not extend the deadline
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
 }
 
-// Prints the output of a child and the plugin to standard error: each line marked and made printable. Lines beyond
-// kMaxLines are only counted.
+// Prints the output of a child and its plugin to standard error. Each line is marked as the plugin's and made
+// printable. Lines beyond kMaxLines are only counted.
 class Printed {
  public:
   void append(std::string_view text) {
@@ -70,7 +70,8 @@ class Printed {
   uint64_t lines_ = 0;
 };
 
-// A child process in a session of its own, so that it has no terminal, and the channel to it. The destructor kills it.
+// A child process and the channel to it. The child runs in its own session, so it has no terminal. The destructor kills
+// it.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, uint64_t memory) : key_(make_channel_key()), records_(key_) {
@@ -90,7 +91,7 @@ class Child {
     }
     fcntl(printed_, F_SETFL, O_NONBLOCK);
     limit(memory);
-    // The child waits for the key, so that its limits are set before it does anything.
+    // The child waits for the key, so its limits are set before it does anything else.
     std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
     send(key, Clock::now() + std::chrono::seconds(1));
   }
@@ -102,7 +103,7 @@ class Child {
   }
 
   enum Event { kRecord, kEnd, kTimeout, kForged };
-  // Receives the next record, or returns the reason why there is none.
+  // Receives the next record, or reports why there is none.
   Event next(Clock::time_point deadline, uint32_t of_case, uint64_t most, std::string& out_content) {
     for (;;) {
       const Unsealer::State state = records_.next(of_case, most, out_content);
@@ -116,7 +117,8 @@ class Child {
     }
   }
 
-  // Sends from the front of `left`. False if not all is sent in time; true if the child has ended: `next` reports it.
+  // Sends bytes from the front of `left`. Returns false if it could not send everything in time. Returns true if the
+  // child has ended, which `next` will report.
   bool send(std::string_view& left, Clock::time_point deadline) {
     while (!left.empty()) {
       if (!wait(requests_, POLLOUT, deadline)) return false;
@@ -131,7 +133,7 @@ class Child {
   pid_t id() const { return pid_; }
   milliseconds time_starved() const { return conform::time_starved(pid_); }
 
-  // Waits for the child to exit and describes its end; empty for a normal one. A child that lingers is killed.
+  // Waits for the child to exit, and kills it at the deadline. Describes how it ended; empty if it ended normally.
   std::string end(Clock::time_point deadline) {
     siginfo_t info = {};
     bool lingered = false;
@@ -148,7 +150,7 @@ class Child {
   }
 
  private:
-  // Waits for the descriptor and reads printed output meanwhile. False at the deadline.
+  // Waits for the descriptor, and meanwhile reads printed output. Returns false at the deadline.
   bool wait(int descriptor, short events, Clock::time_point deadline) {
     for (;;) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
@@ -182,7 +184,7 @@ class Child {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    // First, as `printed` may have the number kRecords here.
+    // Standard output and error come first, because `printed` may have the number kRecords, which is overwritten below.
     posix_spawn_file_actions_adddup2(&files, printed, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, printed, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&files, requests, STDIN_FILENO);
@@ -197,12 +199,12 @@ class Child {
     const rlimit no_core = {0, 0}, own = {memory, memory};
     prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers' shadow memory exceeds any limit
-    if (memory != 0) prlimit(pid_, RLIMIT_DATA, &own, nullptr);      // not RLIMIT_AS: drivers reserve addresses
+    if (memory != 0) prlimit(pid_, RLIMIT_DATA, &own, nullptr);      // not RLIMIT_AS, because drivers reserve addresses
 #else
     (void)own;
 #endif
   }
-  // Kills the whole group first: after the wait its id may belong to another process.
+  // Kills the whole group before the wait, after which the group's id may belong to another process.
   int reap() {
     int status = 0;
     kill(-pid_, SIGKILL);
@@ -217,21 +219,21 @@ class Child {
   pid_t pid_ = -1;
   int answers_ = -1, requests_ = -1, printed_ = -1;
   Printed lines_;
-  bool prints_ = true;  // the child's end of `printed_` is open
+  bool prints_ = true;  // false once the child has closed its end of `printed_`
   bool reaped_ = false;
 };
 
 struct End {
   size_t next;                  // the first case without a result
-  std::optional<Result> crash;  // of the case before `next`; not reported yet
+  std::optional<Result> crash;  // result of the case before `next` if it crashed; not reported yet
 };
 
-// The child did not reply. Thrown through the code that judges a case.
+// Thrown through the code that judges a case if the child does not reply.
 struct NoReply {
   Child::Event event;
 };
 
-// A child, and the time spent on waiting for it.
+// Exchanges records with a child and measures the time spent waiting for it.
 class Conversation {
  public:
   Conversation(Child& child, const ChildSettings& settings) : child_(child), settings_(settings) {}
@@ -293,7 +295,7 @@ class Conversation {
     starved_for_ = milliseconds(0);
   }
   Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
-  // At the deadline: whether time without a processor, which this updates, has moved the deadline.
+  // Called at the deadline. Updates the time without a processor, and returns true if that moved the deadline.
   bool may_wait_on() {
     const milliseconds seen = std::min(child_.time_starved(), kPatience * settings_.deadline);
     return std::exchange(starved_for_, seen) + kTick < seen;
@@ -306,7 +308,7 @@ class Conversation {
 };
 
 constexpr const char* kForgery =
-    "the plugin's process sent a record that is not the harness's: the plugin writes to its descriptors";
+    "the plugin's process sent a record that is not the harness's: the plugin writes to the harness's descriptors";
 
 void wait_until_ready(Child& child, Conversation& conversation, const ChildSettings& settings) {
   std::string record;
@@ -332,7 +334,8 @@ Result result_of(Conversation& conversation, const Case& one, uint32_t of_case) 
   return result;
 }
 
-// Runs the cases from `first` on in one child, until it ends; the caller reports crashes.
+// Runs the cases from `first` on in one child until it ends. Reports all results except a crash, which is left to the
+// caller.
 End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size_t first,
              const std::function<void(Result)>& report) {
   std::vector<std::string> arguments = settings.arguments;
@@ -367,29 +370,29 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
   const Child::Event event = conversation.next(kNoCase, kMaxRecord, more);
   const double seconds = conversation.seconds();
   if (event == Child::kTimeout) {
-    report({"(end of process)", State::kTimeout, "the backend does not unload in time", seconds, 0});
+    report({"(end of process)", State::kTimeout, "the backend did not unload in time", seconds, 0});
   } else if (event == Child::kEnd) {
     const std::string why = child.end(Clock::now() + settings.deadline);
-    if (!why.empty())
-      report({"(end of process)", State::kCrash, "the backend's unloading ended in " + why, seconds, 0});
+    if (!why.empty()) report({"(end of process)", State::kCrash, "unloading the backend ended in " + why, seconds, 0});
   } else {
     report({"(end of process)", State::kFail, kForgery, seconds, 0});
   }
   return {cases.size(), {}};
 }
 
-// Whether the last case crashes if the cases from `first` on run before it in the same process.
+// True if the last case crashes when the cases from `first` on run before it in the same process.
 bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const End end = run_once(settings, cases, first, [](const Result&) {});
   return end.crash && end.next == cases.size();
 }
 
-// For the last case's crash reason: which earlier case it needs, or that it did not recur; empty if it crashes alone.
+// Text to append to the crash reason of the last case: the earlier case that it needs, or that the crash did not recur.
+// Empty if the case crashes alone.
 std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
-  if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
-  size_t crashes = first, passes = last;  // the first cases of attempts: one crashes, one passes
+  if (!crashes_after(settings, cases, first)) return "; it did not recur in two more attempts";
+  size_t crashes = first, passes = last;  // first case of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;
@@ -413,8 +416,8 @@ void run_in_children(const ChildSettings& settings, std::vector<Case> cases,
 }
 
 int answer(const std::vector<std::string>& names, const std::function<ChildCases()>& set_up) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);   // no child outlives the harness
-  close_range(kRecords + 1, ~0u, 0);  // a plugin finds no file of the harness open
+  prctl(PR_SET_PDEATHSIG, SIGKILL);   // the child must not outlive the harness
+  close_range(kRecords + 1, ~0u, 0);  // closes the harness's files, so that the plugin cannot reach them
   Channel channel(STDIN_FILENO, kRecords);
   ChildCases cases;
   try {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases in child processes: a crash or hang fails only its own case.
+// Runs cases in child processes, so that a crash or hang fails only its own case.
 //
-// The parent starts its own program again and names the cases; the child sends records (channel.h): "ready" when it is
-// set up, or "fatal TEXT" when it cannot be; then for each case a line of JSON, or, for a case that the parent judges,
-// a reply to each of its requests.
+// The parent starts its own program again and names the cases. The child sends records (channel.h). The first is
+// "ready" when the child is set up, or "fatal TEXT" if it cannot be. Then each case sends one line of JSON, or, if the
+// parent judges the case, a reply to each of the parent's requests.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 
 namespace backplane::conform {
 
-// No case can run: the device does not exist, or the child dies before its first case.
+// Thrown if no case can run, because the device does not exist or the child dies before its first case.
 struct Fatal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,26 +28,27 @@ struct Fatal : std::runtime_error {
 constexpr int kPatience = 10;
 
 struct ChildSettings {
-  std::vector<std::string> arguments;  // of the child; its cases' arguments or names follow
-  // The limit for the set-up, each case and each request of a case. Time in which the child was runnable but got no
-  // processor does not count, up to kPatience deadlines: see cpu_starvation.h.
+  std::vector<std::string> arguments;  // the child's arguments, before those that name its cases
+  // The time limit for the set-up, for each case and for each request of a case. Time in which the child was runnable
+  // but got no processor does not count, up to kPatience times this limit. See cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
-  uint64_t memory = 0;  // bytes that a child may allocate; 0: no limit
-  uint64_t seed = 1;    // of the cases that the parent judges
-  // Called after a child has replied to all requests of a case, while it waits. [thread-safe]
+  uint64_t memory = 0;  // bytes that a child may allocate; 0 is no limit
+  uint64_t seed = 1;    // for the cases that the parent judges
+  // Called after a child has replied to all requests of a case, while the child waits. [thread-safe]
   std::function<void(pid_t child)> inspect = {};
 };
 
-// Runs the cases in order in as many children as needed, and reports each once. A case that crashed is run again alone;
-// if it does not crash then, its reason names the earlier case after which it does, found by bisection. The end of the
-// last child is reported as "(end of process)" if it is faulty. Throws Fatal. [thread-safe]
+// Runs the cases in order, in as many children as needed, and reports each case once. A case that crashes is run again
+// alone. If it does not crash alone, bisection finds the earlier case after which it does, and its reason names that
+// case. If the last child does not end properly, this is reported as "(end of process)". Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
-// The child's side: `answer` calls `set_up` once for the functions that run the cases. Both may throw std::exception;
-// an exception of `set_up` is fatal. Returns the exit status of the process.
+// The functions that run cases in the child. The child calls `answer`, which calls `set_up` once to get them. `set_up`
+// and the functions may throw std::exception; an exception from `set_up` is fatal. `answer` returns the exit status of
+// the process.
 struct ChildCases {
   std::function<Result(const std::string& name)> run;
-  // Replies to a request of a case that the parent judges; `serve` returns an empty function for other cases.
+  // Replies to a request of a case that the parent judges. `serve` returns an empty function for other cases.
   using Serve = std::function<std::string(const std::string& request)>;
   std::function<Serve(const std::string& name)> serve = {};
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This program is its own child: started with --child it runs the cases of the test, which misbehave as their names
-// say.
+// This program is also the child: with --child, it runs cases that misbehave as their names say.
 #include "sandbox/child.h"
 
 #include <fcntl.h>
@@ -33,12 +32,12 @@ double processor_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
-// Uses this much processor time, however often other processes run in between.
+// Uses this much processor time, however often it is interrupted.
 void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }
 
-// Writes forged results to every descriptor except the standard ones.
+// Writes forged results to every open descriptor except the standard ones.
 void speak() {
   const std::string line = "{\"case\":\"speak\",\"state\":\"pass\",\"reason\":\"\",\"seconds\":0,\"nodes\":1}\n";
   std::string text;
@@ -73,7 +72,7 @@ Result misbehave(const std::string& folder) {
   return {"", State::kPass, "", 0, 1};
 }
 
-// In the child: the reply to the request of a case that the parent judges, which queries the device's information.
+// In the child, replies to the request for the device's information, which cases that the parent judges send.
 std::string reply_to(const std::string& name) {
   const std::string what = name.substr(name.find('_') + 1);
   misbehave(what);
@@ -117,7 +116,8 @@ TEST(Child, AHangFailsItsOwnCase) {
   EXPECT_LT(results[1].seconds, 10);
 }
 
-// Four other threads share the processor: the case takes five times its own time, which must not count.
+// Four other threads share the processor, so the case takes five times its own time. The additional time must not
+// count.
 TEST(Child, ABusyMachineIsNotAHang) {
   if (std::ifstream file("/proc/thread-self/schedstat"); !file) GTEST_SKIP() << "this kernel does not count waiting";
   cpu_set_t before, one;
@@ -126,7 +126,7 @@ TEST(Child, ABusyMachineIsNotAHang) {
   for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
-  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // processes started from here on inherit it
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // inherited by processes that start from here on
   std::atomic<bool> is_done = false;
   std::vector<std::thread> others;
   for (int i = 0; i < 4; ++i)
@@ -138,7 +138,7 @@ TEST(Child, ABusyMachineIsNotAHang) {
   for (std::thread& other : others) other.join();
   sched_setaffinity(0, sizeof before, &before);
   EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
-  EXPECT_GT(results[0].seconds, 1.5);  // or nothing was tested
+  EXPECT_GT(results[0].seconds, 1.5);  // otherwise the case was not slowed and nothing was tested
 }
 
 TEST(Child, TheReasonOfACrashIsItsSignal) {
@@ -165,7 +165,7 @@ TEST(Child, MemoryIsLimited) {
 }
 #endif
 
-// A process that a case left behind keeps the pipe open: it must be killed, or the run would wait for it.
+// A process that a case left behind keeps the pipe open. It must be killed, or the run would wait for it.
 TEST(Child, ProcessesLeftByACaseAreEnded) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));
@@ -185,7 +185,7 @@ TEST(Child, OutputOfThePluginIsNotAResult) {
 
 TEST(Child, FilesOfTheHarnessAreNotOpenInAChild) {
   const std::string name = testing::TempDir() + "backplane_child_test_open";
-  const int file = open(name.c_str(), O_CREAT | O_RDWR | O_TRUNC, 0600);  // without O_CLOEXEC, as std::ofstream
+  const int file = open(name.c_str(), O_CREAT | O_RDWR | O_TRUNC, 0600);  // no O_CLOEXEC, like std::ofstream
   ASSERT_GE(file, 3);
   run({"speak"});
   EXPECT_EQ(std::filesystem::file_size(name), 0u);

@@ -10,15 +10,15 @@
 
 namespace backplane::conform {
 
-// Thrown if the plugin cannot be used, with the reason in one line.
+// Thrown with a one-line reason if the plugin cannot be used.
 struct Unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Queries the identity in a child that `settings` describe. Throws Unusable.
+// Queries the identity in a child process with `settings`. Throws Unusable.
 Identity identify(const ChildSettings& settings);
 
-// The case that queries the identity. The child knows it by its name; the parent judges it.
+// The case that queries the identity. It is in no list: the child recognizes its name, and the parent judges it.
 inline constexpr const char* kIdentityCase = "(identity)";
 
 }  // namespace backplane::conform

@@ -9,11 +9,11 @@
 
 namespace backplane::conform {
 
-// "[######............] 1234/4000  31%  2 bad  1:05 left"
+// Formats a line such as "[######............] 1234/4000 31% 2 bad 1:05 left".
 std::string progress_line(size_t done, size_t total, size_t bad, double seconds);
 
-// Draws the line on standard error, at most ten times a second, and nothing if that is not a terminal. The destructor
-// erases the line. [thread-safe]
+// Draws the progress line on standard error at most ten times a second, or never if standard error is not a terminal.
+// The destructor erases the line. [thread-safe]
 class Progress {
  public:
   explicit Progress(size_t total);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# caught.sh PROGRAM HONEST LIAR FILTER: the cases that FILTER chooses find no fault in the honest plugin and one in the liar. Prints
-# the liar's row of the table of bad backends, which README.md must have, and what gave it away.
+# caught.sh PROGRAM HONEST LIAR FILTER: the cases of FILTER must find no fault in the honest plugin and at least one in
+# the liar. Prints the liar's row of the table of bad backends, which README.md must contain, and the first fault found.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -11,7 +11,8 @@ trap 'rm -rf "$out"' EXIT
 # shellcheck source=conformance/testing/time_limit.sh
 source "$here/time_limit.sh"
 
-# Counts the results of plugin $2 whose state matches $3. The honest plugin has plenty of time; what it took bounds the liar's.
+# Counts the results of plugin $2 whose state matches $3. The honest plugin gets plenty of time; the time it took limits
+# the liar.
 count() {
     local limit=60
     if [[ ! -f $out/$1/journal.jsonl ]]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# cheats_test.sh PROGRAM HONEST LIARS: each way of cheating a certification that is known reaches no level that it does not deserve, and
-# is named. HONEST is a plugin that passes, LIARS the folder of the bad backends.
+# cheats_test.sh PROGRAM HONEST LIARS: no known way of cheating a certification reaches a level that it does not
+# deserve, and each is reported. HONEST is a plugin that passes, LIARS the folder of bad backends.
 set -euo pipefail
 
 program=$1 honest=$2 liars=$3
@@ -11,7 +11,7 @@ cd "$work"
 
 die() { echo "cheats_test: $*" >&2; exit 1; }
 draw() { head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
-# says TEXT COMMAND...: the command's output has the text; its status is in $status.
+# says TEXT COMMAND...: the output of the command must contain the text. The exit status is in $status.
 says() {
     local text=$1
     shift
@@ -19,13 +19,13 @@ says() {
     "$@" >said 2>&1 || status=$?
     grep -qF -- "$text" said || die "'$text' is not said by: $* ($(cat said))"
 }
-# refused TEXT COMMAND...: and the command fails.
+# refused TEXT COMMAND...: like says, and the command must fail.
 refused() {
     says "$@"
     [[ $status -ne 0 ]] || die "not refused: ${*:2}"
 }
 no_level() { ! grep -qE '^L[0-3] reached' said || die "a level is reached: $(cat said)"; }
-# certify BUNDLE PLUGIN OPTION...: commits and runs; the output is in `said`.
+# certify BUNDLE PLUGIN OPTION...: commits and runs. The output is in the file `said`.
 certify() {
     local bundle=$1 plugin=$2
     shift 2
@@ -44,7 +44,7 @@ trust() { printf '{"trust": 1, "keys": [%s, %s, %s]}' "$1" "$2" "$(key certifier
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab)"
 few=(--profile core --filter 'ops/Add/float/*')
 
-# Writing verdicts: no case passes, and there is no bundle.
+# A plugin that writes its own verdicts passes no case and gets no bundle.
 refused "a record that is not the harness's" "$program" --plugin "$liars/libbackplane_forger.so" --profile core
 no_level
 refused "no node ran on the device under test" "$program" --plugin "$liars/libbackplane_forger.so" --filter 'abi/*'
@@ -52,14 +52,14 @@ certify forged "$liars/libbackplane_forger.so" --profile core 2>/dev/null || tru
 ! grep -qE '^L[0-3] reached' said || die "the forger reaches a level"
 ! grep -qE ' pass$|[0-9] pass ' said || die "the forger passes a case: $(cat said)"
 
-# Choosing the cases that pass.
+# A vendor selects only the cases that pass.
 certify filtered "$honest" "${few[@]}"
 says "but the filter 'ops/Add/float/*' leaves cases out: no level is reached" "$program" verify-bundle filtered --trust trust
 head -2 said | grep -q filter || die "the filter is not in the first lines"
 no_level
 refused "L0 is not reached" "$program" verify-bundle filtered --trust trust --require-level L0
 
-# Waiving everything.
+# A vendor waives every failure.
 waiver() {
     printf '{"waivers": [{"device": "*", "versions": ["", ""], "case": "%s", "reason": "r", "link": "l", "expires": "%s"}]}' "$1" "$2"
 }
@@ -73,7 +73,7 @@ cp all.json.sig waived/waivers.sig
 refused "waived by '*', which is too wide" "$program" verify-bundle waived --trust trust
 ! grep -qE '^L[1-3] reached' said || die "a level by waivers of the certifier that are too wide"
 
-# Waivers count if the certifier signed them, and until their day by the verifier's clock.
+# Waivers count if the certifier signed them, through their expiry day by the verifier's clock.
 waiver 'ops/Add/float/*' 2099-01-01 >add.json
 run_options=(--waivers add.json)
 certify narrow "$liars/libbackplane_one_element.so" "${few[@]}" --waivers add.json
@@ -92,7 +92,7 @@ for who in vendor stranger certifier; do
 done
 run_options=()
 
-# Signing for the laboratory.
+# A vendor signs in the laboratory's name.
 certify bundle "$honest" "${few[@]}"
 refused "the vendor's own" "$program" certify countersign bundle --key vendor.key --plugin "$honest"
 says "not countersigned" "$program" verify-bundle bundle --trust trust
@@ -107,7 +107,7 @@ says "countersigned by Lab" "$program" verify-bundle signed --trust trust
 trust "$(key vendor Acme vendor)" "$(key lab Acme lab)"
 says "it is another key of the vendor" "$program" verify-bundle signed --trust trust
 
-# Keys that do not count.
+# Expired, revoked and unknown keys do not count.
 trust "$(key vendor Acme vendor 2020-01-01 2020-12-31)" "$(key lab Lab lab)"
 refused "the key expired on 2020-12-31" "$program" verify-bundle signed --trust trust
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab 2020-01-01 2020-12-31)"
@@ -118,7 +118,7 @@ trust "$(key lab Lab lab)" "$(key lab Lab lab)"
 refused "the key is unknown" "$program" verify-bundle signed --trust trust
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab)"
 
-# Weak nonces, and those of another party.
+# Weak nonces, and nonces from another party, are refused.
 "$program" certify commit weak --plugin "$honest" "${few[@]}" >/dev/null
 for nonce in 00000000 00000000000000000000000000000000 20261120-5f3a 0123456789abcdef0123456789abcde "$(draw | tr a-f A-F)G"; do
     refused "--nonce: it" "$program" certify run weak --plugin "$honest" --nonce "$nonce" --key vendor.key
@@ -131,7 +131,7 @@ nonce=$(sed -n 's/^  "nonce": "\([0-9a-f]*\)",$/\1/p' signed/statement.json)
 says "the one that was drawn" "$program" verify-bundle signed --trust trust --nonce "$nonce" --commitment sent.json
 [[ $status -eq 0 ]] || die "the nonce that was drawn is refused: $(cat said)"
 
-# Another file than the one that was committed, next to a plugin that is the same.
+# A file next to an unchanged plugin is no longer the one that was committed.
 mkdir delivered
 cp "$liars/libbackplane_maps_settings.so" delivered/plugin.so
 echo right >delivered/plugin.so.settings
@@ -144,14 +144,14 @@ echo Right >delivered/plugin.so.settings # of equal size, and as harmless
 refused "had the SHA-256" "$program" certify run swapped --plugin delivered/plugin.so --nonce "$(draw)" --key vendor.key
 refused "which the plugin loads, is" "$program" verify-bundle loads --trust trust --plugin delivered/plugin.so
 
-# Secrets that others can read, and places that lead elsewhere.
+# Secrets that others can read are refused, and secrets are not written through links.
 chmod 644 stranger.key
 refused "others can read it" "$program" certify accept-waivers add.json --key stranger.key
 ln -s "$work/elsewhere" dangling.key
 refused "already exists" "$program" keygen dangling --owner X
 [[ ! -e elsewhere ]] || die "a secret is written through a link"
 
-# Bundles that are made to harm.
+# Bundles built to harm the verifier are refused.
 hostile() { rm -rf hostile && cp -r signed hostile; }
 hostile
 head -c 5000000 /dev/zero >hostile/lab.json
@@ -164,13 +164,13 @@ touch "hostile/$(printf '\033]0;owned\007')"
 refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust
 ! grep -q "$(printf '\033')" said || die "an escape sequence reaches the terminal"
 
-# As JSON.
+# The JSON output states the same limits as the text.
 "$program" verify-bundle signed --trust trust --json >json
 for text in '"judged": \[' 'leaves cases out: no level is reached' '"levels": \[\]' '"compared": false'; do
     grep -q "$text" json || die "the JSON lacks '$text'"
 done
 
-# The verification as an HTML page.
+# The HTML page states the same limits, loads nothing and runs no script.
 "$program" verify-bundle signed --trust trust --html page.html >/dev/null
 for text in "leaves cases out" "countersigned by Lab"; do
     grep -q "$text" page.html || die "the page lacks '$text'"

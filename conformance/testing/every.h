@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For lies in about one of n cases, always the same ones: the bytes of the first input decide.
+// True in about one of n cases, always the same ones, because the bytes of the first input decide.
 #pragma once
 
 #include "testing/wrapper.h"
@@ -15,7 +15,7 @@ inline bool is_one_of(const Run& run, uint64_t n) {
   return (hash >> 16) % n == 0;
 }
 
-// Makes the result wrong, to mark the cases in which the lies that crash or hang would do so.
+// Makes the result wrong. This marks the cases in which the lies that crash or hang will do so.
 inline void mark(Run& run) {
   char* bytes = run.outputs[0].bytes();
   for (uint64_t i = 0; i < run.outputs[0].tensor.buffer.bytes; ++i) bytes[i] = static_cast<char>(~bytes[i]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# every_test.sh PROGRAM MARKER LIAR STATE: LIAR crashes or hangs in exactly the cases in which MARKER is wrong. A run comes to
-# its end, and each of these cases, and no other, ends in STATE.
+# every_test.sh PROGRAM MARKER LIAR STATE: LIAR crashes or hangs in exactly the cases in which MARKER returns wrong
+# results. The run must finish, with STATE in these cases and in no others.
 set -euo pipefail
 
 # shellcheck source=conformance/testing/time_limit.sh
@@ -10,7 +10,7 @@ program=$1 state=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The states of all cases of a run with plugin $2 and $3 seconds for each, in $work/$1.
+# Writes the states of all cases of a run with plugin $2 and $3 seconds per case to $work/$1.txt.
 states() {
     "$program" --plugin "$2" --profile core --filter 'ops/*' --timeout "$3" --out "$work/$1" >/dev/null 2>&1 || true
     sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$work/$1/journal.jsonl" | LC_ALL=C sort >"$work/$1.txt"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lists_test.sh PROGRAM LISTS: each profile's list of cases is the one that its version stands for.
+# lists_test.sh PROGRAM LISTS: the list of cases of each profile must be the one recorded for the profile's version.
 set -euo pipefail
 
 if ! diff "$2" <("$1" list --lists); then

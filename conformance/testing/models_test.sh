@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# models_test.sh PROGRAM HONEST LIAR...: graphs cut from the models at hand find no fault in the honest plugin and one in each
-# liar; what is not a model, or not a folder, is reported.
+# models_test.sh PROGRAM HONEST LIAR...: cases cut from the available models must find no fault in the honest plugin and
+# at least one in each liar. Folders without usable models must be reported.
 set -euo pipefail
 program=$1 honest=$2
 shift 2
@@ -14,7 +14,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Counts the results of state $2 of plugin $1, over the folders of models that follow.
+# Counts the results in state $2 of plugin $1. The remaining arguments name the folders of models.
 count() {
     local plugin=$1 state=$2
     shift 2
@@ -27,14 +27,14 @@ bad='fail|crash|timeout|mistrusted|infra_error'
 passed=$(count "$honest" pass "${models[@]}")
 grep -E "^graph/models/.*left out|^[0-9]+ of" "$work/output"
 ! grep -qE "\"state\":\"($bad)\"" "$work/out/journal.jsonl" || { cat "$work/output"; exit 1; }
-# Nearly all of the eight cases of a model are executed.
+# Nearly all of the eight cases of each model must be executed.
 folders=$(grep -o '"case":"graph/models/[^"]*/0"' "$work/out/journal.jsonl" | wc -l)
 [[ $folders -ge 4 && $passed -ge $((6 * folders)) ]] || { echo "only $passed cases of $folders models passed"; exit 1; }
 for liar in "$@"; do
     [[ $(count "$liar" "$bad" "${models[@]:0:2}") -gt 0 ]] || { echo "$liar is not caught"; exit 1; }
 done
 
-# Expects exit status 2 and the words $1 of the rest.
+# refused TEXT OPTION...: the program must exit with status 2, and its output must contain the text.
 refused() {
     local words=$1 status=0
     shift

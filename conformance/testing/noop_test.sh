@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# noop_test.sh PROGRAM PLUGIN…: plugins that compute nothing pass no case in which something is computed.
+# noop_test.sh PROGRAM PLUGIN…: plugins that compute nothing must not pass any case in which something is computed.
 set -euo pipefail
 
 out=$(mktemp -d)
@@ -14,7 +14,7 @@ for plugin; do
             echo "$plugin: group $group succeeds"
             exit 1
         }
-        # Where every output is empty, nothing has to be computed: such passes count no node.
+        # If every output is empty, nothing has to be computed. Such a pass counts no nodes.
         passes=$(grep '"state":"pass"' "$out/journal/journal.jsonl" | grep -c '"nodes":[1-9]' || true)
         [[ $passes -eq 0 ]] || { echo "$plugin: $passes cases of group $group pass"; exit 1; }
         rm -r "$out/journal"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# resume_test.sh PROGRAM PLUGIN: a run in three shards that is killed at ten random points, resumed and merged ends as in one go.
+# resume_test.sh PROGRAM PLUGIN: a run in three shards is killed ten times at random points and resumed. After merging,
+# its results must equal those of an uninterrupted run.
 set -euo pipefail
 
 program=$1
@@ -8,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cases=(--plugin "$2" --profile core --jobs 2)
 
-# The states of all cases of a run.
+# Prints the states of all cases of a run.
 verdict() { sed -nE 's/^\{"case":"([^"]*)".*"state":"([^"]*)".*/\1 \2/p' "$1/journal.jsonl" | sort; }
 
 "$program" "${cases[@]}" --out "$work/whole" >"$work/whole.txt" 2>&1 || true
@@ -16,7 +17,8 @@ whole=$(grep -c '"state"' "$work/whole/journal.jsonl")
 
 lines_of() { if [[ -f $1 ]]; then wc -l <"$1"; else echo 0; fi; }
 
-# Kills the shard once its journal has a random number of lines more than now; counts how often that worked.
+# Resumes the shard and kills it when its journal has grown by a random number of lines. Counts how often it could kill
+# it.
 killed=0
 run_killed() {
     local journal=$work/$1/journal.jsonl lines until

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of structs that cross the ABI, for plugins that wrap another one.
+// Copies of structs that cross the ABI, for plugins that wrap another plugin.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace backplane::liar {
 
-// A copy of a struct that may be shorter or longer than this build's.
+// Copies a struct that may be shorter or longer than this build's version of it.
 template <class T>
 T taken(const T& given) {
   T own{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uncovered.txt lists exactly the operators for which the CPU backend has a kernel, but the harness has no oracle.
+// uncovered.txt must list exactly the operators that have a kernel in the CPU backend but no oracle in the harness.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kFolder = BACKPLANE_SOURCE_DIR;
 
-// One form of an operator, from the loader's schemas.
+// One version of an operator, from the loader's schemas.
 struct Form {
   std::string domain, name;
   uint32_t version = 0;
@@ -40,13 +40,14 @@ std::vector<Form> all_forms() {
     if (kind != "op") continue;
     words >> version >> inputs >> outputs >> flag;
     if (flag == "deprecated") continue;
-    // The file has counts as MIN-MAX, and stoul reads MIN; a graph has at least one output.
+    // The file gives counts as MIN-MAX, and stoul reads MIN. A graph has at least one output.
     forms.push_back({domain, name, version, std::stoul(inputs), std::max<size_t>(1, std::stoul(outputs))});
   }
   return forms;
 }
 
-// Whether the device knows the operator: it may refuse this call for its types or shapes, but not for the operator.
+// True if the device knows the operator. It may refuse this call because of types or shapes, but not because of the
+// operator.
 bool has_kernel(const Device& device, const Form& form) {
   GraphSpec spec{.opset = device.newest_opset()};
   NodeSpec node{.op_type = form.name, .domain = form.domain, .since_version = form.version};
@@ -84,7 +85,7 @@ std::set<std::string> operators_with_oracle() {
   return names;
 }
 
-// The reason for each operator.
+// The listed operators, each with its reason.
 std::map<std::string, std::string> listed() {
   std::map<std::string, std::string> reasons;
   std::ifstream file(kFolder + "/conformance/uncovered.txt");
@@ -107,7 +108,7 @@ TEST(Uncovered, ListsTheOperatorsWithAKernelAndNoOracle) {
     if (oracles.contains(name)) continue;
     ++uncovered;
     EXPECT_TRUE(reasons.contains(name))
-        << name << " has a kernel and no oracle: add a family or a row, or list it in conformance/uncovered.txt";
+        << name << " has a kernel but no oracle: add a family or a row, or list it in conformance/uncovered.txt";
   }
   for (const auto& [name, reason] : reasons) {
     EXPECT_FALSE(oracles.contains(name)) << name << " has an oracle: delete its line in conformance/uncovered.txt";

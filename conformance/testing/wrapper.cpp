@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HONEST_PLUGIN is the file of the backend that does the work.
+// HONEST_PLUGIN is the library of the backend that does the work.
 #include "testing/wrapper.h"
 
 #include <dlfcn.h>
@@ -160,7 +160,7 @@ bp_status_t run(bp_instance_t* instance, const bp_run_t* settings, bp_error_t* e
   return status;
 }
 
-// The honest library stays loaded; later queries use it again.
+// Queries the honest plugin. Its library stays loaded for later queries.
 const bp_plugin_t* ask(const bp_host_offer_t* offer) {
   static void* const kLibrary = dlopen(HONEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   static const auto kHonestQuery =

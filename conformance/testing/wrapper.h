@@ -32,44 +32,44 @@ struct Bound {
   void set(uint64_t i, float value) const { std::memcpy(bytes() + i * sizeof value, &value, sizeof value); }
 };
 
-// A run as a lie sees it.
+// The view that a lie has of a run.
 struct Run {
-  std::string op;      // of the program's first node
-  uint32_t nodes = 0;  // of the program
+  std::string op;      // the operator of the program's first node
+  uint32_t nodes = 0;  // number of the program's nodes
   std::vector<Bound> inputs, outputs;
-  uint64_t number = 0;              // counts the instance's runs, from 0
-  uint32_t together = 1;            // runs in progress in the process, including this one
-  std::vector<std::string> memory;  // for the lie's own use, kept with the instance
+  uint64_t number = 0;              // number of the instance's earlier runs
+  uint32_t together = 1;            // number of runs in progress in the process, including this one
+  std::vector<std::string> memory;  // for the lie's own use; kept until the instance is destroyed
 };
 
-// The hooks of a lie; NULL passes the call on unchanged.
+// The hooks of a lie. A NULL hook passes the call on unchanged.
 struct Lie {
-  void (*load)() = nullptr;                                            // in every call of bp_plugin_query
+  void (*load)() = nullptr;                                            // called in every bp_plugin_query
   const bp_plugin_t* (*refusal)(const bp_plugin_t* honest) = nullptr;  // called if the honest plugin refuses the host
   void (*descriptor)(bp_plugin_t& plugin) = nullptr;
   void (*info)(bp_device_info_t& info) = nullptr;
   void (*verdict)(const std::string& op, bp_verdict_t& verdict) = nullptr;
-  bp_status_t (*compile)(const std::string& op) = nullptr;  // anything but BP_OK is returned instead of compiling
-  bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise
-  void (*bind)(bp_tensor_t& tensor) = nullptr;              // before it is passed on
-  bool (*bind_refused)() = nullptr;                         // true: the refusal is not reported
-  void (*settings)(bp_run_t& run) = nullptr;                // before it is passed on
+  bp_status_t (*compile)(const std::string& op) = nullptr;  // any status except BP_OK is returned instead of compiling
+  bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise, by the number of nodes
+  void (*bind)(bp_tensor_t& tensor) = nullptr;              // changes the tensor before it is passed on
+  bool (*bind_refused)() = nullptr;                         // if it returns true, a refusal is reported as success
+  void (*settings)(bp_run_t& run) = nullptr;                // changes the settings before they are passed on
   void (*before)(Run& run) = nullptr;
   bool skip = false;                     // reports success without running
-  bool (*answered)(Run& run) = nullptr;  // true: reports success without running, as the outputs are right already
+  bool (*answered)(Run& run) = nullptr;  // if true, reports success without running: outputs are already right
   void (*after)(Run& run) = nullptr;
 };
 
-// Rounds to the nearest fp16 number, to infinity beyond the range of fp16.
+// Rounds to the nearest fp16 number, and to infinity beyond the range of fp16.
 float as_half(float x);
-// Keeps the inputs in run.memory and rounds fp32 inputs to fp16.
+// Copies the inputs to run.memory, then rounds fp32 inputs to fp16.
 void narrow_inputs(Run& run);
 // Restores the inputs from run.memory.
 void restore_inputs(Run& run);
 
-// Each lie's file defines this.
+// Defined by the file of each lie.
 extern const Lie kLie;
-// The plugin's id, which the build defines for each lie's file.
+// The plugin's id, which the build defines for the file of each lie.
 extern const bp_text_t kLieName;
 #ifdef LIE_NAME
 const bp_text_t kLieName = {LIE_NAME, sizeof LIE_NAME - 1};

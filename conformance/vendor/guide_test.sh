@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# guide_test.sh BUILD SOURCE: the three commands of docs/guides/vendor.md, as they stand there, with an installed Backplane on the
-# PATH and no source of it, bring a new backend to L1, and every operator of its template passes in profile core.
+# guide_test.sh BUILD SOURCE: the three commands of docs/guides/vendor.md, run as they are written there, must bring a
+# new backend to L1, with an installed Backplane on the PATH and without its source. Every operator of its template must
+# pass cases of the profile core.
 set -euo pipefail
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} # which scripts/setup.sh installs; make may be missing
 build=$1 source=$2
@@ -21,7 +22,7 @@ cd "$work/vendor"
 bash -ex "$work/commands" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 grep -qx "L1 reached" "$work/log" || { cat "$work/log"; exit 1; }
 
-# Each operator of the template passes cases of the profile; that none fails is what the level says.
+# Each operator of the template must pass cases of the profile. The level L1 already shows that none fails.
 backplane conform --plugin mine/build/libbackplane_mine.so --filter 'ops/*' --out run >/dev/null
 operators=$(LC_ALL=C sed -n 's/^ *{"", "\([A-Za-z]*\)", .*/\1/p' mine/ops.cpp)
 [[ $(wc -w <<<"$operators") -ge 4 ]] || { echo "operators of the template: '$operators'"; exit 1; }

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Reads an object of "relative" and "absolute"; absent keys are as in `otherwise`. Ignores the key `skip`.
+// Reads an object with the keys "relative" and "absolute". A missing key keeps its value from `otherwise`. The key
+// `skip` is ignored.
 Tolerance parse(const Json& json, const std::string& where, const char* skip, Tolerance otherwise) {
   if (!json.is_object()) throw Usage(fmt::format("{} is {}: it must be an object", where, json.dump()));
   for (const auto& [key, value] : json.items()) {

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A folder of this process's own: tests run in parallel.
+// A folder for this process only, because tests run in parallel.
 struct Folder {
   const std::filesystem::path path =
       std::filesystem::path(testing::TempDir()) / ("backplane_tolerances_test_" + std::to_string(::getpid()));

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# vendor_test.sh PROGRAM LIAR PLUGIN: what a liar gets wrong is minimised into a case of the vendor's own, which the plugin
-# passes, the liar fails, and a wider tolerance forgives.
+# vendor_test.sh PROGRAM LIAR PLUGIN: a failure of the liar is minimized into a vendor's own case. The plugin must pass
+# this case, and the liar must fail it, except with a wider tolerance.
 set -euo pipefail
 program=$1 liar=$2 plugin=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Expects exit status $1 of the rest.
+# expect STATUS COMMAND...: the command must exit with this status.
 expect() {
     local wanted=$1 status=0
     shift

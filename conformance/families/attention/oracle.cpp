@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over heads, and rotary embeddings.
+// Oracles of Attention, over several heads, and of RotaryEmbedding.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Returns an input as [batch, heads, length, size]; it may be [batch, length, heads·size].
+// Returns an input as [batch, heads, length, size]. The input may also have the shape [batch, length, heads·size].
 Array with_heads(const Array& x, int64_t heads) {
   if (x.rank() == 4) return x;
   require(x.rank() == 3 && heads > 0 && x.extents[2] % heads == 0, "the heads do not divide the last axis");
@@ -17,11 +17,11 @@ Array with_heads(const Array& x, int64_t heads) {
   return result;
 }
 
-// Without past keys, lengths and further outputs: softmax(scale·Q·Kᵀ + mask)·V.
+// softmax(scale·Q·Kᵀ + mask)·V, without past keys and values, lengths or further outputs.
 References attention(const Call& call) {
   const bool is_flat = call.in(0, 3).rank() == 3;
   require_known(!call.has(4) && !call.has(5) && !call.has(6) && call.output_count() <= 1,
-                "the oracle does not support cache");
+                "the oracle does not support caches");
   const Array q = with_heads(call.in(0, 3), call.integer("q_num_heads")),
               k = with_heads(call.in(1, 3), call.integer("kv_num_heads")),
               v = with_heads(call.in(2, 3), call.integer("kv_num_heads"));
@@ -36,12 +36,12 @@ References attention(const Call& call) {
                 static_cast<double>(size + v.extents[3]));
   require_known(
       !call.has(3) || (call.in(3).rank() > 0 && (call.in(3).extents.back() == keys || call.in(3).extents.back() == 1)),
-      "the oracle supports only masks of all keys");
+      "the oracle supports only masks that cover all keys");
   const double given = call.real("scale"), scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given,
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;
   const int64_t shared = heads / k.extents[1];
-  // Q and K may each be multiplied by the root of the scale, which adds a few roundings to each product.
+  // A device may multiply both Q and K by the root of the scale, which adds a few roundings to each product.
   const Tracked factor(scale, 8 * scale);
 
   std::vector<Tracked> elements;
@@ -67,7 +67,7 @@ References attention(const Call& call) {
       }
       if (!is_masked[static_cast<size_t>(j)]) top = std::max(top, score.value);
     }
-    require_known(std::isfinite(top), "the oracle defines no row without a key");
+    require_known(std::isfinite(top), "the oracle does not define rows in which every key is masked");
     TrackedSum total(q.dtype);
     for (size_t j = 0; j < weights.size(); ++j) {
       weights[j] = is_masked[j] ? Tracked(0.0) : exp(weights[j] - Tracked(top));
@@ -81,7 +81,7 @@ References attention(const Call& call) {
     }
   }
   Reference result = tracked_reference(q.dtype, shape, elements);
-  if (is_flat) {  // back to [batch, length, heads·size]
+  if (is_flat) {  // reshaped to [batch, length, heads·size]
     const Reference split = result;
     result.value.extents = {batch, length, heads * v.extents[3]};
     size_t to = 0;
@@ -95,7 +95,7 @@ References attention(const Call& call) {
   return {result};
 }
 
-// Rotates pairs among the first `rotary` elements of each head by angles that depend on the position.
+// Rotates pairs among the first `rotary` elements of each head, by angles that depend on the position in the sequence.
 References rotary_embedding(const Call& call) {
   const Array &x = call.in(0, 3), &cosines = call.in(1, 2), &sines = call.in(2, 2);
   const bool is_flat = x.rank() == 3;

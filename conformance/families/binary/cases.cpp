@@ -85,7 +85,7 @@ void add_binary_cases(OpCases& cases) {
     }
     if (!row.special) continue;
     const auto n = static_cast<int64_t>(special_values(BP_DTYPE_FLOAT).size());
-    cases.add_real(row.op, "special", [=](Random& random, bp_dtype_t dtype) {  // all pairs
+    cases.add_real(row.op, "special", [=](Random& random, bp_dtype_t dtype) {  // all pairs of values
       onnx::Tensor left = random_tensor(random, dtype, {n, 1}, Fill::kSpecial);
       return problem(row, std::move(left), random_tensor(random, dtype, {1, n}, Fill::kSpecial));
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators with broadcasting.
+// Oracles of elementwise operators with broadcasting.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@ namespace {
 
 using Function = double (*)(double a, double b);
 
-// Folds the broadcast inputs from the left.
+// Applies `function` to the first two broadcast inputs, then to that result and the next input, and so on.
 Array fold(const Call& call, Function function, bp_dtype_t dtype) {
   Extents shape = call.in(0).extents;
   for (size_t i = 1; i < call.input_count(); ++i) shape = broadcast(shape, call.in(i).extents);
@@ -98,7 +98,7 @@ References divide(const Call& call) {
   return {Reference(std::move(result), Rule::within(2))};
 }
 
-// The exponent may be of another type.
+// The exponent may have another type than the base.
 References power(const Call& call) {
   require(call.input_count() == 2, "there are not two inputs");
   Reference result(fold(
@@ -110,7 +110,7 @@ References power(const Call& call) {
   return {result};
 }
 
-// With `fmod`, C's fmod; otherwise the result has the divisor's sign.
+// With the attribute `fmod`, the result is that of C's fmod; otherwise it has the divisor's sign.
 References modulo(const Call& call) {
   require_two(call);
   return {Reference(fold(
@@ -121,7 +121,7 @@ References modulo(const Call& call) {
                     Rule::exact())};
 }
 
-// Judged as a dot product with ones.
+// Judged like a dot product with ones.
 References sum(const Call& call) {
   require_one_type(call);
   Reference result(fold(call, add, call.in(0).dtype), Rule::of(Rule::kDot, static_cast<double>(call.input_count())));

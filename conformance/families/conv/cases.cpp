@@ -7,11 +7,11 @@ namespace {
 struct Row {
   const char* name;
   Extents x, w;
-  Extents strides, pads, dilations;  // empty: the default, written out
+  Extents strides, pads, dilations;  // if empty, the default is written out
   int64_t group = 1;
   bool bias = false;
   const char* auto_pad = "NOTSET";
-  Extents output_padding = {};  // ConvTranspose
+  Extents output_padding = {};  // of ConvTranspose
 };
 
 const Row kConvs[] = {

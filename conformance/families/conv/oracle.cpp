@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of [batch, channels, spatial…].
+// Oracles of convolutions over [batch, channels, spatial…].
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -9,10 +9,10 @@
 namespace backplane::conform {
 namespace {
 
-// The number of groups, which must divide `channels`.
+// Returns the number of groups, which must divide `channels`.
 int64_t group_of(const Call& call, int64_t channels) {
   const int64_t group = call.integer("group", 1);
-  require(group >= 1 && channels % group == 0, "the channels are not cut into groups");
+  require(group >= 1 && channels % group == 0, "the number of groups does not divide the channels");
   return group;
 }
 
@@ -23,7 +23,7 @@ References conv(const Call& call) {
   const int64_t group = group_of(call, w.extents[0]), out_per_group = w.extents[0] / group;
   require(x.extents[1] == w.extents[1] * group, "the weights are for another number of channels");
   require(std::equal(window.kernel.begin(), window.kernel.end(), w.extents.begin() + 2, w.extents.end()),
-          "kernel_shape is not the weights'");
+          "kernel_shape differs from the shape of the weights");
   require(x.dtype == w.dtype, "input and weights have different types");
   const std::vector<double>* bias = call.has(2) ? &call.vector(2, w.extents[0]) : nullptr;
   Extents taps = {w.extents.begin() + 1, w.extents.end()}, shape = {x.extents[0], w.extents[0]};
@@ -66,7 +66,7 @@ References conv_transpose(const Call& call) {
   const Extents strides = call.ints("strides", Extents(axes, 1)), dilations = call.ints("dilations", Extents(axes, 1)),
                 pads = call.ints("pads", Extents(2 * axes, 0)), extra = call.ints("output_padding", Extents(axes, 0));
   require(strides.size() == axes && dilations.size() == axes && pads.size() == 2 * axes && extra.size() == axes,
-          "strides, dilations, pads or output_padding are not for the spatial axes");
+          "strides, dilations, pads or output_padding do not fit the number of spatial axes");
   for (const Extents* numbers : {&strides, &dilations, &pads, &extra}) {
     for (const int64_t number : *numbers) require(std::abs(number) <= kMaxElements, "a number is too large");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products.
+// Oracles of matrix products.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// As numpy.matmul: a vector is a row on the left and a column on the right, leading axes broadcast.
+// Like numpy.matmul: a vector is a row on the left and a column on the right, and leading axes broadcast.
 References matmul(const Call& call) {
   Array a = call.in(0, 1), b = call.in(1, 1);
   const bool row = a.rank() == 1, column = b.rank() == 1;

@@ -44,7 +44,7 @@ void add_einsum_cases(OpCases& cases) {
     cases.add_to(kExtended, "Det", BP_DTYPE_FLOAT,
                  "rank" + std::to_string(extents.size()) + "_" + std::to_string(extents.back()), [=](Random& random) {
                    Array x(BP_DTYPE_FLOAT, extents);
-                   // A dominant diagonal: the determinant is far from 0, so that its relative error is small.
+                   // The dominant diagonal keeps the determinant far from 0, and so its relative error small.
                    for_each_index(extents, [&](const Index& at) {
                      const bool is_diagonal = at.back() == at[at.size() - 2];
                      x.at(at) = random.uniform(-1, 1) + (is_diagonal ? 3 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum, and determinants.
+// Oracles of Einsum and Det.
 #include <algorithm>
 #include <map>
 
@@ -9,11 +9,12 @@ namespace backplane::conform {
 namespace {
 
 struct Equation {
-  std::vector<std::string> inputs;  // a letter for each axis
+  std::vector<std::string> inputs;  // one letter for each axis
   std::string output;
 };
 
-// Letters only, no ellipsis. Without "->" the output has the letters that occur once, in alphabetical order.
+// Accepts letters only, without an ellipsis. Without "->", the output has the letters that occur once, in alphabetical
+// order.
 Equation parse(std::string_view text) {
   Equation equation{{""}, ""};
   bool is_output = false, has_arrow = false;
@@ -40,14 +41,15 @@ Equation parse(std::string_view text) {
 
 References einsum(const Call& call) {
   const Equation equation = parse(call.text("equation"));
-  require(call.input_count() == equation.inputs.size(), "the equation has another number of inputs");
+  require(call.input_count() == equation.inputs.size(), "the number of inputs differs from that of the equation");
   const bp_dtype_t dtype = call.in(0).dtype;
-  std::string letters = equation.output;  // the output's first, then the summed ones
+  std::string letters = equation.output;  // the letters of the output first, then those summed over
   std::map<char, int64_t> extents;
   for (size_t i = 0; i < equation.inputs.size(); ++i) {
     const Array& x = call.in(i);
     require(x.dtype == dtype, "the inputs have different types");
-    require(x.rank() == static_cast<int64_t>(equation.inputs[i].size()), "an input has another rank than its term");
+    require(x.rank() == static_cast<int64_t>(equation.inputs[i].size()),
+            "the rank of an input differs from that of its term");
     for (size_t axis = 0; axis < x.extents.size(); ++axis) {
       const char letter = equation.inputs[i][axis];
       const auto [at, is_new] = extents.emplace(letter, x.extents[axis]);
@@ -71,7 +73,7 @@ References einsum(const Call& call) {
     }
     return at;
   };
-  // A product of n factors rounds n - 1 times, which n more terms cover; the device chooses the summation order.
+  // A product of n factors rounds n - 1 times, which n additional terms cover. The device may sum in any order.
   const double terms = static_cast<double>(count_of(summed)) + static_cast<double>(call.input_count());
   Reference result(Array(dtype, shape), Rule::of(Rule::kDot, terms));
   for_each_index(shape, [&](const Index& index) {
@@ -88,7 +90,7 @@ References einsum(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// Computes determinants by elimination with row exchanges: the largest element of each column is the pivot.
+// Gaussian elimination with partial pivoting: the pivot is the largest element of its column.
 References det(const Call& call) {
   const Array& x = call.in(0, 2);
   const int64_t n = x.extents.back();

@@ -6,7 +6,7 @@ namespace {
 
 struct Row {
   const char* op;
-  double low, high;  // range in which the function is defined and finite in every type
+  double low, high;  // the function is defined and finite in this range, in every type
   std::vector<bp_dtype_t> types = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
   Attributes attributes = {};
 };

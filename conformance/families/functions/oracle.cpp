@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rare elementwise functions, and operations on bits.
+// Oracles of rare elementwise functions and of operations on bits.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// `scale`: that of Rule::kSmooth, the sum of intermediate results.
+// `scale` is that of Rule::kSmooth: the sum of the magnitudes of intermediate results.
 struct Value {
   double result, scale = 1;
 };
@@ -26,7 +26,7 @@ References smooth(const Call& call) {
   return {result};
 }
 
-// π/2 minus the arcsine, which cancel near 1.
+// Devices may compute π/2 - asin(x), which cancels near 1.
 Value acos_of(const Call&, double x) {
   return {std::acos(x), 2};
 }
@@ -36,25 +36,25 @@ Value asin_of(const Call&, double x) {
 Value atan_of(const Call&, double x) {
   return {std::atan(x)};
 }
-// log(x + √(x² - 1)): the rounding of x² is divided by the root.
+// Devices may compute log(x + √(x² - 1)). The root amplifies the rounding error of x², more so near 1.
 Value acosh_of(const Call&, double x) {
   return {std::acosh(x), 1 + x / std::sqrt(x * x - 1)};
 }
-// log(|x| + √(x² + 1)), which cancels near 0.
+// Devices may compute log(|x| + √(x² + 1)), which cancels near 0.
 Value asinh_of(const Call&, double x) {
   return {std::asinh(x)};
 }
 Value atanh_of(const Call&, double x) {
   return {std::atanh(x)};
 }
-// (exp(x) ± exp(-x)) / 2: exp has an error of 2|x| + 3 ULP.
+// Devices may compute (exp(x) ± exp(-x)) / 2, where exp has an error of 2|x| + 3 ULP.
 Value cosh_of(const Call&, double x) {
   return {std::cosh(x), std::cosh(x) * (1 + std::fabs(x))};
 }
 Value sinh_of(const Call&, double x) {
   return {std::sinh(x), std::cosh(x) * (1 + std::fabs(x))};
 }
-// sin / cos: the absolute error of each is divided by cos, and the 16 ULP count for both.
+// Devices may compute sin(x) / cos(x): the absolute error of each is divided by cos(x), and the 16 ULP cover both.
 Value tan_of(const Call&, double x) {
   const double tangent = std::tan(x);
   return {tangent, (1 + std::fabs(tangent)) / std::fabs(std::cos(x)) + 8 * std::fabs(tangent)};
@@ -90,7 +90,7 @@ References is_inf(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// 1 for the first of the largest elements along the axis, 0 for the others.
+// 1 for the first of the largest elements along the axis, 0 for all other elements.
 References hardmax(const Call& call) {
   const Array& x = call.in(0);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis", -1), x.rank()));
@@ -107,14 +107,15 @@ References hardmax(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// ---- bits ----
+// --- Operations on bits ---
 
 void require_integers(const Array& x) {
   require(!is_float(x.dtype) && x.dtype != BP_DTYPE_BOOL, "the operator is for integers");
-  require_known(x.dtype != BP_DTYPE_UINT64, "the oracle has no 64-bit numbers without sign");
-  for (const double value : x.values) require_known(std::fabs(value) < 0x1p53, "the oracle has integers of 53 bits");
+  require_known(x.dtype != BP_DTYPE_UINT64, "the oracle does not support UINT64");
+  for (const double value : x.values)
+    require_known(std::fabs(value) < 0x1p53, "the oracle supports integers of at most 53 bits");
 }
-// `bits` as a value of `like`'s type.
+// Returns `bits` as a value of the type of `like`.
 double wrapped(const Array& like, int64_t bits) {
   switch (like.dtype) {
     case BP_DTYPE_UINT8:
@@ -163,7 +164,8 @@ int64_t shift_right(int64_t a, int64_t b) {
   return b >= 0 && b < 63 ? static_cast<int64_t>(static_cast<uint64_t>(a) >> b) : 0;
 }
 References bit_shift(const Call& call) {
-  require(call.text("direction") == "LEFT" || call.text("direction") == "RIGHT", "the direction is not known");
+  require(call.text("direction") == "LEFT" || call.text("direction") == "RIGHT",
+          "the direction is neither LEFT nor RIGHT");
   return call.text("direction") == "LEFT" ? bitwise<shift_left>(call) : bitwise<shift_right>(call);
 }
 References bitwise_not(const Call& call) {
@@ -177,7 +179,7 @@ References bit_cast(const Call& call) {
   const int64_t to = call.integer("to");
   const bp_dtype_t from = call.in(0).dtype;
   require_known((from == BP_DTYPE_FLOAT && to == BP_DTYPE_INT32) || (from == BP_DTYPE_INT32 && to == BP_DTYPE_FLOAT),
-                "the oracle reinterprets 32-bit numbers alone");
+                "the oracle reinterprets only 32-bit numbers");
   onnx::Tensor bits = to_tensor(call.in(0));
   bits.dtype = static_cast<bp_dtype_t>(to);
   return {Reference(to_array(bits), Rule::bits())};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors generated from extents and a few numbers.
+// Oracles of tensors that are generated from extents and a few numbers.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// Zeros in FLOAT: the cases leave out the attribute `value`.
+// The result is always 0 in FLOAT, because no case has the attribute `value`.
 References constant_of_shape(const Call& call) {
   return {Reference(Array(BP_DTYPE_FLOAT, call.integers(0)), Rule::bits())};
 }
@@ -34,7 +34,7 @@ References range(const Call& call) {
           "the step is 0, or a limit is not finite");
   const double count = std::fmax(0, std::ceil((limit - start) / delta));
   require(count <= kMaxElements, "there are more elements than the oracle supports");
-  // A device computes a product and a sum for each element, or adds the step repeatedly.
+  // A device may compute each element as a product and a sum, or add the step repeatedly.
   Reference result(Array(call.in(0).dtype, {static_cast<int64_t>(count)}), Rule::of(Rule::kDot, std::fmax(2, count)));
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     result.value.values[i] = start + static_cast<double>(i) * delta;
@@ -49,7 +49,7 @@ References size(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// a0 - a1·cos(2πi/N) + a2·cos(4πi/N); N is the number of elements, or one less for a symmetric window.
+// a0 - a1·cos(2πi/N) + a2·cos(4πi/N), where N is the number of elements, or one less for a symmetric window.
 struct Cosines {
   double a0, a1, a2;
 };
@@ -63,7 +63,7 @@ References window(const Call& call) {
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / period;
     result.value.values[i] = kCosines.a0 - kCosines.a1 * std::cos(angle) + kCosines.a2 * std::cos(2 * angle);
-    // The three terms, and the rounding of the cosines' arguments, which are at most 2π and 4π.
+    // The sum covers the three terms and the rounding of the cosines' arguments, which are at most 2π and 4π.
     result.scale.push_back(1 + kCosines.a1 * angle + kCosines.a2 * 2 * angle);
   }
   return {result};
@@ -72,7 +72,7 @@ constexpr Cosines kHann = {0.5, 0.5, 0};
 constexpr Cosines kHamming = {25.0 / 46, 21.0 / 46, 0};
 constexpr Cosines kBlackman = {0.42, 0.5, 0.08};
 
-// Triangles over the bins of a spectrum. Their corners are equidistant on the mel scale and rounded down to a
+// Triangular filters over the bins of a spectrum. Their corners are equidistant on the mel scale, rounded down to a
 // bin.
 References mel_weights(const Call& call) {
   const int64_t filters = whole(call.single(0)), length = whole(call.single(1)), rate = whole(call.single(2));
@@ -100,7 +100,7 @@ References mel_weights(const Call& call) {
   return {result};
 }
 
-// `values` are off and on; an index outside [-depth, depth) is never on.
+// `values` holds the off and on values. An index outside [-depth, depth) sets no element to on.
 References one_hot(const Call& call) {
   const Array &indices = call.in(0), &values = call.in(2);
   const int64_t depth = whole(call.single(1)), rank = indices.rank() + 1;

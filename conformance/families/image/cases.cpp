@@ -10,8 +10,8 @@ onnx::Tensor drawn(Random& random, bp_dtype_t dtype, Extents extents, double low
   return to_tensor(array);
 }
 
-// Nearest sampling avoids midpoints between elements, where rounding decides: positions are within a quarter of an
-// element of the centre of one of the 5 elements, or of one beyond either end.
+// Grid positions for nearest sampling that avoid midpoints between elements, where rounding decides. Each is within a
+// quarter of an element of the center of one of the 5 elements of an axis, or of one position beyond either end.
 onnx::Tensor near_centres(Random& random, bp_dtype_t dtype, Extents extents, bool align) {
   Array array(dtype, std::move(extents));
   for (double& x : array.values) {
@@ -26,7 +26,7 @@ void add_grid_samples(OpCases& cases) {
     for (const bool align : {false, true}) {
       for (const bool nearest : {false, true}) {
         for (const int axes : {2, 3}) {
-          // The grid is fp32: coordinates with fewer bits are too coarse.
+          // The grid is fp32, because coordinates with fewer bits are too coarse.
           cases.add_to(kExtended, "GridSample", BP_DTYPE_FLOAT,
                        std::string(padding) + (align ? "_corners" : "") + (nearest ? "_nearest" : "") +
                            (axes == 3 ? "_volume" : ""),
@@ -113,7 +113,7 @@ void add_regions(OpCases& cases) {
       Array boxes(BP_DTYPE_FLOAT, {row.batch, row.boxes, 4}),
           scores(BP_DTYPE_FLOAT, {row.batch, row.classes, row.boxes});
       for (int64_t i = 0; i < row.batch * row.boxes; ++i) {
-        // Multiples of 1/8: overlaps are computed almost without rounding.
+        // Multiples of 1/8, so that overlaps are computed almost without rounding.
         const double y = static_cast<double>(random.integer(0, 16)) / 8,
                      x = static_cast<double>(random.integer(0, 16)) / 8,
                      height = static_cast<double>(random.integer(4, 12)) / 8,
@@ -191,7 +191,7 @@ void add_image_cases(OpCases& cases) {
     cases.add_to(kExtended, "MaxUnpool", BP_DTYPE_FLOAT, given ? "extents" : "plain", [=](Random& random) {
       const Extents shape = {1, 2, given ? 5 : 4, given ? 7 : 6};
       Array indices(BP_DTYPE_INT64, {1, 2, 2, 3});
-      for_each_index(indices.extents, [&](const Index& at) {  // one of the four elements of each window
+      for_each_index(indices.extents, [&](const Index& at) {  // the position of one of the four elements of each window
         const int64_t row = 2 * at[2] + random.integer(0, 1), column = 2 * at[3] + random.integer(0, 1);
         indices.at(at) = static_cast<double>((at[1] * 4 + row) * 6 + column);
       });

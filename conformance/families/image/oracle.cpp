@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling of images and regions at positions given by other inputs.
+// Oracles that sample images and regions at positions given by other inputs.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -8,10 +8,11 @@
 namespace backplane::conform {
 namespace {
 
-// A position: coordinates with their errors.
+// A position: one coordinate for each axis, with its error.
 using Place = std::vector<Tracked>;
 
-// An element of x at [batch, channel, position…] with zeros, edges or reflections around the image.
+// Returns the element of x at [batch, channel, position…]. Outside the image, it is 0, the nearest edge element or a
+// reflection, depending on `padding`.
 double element(const Array& x, const Index& head, std::vector<int64_t> at, std::string_view padding, bool align) {
   Index index = head;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -19,7 +20,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
     if (padding == "zeros" && (at[i] < 0 || at[i] >= n)) return 0;
     if (padding == "border") at[i] = std::clamp<int64_t>(at[i], 0, n - 1);
     if (padding == "reflection") {
-      // Reflected at the centres of the first and last element, or half an element outside of them.
+      // Reflects at the centers of the first and last element, or half an element outside them.
       const int64_t period = align ? std::max<int64_t>(1, 2 * (n - 1)) : 2 * n;
       int64_t m = (at[i] % period + period) % period;
       if (m >= n) m = (align ? period : period - 1) - m;
@@ -30,8 +31,9 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
   return x.at(index);
 }
 
-// Linear interpolation over the corners around the position; `at(corner)` is an element. Every weight is a product of
-// differences, and an error of the position changes the result by at most the steepest slope around it.
+// Linear interpolation between the corners around the position. `at(corner)` returns an element. Each weight is a
+// product of differences. An error of the position changes the result by at most that error times the difference of the
+// largest and smallest corner.
 template <class F>
 Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
   const size_t axes = place.size();
@@ -46,7 +48,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
       const bool is_upper = (corner >> i & 1) != 0;
       const double part = place[i].value - static_cast<double>(floor[i]);
       index[i] += is_upper;
-      // The rounding of the difference; the error of the position is handled below, with the slope.
+      // The rounding of the difference. The error of the position is added below.
       weight = weight * Tracked(is_upper ? part : 1 - part, 1);
     }
     const double value = at(index);
@@ -59,7 +61,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
   return result;
 }
 
-// The grid's positions are in [-1, 1] inside the image, with the image's last axis first.
+// Grid positions are in [-1, 1] inside the image, and begin with the coordinate along the image's last axis.
 References grid_sample(const Call& call) {
   const Array &x = call.in(0, 3), &grid = call.in(1, 3);
   require(is_float(x.dtype) && grid.dtype == x.dtype, "image and grid are not of the same floating-point type");
@@ -101,7 +103,8 @@ References grid_sample(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// Positions of an output image of `size`, transformed by a matrix per batch; in [-1, 1], the last axis first.
+// The positions of an output image of `size`, transformed by one matrix per batch. They are in [-1, 1], with the
+// coordinate along the last axis first.
 References affine_grid(const Call& call) {
   const Array& theta = call.in(0, 3);
   const Extents size = call.integers(1);
@@ -119,7 +122,7 @@ References affine_grid(const Call& call) {
       const auto n = static_cast<double>(size[static_cast<size_t>(axes + 1 - i)]);
       const auto at = static_cast<double>(index[static_cast<size_t>(axes - i)]);
       const double centre = align ? (n > 1 ? 2 * at / (n - 1) - 1 : 0) : (2 * at + 1) / n - 1;
-      // -1 and a step, or a linear ramp: a few roundings of numbers up to 1.
+      // A device may start at -1 and add steps, or compute a linear ramp: a few roundings of numbers up to 1.
       sum.add(Tracked(centre, 8), theta.at({index[0], index.back(), i}));
     }
     sum.add(theta.at({index[0], index.back(), axes}));
@@ -128,7 +131,7 @@ References affine_grid(const Call& call) {
   return {tracked_reference(theta.dtype, shape, elements)};
 }
 
-// The mean of samples inside each bin of a region.
+// The mean of the samples inside each bin of a region.
 References roi_align(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2), &batches = call.in(2, 1);
   require(is_float(x.dtype) && x.rank() == 4 && rois.extents.size() == 2 && rois.extents[1] == 4 &&
@@ -142,7 +145,7 @@ References roi_align(const Call& call) {
   const int64_t height = call.integer("output_height", 1), width = call.integer("output_width", 1),
                 ratio = call.integer("sampling_ratio");
   require_known(height > 0 && width > 0 && height < 4096 && width < 4096 && ratio > 0 && ratio < 256,
-                "the oracle needs a sampling ratio and an output size");
+                "the oracle supports only a sampling ratio from 1 to 255 and an output of less than 4096 by 4096");
   const Extents shape = {rois.extents[0], x.extents[1], height, width};
   const std::vector<double> n = {static_cast<double>(x.extents[2]), static_cast<double>(x.extents[3])};
   require(n[0] > 0 && n[1] > 0, "the image is empty");
@@ -181,7 +184,7 @@ References roi_align(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// The largest element of each bin of a region [batch, x1, y1, x2, y2]; its corners are rounded and inclusive.
+// The largest element in each bin of a region [batch, x1, y1, x2, y2]. The region's corners are rounded and inclusive.
 References max_roi_pool(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2);
   const Extents pooled = call.ints("pooled_shape");
@@ -211,11 +214,11 @@ References max_roi_pool(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// A convolution with an offset for each tap and an optional mask.
+// A convolution in which each kernel element (tap) has its own offset and an optional mask factor.
 References deform_conv(const Call& call) {
   const Array &x = call.in(0, 4), &w = call.in(1, 4), &offset = call.in(2, 4);
   require(is_float(x.dtype) && x.rank() == 4 && w.rank() == 4 && w.dtype == x.dtype && offset.dtype == x.dtype,
-          "the inputs are of wrong types or ranks");
+          "the inputs have wrong types or ranks");
   const Window window(call, x.extents, {w.extents[2], w.extents[3]});
   const int64_t group = call.integer("group", 1), offsets = call.integer("offset_group", 1),
                 taps = w.extents[2] * w.extents[3];
@@ -275,7 +278,8 @@ double overlap(const Box& a, const Box& b) {
   return all > 0 ? shared / all : 0;
 }
 
-// For each batch and class: repeatedly the best box that does not overlap a selected one too much.
+// For each batch and class, repeatedly selects the best remaining box whose overlap with every selected box is small
+// enough.
 References non_max_suppression(const Call& call) {
   const Array &boxes = call.in(0, 3), &scores = call.in(1, 3);
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.extents[2] == 4 && boxes.extents[0] == scores.extents[0] &&
@@ -318,7 +322,7 @@ References non_max_suppression(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// Sums overlapping blocks [batch, channels·kernel, blocks] into an image.
+// Sums overlapping blocks of an image. The input has the shape [batch, channels·kernel, blocks].
 References col2im(const Call& call) {
   const Array& x = call.in(0, 3);
   const Extents image = call.integers(1), block = call.integers(2);
@@ -368,8 +372,8 @@ References col2im(const Call& call) {
   return {Reference(std::move(result))};
 }
 
-// Puts each element at its position in the original image; the rest is 0. The output's extents may be an
-// input: the image is then in its first rows and columns.
+// Writes each element to its position in the original image; all other elements are 0. If the output's extents are an
+// input, the image occupies their first rows and columns.
 References max_unpool(const Call& call) {
   const Array &x = call.in(0, 3), &indices = call.in(1, 3);
   require(x.extents == indices.extents && !is_float(indices.dtype), "the indices do not fit");
@@ -389,7 +393,7 @@ References max_unpool(const Call& call) {
   const int64_t count = count_of(pooled);
   for (size_t i = 0; i < x.values.size(); ++i) {
     int64_t at = whole(indices.values[i]);
-    require(at >= 0 && at < count, "an index is outside of the pooled image");
+    require(at >= 0 && at < count, "an index is outside the pooled image");
     Index to(pooled.size());
     for (size_t axis = pooled.size(); axis-- > 0; at /= pooled[axis]) to[axis] = at % pooled[axis];
     result.at(to) = x.values[i];

@@ -74,7 +74,7 @@ void add_learning_cases(OpCases& cases) {
     });
   }
   for (const char* norm : {"MAX", "L1", "L2"}) {
-    // With positive numbers: ONNX and its implementations do not agree on MAX of negative ones.
+    // Positive numbers only, because implementations disagree on the norm MAX of negative numbers.
     add(cases, "Normalizer", norm, [=](Random& random) {
       return Problem{"Normalizer", {{"norm", std::string(norm)}}, {numbers(random, {5, 9}, Fill::kPositive)}};
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classical machine learning on numbers, and steps of optimizers.
+// Oracles of classical machine learning on numbers, and of optimizer steps.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -17,7 +17,7 @@ std::vector<double> real_list(const Call& call, std::string_view name) {
 void require_float32(const Array& x) {
   require_known(x.dtype == BP_DTYPE_FLOAT, "the oracle supports only FLOAT");
 }
-// Entry i of a list, or the only entry.
+// Returns element `i` of a list, or its only element.
 double entry(const std::vector<double>& list, size_t i) {
   return list.size() == 1 ? list[0] : list[i];
 }
@@ -29,7 +29,7 @@ References binarizer(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// (x - offset) · scale by column.
+// (x - offset) · scale, with one offset and scale for each column or for all.
 References scaler(const Call& call) {
   const Array& x = call.in(0, 1);
   require_float32(x);
@@ -68,7 +68,7 @@ References normalizer(const Call& call) {
   return {tracked_reference(x.dtype, x.extents, elements)};
 }
 
-// Elements that equal the replaced value, which may be NaN, become their column's value.
+// Replaces each element that equals `replaced_value_float`, which may be NaN, by the value of its column.
 References imputer(const Call& call) {
   Array result = call.in(0, 1);
   require_float32(result);
@@ -88,7 +88,7 @@ References linear_regressor(const Call& call) {
   const Array& x = call.in(0, 2);
   require_float32(x);
   require_known(x.rank() == 2 && (call.text("post_transform").empty() || call.text("post_transform") == "NONE"),
-                "the oracle supports matrices without transform");
+                "the oracle supports only matrices without a transform");
   const std::vector<double> coefficients = real_list(call, "coefficients"), intercepts = real_list(call, "intercepts");
   const int64_t targets = call.integer("targets", 1), columns = x.extents[1];
   require(targets > 0 && targets < 4096 && static_cast<int64_t>(coefficients.size()) == targets * columns &&
@@ -106,10 +106,9 @@ References linear_regressor(const Call& call) {
   return {tracked_reference(x.dtype, {x.extents[0], targets}, elements)};
 }
 
-// Returns the chosen columns.
 References array_feature_extractor(const Call& call) {
   const Array &x = call.in(0, 2), &chosen = call.in(1);
-  require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports columns of matrices");
+  require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports only columns of matrices");
   Array result(x.dtype, {x.extents[0], chosen.count()});
   for_each_index(result.extents, [&](const Index& at) {
     const int64_t column = whole(chosen.values[static_cast<size_t>(at[1])]);
@@ -132,18 +131,18 @@ References feature_vectorizer(const Call& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Array& x = call.in(i, 2);
     require_float32(x);
-    require(x.extents == Extents{rows, sizes[i]}, "an input has another shape than its size");
+    require(x.extents == Extents{rows, sizes[i]}, "the shape of an input does not match its size");
     for_each_index(x.extents, [&](const Index& at) { result.at({at[0], first + at[1]}) = x.at(at); });
     first += sizes[i];
   }
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// A column for each category, 1 where an element is that category.
+// Adds a last axis with one entry for each category: 1 if the element equals the category, else 0.
 References one_hot_encoder(const Call& call) {
   const Array& x = call.in(0);
   const std::vector<int64_t> categories = call.ints("cats_int64s");
-  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64, "the oracle supports integer categories");
+  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64, "the oracle supports only integer categories");
   Extents shape = x.extents;
   shape.push_back(static_cast<int64_t>(categories.size()));
   Array result(BP_DTYPE_FLOAT, shape);
@@ -159,14 +158,15 @@ References one_hot_encoder(const Call& call) {
   return {Reference(std::move(result), Rule::exact())};
 }
 
-// ---- optimizers: a rate R, the step T, then a tensor, its gradient and its state ----
+// --- Optimizers. Inputs: the rate R, the step T, then a tensor, its gradient and its state ---
 
 struct Step {
   const Array &x, &gradient;
   Tracked rate;
 };
 Step step_of(const Call& call, size_t inputs, std::string_view decay) {
-  require_known(call.input_count() == inputs && call.output_count() == inputs - 3, "the oracle supports one tensor");
+  require_known(call.input_count() == inputs && call.output_count() == inputs - 3,
+                "the oracle supports only one tensor");
   const Array& x = call.in(2);
   require_float32(x);
   for (size_t i = 3; i < inputs; ++i)
@@ -180,7 +180,7 @@ Step step_of(const Call& call, size_t inputs, std::string_view decay) {
 Reference tensor_like(const Array& x, const std::vector<Tracked>& elements) {
   return tracked_reference(x.dtype, x.extents, elements);
 }
-// The gradient, plus that of the L2 penalty.
+// The gradient plus the gradient of the L2 penalty.
 Tracked regularised(const Call& call, const Step& step, size_t i) {
   return Tracked(call.real("norm_coefficient")) * Tracked(step.x.values[i]) + Tracked(step.gradient.values[i]);
 }
@@ -216,7 +216,7 @@ References adam(const Call& call) {
   const double t = call.single(1);
   Tracked rate = step.rate;
   if (t > 0) {
-    // The bound of pow for αᵗ and βᵗ, which are subtracted from 1.
+    // αᵗ and βᵗ, which are subtracted from 1, have the error bound of pow.
     const auto rest = [&](double base) {
       const double power = std::pow(base, t);
       return Tracked(1.0) - Tracked(power, power * 2 * (7.5 * std::fabs(t * std::log(base)) + 3));

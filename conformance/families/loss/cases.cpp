@@ -19,7 +19,7 @@ void add_loss_cases(OpCases& cases) {
                     random_tensor(random, dtype, planes ? Extents{3, 5, 2, 4} : Extents{6, 5}, Fill::kWide));
                 Array target(BP_DTYPE_INT64, planes ? Extents{3, 2, 4} : Extents{6});
                 for (double& x : target.values) x = static_cast<double>(random.integer(0, 4));
-                target.values[0] = 2;  // at least one position counts
+                target.values[0] = 2;  // at least one position is not ignored
                 problem.arguments.emplace_back(to_tensor(target));
                 if (weights) problem.arguments.emplace_back(random_tensor(random, dtype, {5}, Fill::kPositive));
                 if (std::string_view(op) == "SoftmaxCrossEntropyLoss" && planes) problem.outputs = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classification losses: [batch, classes, …] against the classes [batch, …].
+// Oracles of classification losses: [batch, classes, …] compared with target classes [batch, …].
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// -weight[class]·log-probability of each position, then the reduction.
+// Computes -weight[class]·log-probability at each position, then reduces the losses.
 Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& log_probabilities) {
   const Array& target = call.in(1);
   Extents expected = x.extents;
@@ -45,13 +45,13 @@ Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& 
 
 References negative_log_likelihood(const Call& call) {
   const Array& x = call.in(0, 2);
-  require(is_float(x.dtype), "the input is not of floating-point numbers");
+  require(is_float(x.dtype), "the input is not floating-point");
   return {reduced(call, x, {x.values.begin(), x.values.end()})};
 }
 
 References softmax_cross_entropy(const Call& call) {
   const Array& x = call.in(0, 2);
-  require(is_float(x.dtype), "the scores are not of floating-point numbers");
+  require(is_float(x.dtype), "the scores are not floating-point");
   const auto classes = static_cast<size_t>(x.extents[1]);
   const auto plane = static_cast<size_t>(x.rank() == 2 ? 1 : count_of({x.extents.begin() + 2, x.extents.end()}));
   std::vector<Tracked> logarithms(x.values.size());
@@ -66,7 +66,7 @@ References softmax_cross_entropy(const Call& call) {
       logarithms[first + c * plane] = Tracked(x.values[first + c * plane]) - Tracked(top) - logarithm;
   }
   References results = {reduced(call, x, logarithms)};
-  require(call.output_count() <= 2, "there are two outputs");
+  require(call.output_count() <= 2, "there are more than two outputs");
   if (call.output_count() == 2) results.push_back(tracked_reference(x.dtype, x.extents, logarithms));
   return results;
 }

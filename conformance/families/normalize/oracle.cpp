@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalization, including softmax.
+// Oracles of normalization, including softmax.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace backplane::conform {
 namespace {
 
-// Calls `visit(flat indices of the elements)` for each slice along the axes from `first_axis` to `end_axis` - 1.
+// Calls `visit` once for each slice along the axes from `first_axis` to `end_axis` - 1, with the flat indices of its
+// elements.
 template <class F>
 void for_each_group(const Array& x, int64_t first_axis, int64_t end_axis, F visit) {
   int64_t outer = 1, size = 1, inner = 1;
@@ -27,7 +28,7 @@ void for_each_group(const Array& x, int64_t first_axis, int64_t end_axis, F visi
 }
 
 struct Moments {
-  double mean = 0, variance = 0, magnitude = 0;  // `magnitude`: mean of |x|
+  double mean = 0, variance = 0, magnitude = 0;  // `magnitude` is the mean of |x|
 };
 Moments moments(const Array& x, const std::vector<size_t>& group) {
   Moments m;
@@ -38,8 +39,8 @@ Moments moments(const Array& x, const std::vector<size_t>& group) {
   return m;
 }
 
-// y = (x - mean) / √(variance + ε) · scale + bias. Intermediate results: the two summands of the bracket, scaled, the
-// bias, and the product, which carries the relative error of the variance.
+// y = (x - mean) / √(variance + ε) · scale + bias. The error scale sums the magnitudes of the intermediate results:
+// x·factor, mean·factor, their difference, which carries the relative error of the variance, and the bias.
 void put(Reference& result, size_t i, double x, const Moments& m, double epsilon, double scale, double bias) {
   const double factor = scale / std::sqrt(m.variance + epsilon), product = (x - m.mean) * factor;
   result.value.values[i] = product + bias;
@@ -73,8 +74,8 @@ References layer_normalization(const Call& call) {
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
   const Extents inner(x.extents.begin() + axis, x.extents.end());
   const auto n = static_cast<size_t>(count_of(inner));
-  require(call.in(1).extents == inner, "scale has another shape than what is normalised");
-  require(!call.has(2) || call.in(2).extents == inner, "bias has another shape than what is normalised");
+  require(call.in(1).extents == inner, "the shape of scale differs from that of the normalized axes");
+  require(!call.has(2) || call.in(2).extents == inner, "the shape of bias differs from that of the normalized axes");
   Reference result = prepared(x, static_cast<double>(n));
   for_each_group(x, axis, x.rank(), [&](const std::vector<size_t>& group) {
     const Moments m = moments(x, group);
@@ -117,8 +118,8 @@ References softmax(const Call& call) {
     for (const size_t i : group) {
       const double share = std::exp(x.values[i] - top) / sum;
       result.value.values[i] = kLogarithm ? x.values[i] - top - std::log(sum) : share;
-      // The share has the sum's relative error, and 2·|x - top| ULP from exp, whose argument is rounded; the
-      // logarithm makes these absolute, and adds the rounding of x and top.
+      // The share has the relative error of the sum, and 2·|x - top| ULP from exp, whose argument is rounded. The
+      // logarithm turns these into absolute errors and adds the rounding of x and top.
       result.scale[i] = kLogarithm ? 1 + std::fabs(x.values[i]) + std::fabs(top)
                                    : share * (1 + 2 * std::fabs(x.values[i] - top) / std::max(ksb, 1.0));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cumulative sums, norms, and divisions by norms.
+// Oracles of cumulative sums, norms, and divisions by norms.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// Calls `visit(flat indices)` for each group of elements whose indices differ along `axes` alone.
+// Calls `visit` with the flat indices of each group of elements whose positions differ only along `axes`.
 template <class F>
 void for_each_group(const Array& x, const std::set<int64_t>& axes, F visit) {
   Extents outer = x.extents, inner = x.extents;
@@ -85,7 +85,7 @@ References reduce_log_sum(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// (Σ|x|^p)^(1/p) for p = 1 and 2.
+// (Σ|x|^p)^(1/p) for p = 1 or p = 2.
 Tracked norm(const Array& x, const std::vector<size_t>& group, int64_t p) {
   require_known(p == 1 || p == 2, "the oracle supports p = 1 and p = 2");
   TrackedSum sum(x.dtype);
@@ -144,7 +144,7 @@ References lp_pool(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// x / (bias + alpha/size · Σ x²)^beta, with the sum over `size` channels around each one.
+// x / (bias + alpha/size · Σ x²)^beta, where the sum is over the `size` channels around each channel.
 References lrn(const Call& call) {
   const Array& x = call.in(0, 2);
   require_float(x);
@@ -161,8 +161,8 @@ References lrn(const Call& call) {
       sum.add(x.at(at), x.at(at));
     }
     const Tracked base = Tracked(bias) + Tracked(alpha) / Tracked(static_cast<double>(size)) * sum.result();
-    require(base.value > 0, "a power of a negative number");
-    // The bound of pow: (7.5·|y·ln x| + 3)·2^-frac; 2^-frac is two roundings.
+    require(base.value > 0, "the base of a power is not positive");
+    // The error bound of pow is (7.5·|y·ln x| + 3)·2^-frac, where 2^-frac is two roundings.
     const double power = std::pow(base.value, beta);
     const Tracked divisor = {power, power * (std::fabs(beta) * base.error / base.value +
                                              2 * (7.5 * std::fabs(beta * std::log(base.value)) + 3))};
@@ -171,8 +171,8 @@ References lrn(const Call& call) {
   return {tracked_reference(x.dtype, x.extents, elements)};
 }
 
-// (x - mean) / √(variance + ε) of one group. The variance may be computed as the mean of squares, less the square of
-// the mean.
+// (x - mean) / √(variance + ε) of one group. Devices may compute the variance as the mean of squares minus the squared
+// mean.
 struct Moments {
   Tracked mean, deviation;
 };
@@ -207,7 +207,7 @@ References group_normalization(const Call& call) {
   const Array& x = call.in(0, 3);
   require_float(x);
   const int64_t groups = call.integer("num_groups"), channels = x.extents[1];
-  require(groups > 0 && channels % groups == 0, "the groups do not divide the channels");
+  require(groups > 0 && channels % groups == 0, "the number of groups does not divide the channels");
   const std::vector<double>&scale = call.vector(1, channels), &bias = call.vector(2, channels);
   Array split = x;
   split.extents[1] = groups;

@@ -17,7 +17,7 @@ void add_top_k(OpCases& cases) {
                       {"long", {2, 1031}, 9, 1, 1}, {"middle", {2, 7, 3}, 2, 1, 0}};
   for (const Row& row : rows) {
     for (const bp_dtype_t dtype : kTypes) {
-      for (const Fill fill : {Fill::kWide, Fill::kWhole}) {  // kWhole: many are equal
+      for (const Fill fill : {Fill::kWide, Fill::kWhole}) {  // many of the kWhole elements are equal
         cases.add_to(kExtended, "TopK", dtype, std::string(row.variant) + (fill == Fill::kWhole ? "_equal" : ""),
                      [=](Random& random) {
                        return Problem{"TopK",
@@ -49,7 +49,7 @@ void add_order_cases(OpCases& cases) {
       });
     }
     if (dtype != BP_DTYPE_BFLOAT16) {
-      for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {  // -1: none
+      for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {  // -1: without the attribute `axis`
         add("Compress", axis < 0 ? "flat" : "axis" + std::to_string(axis), [=](Random& random) {
           const Extents count = {axis < 0 ? 13 : axis == 0 ? 4 : 5};
           onnx::Tensor x = random_tensor(random, dtype, {4, 5}, Fill::kWhole);

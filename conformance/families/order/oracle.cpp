@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting, filtering, slicing and reversing.
+// Oracles of sorting, filtering, slicing and reversing.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ Reference moved(Array array) {
   return {std::move(array), Rule::bits()};
 }
 
-// Among equal elements the one with the lower index comes first. Returns both outputs.
+// Of equal elements, the one with the lower index comes first. Returns both outputs.
 References top_k(const Call& call) {
   const Array& x = call.in(0, 1);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis", -1), x.rank()));
   const int64_t k = whole(call.single(1)), extent = x.extents[axis];
-  require(k >= 0 && k <= extent, "K is not among the elements of the axis");
+  require(k >= 0 && k <= extent, "K exceeds the extent of the axis or is negative");
   require(call.integer("sorted", 1) != 0, "unsorted results have no defined order");
   for (const double value : x.values) require(!std::isnan(value), "NaN has no order");
   const bool largest = call.integer("largest", 1) != 0;
@@ -61,7 +61,7 @@ References non_zero(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Unique of the flattened input; all four outputs.
+// Unique of the flattened input. Returns all four outputs.
 References unique(const Call& call) {
   const Array& x = call.in(0);
   for (const Attribute& attribute : call.attributes())
@@ -82,7 +82,7 @@ References unique(const Call& call) {
     inverse.values[i] = static_cast<double>(at);
     ++counts.values[at];
   }
-  require(call.output_count() <= 4, "there are four outputs");
+  require(call.output_count() <= 4, "there are more than four outputs");
   References all = {{std::move(values), Rule::exact()},
                     moved(std::move(firsts)),
                     moved(std::move(inverse)),
@@ -119,7 +119,8 @@ References compress(const Call& call) {
 References reverse_sequence(const Call& call) {
   const Array& x = call.in(0, 2);
   const int64_t batch = call.integer("batch_axis", 1), time = call.integer("time_axis", 0);
-  require(batch >= 0 && time >= 0 && batch < 2 && time < 2 && batch != time, "batch and time are the first two axes");
+  require(batch >= 0 && time >= 0 && batch < 2 && time < 2 && batch != time,
+          "batch and time are not the first two axes");
   const auto b = static_cast<size_t>(batch), t = static_cast<size_t>(time);
   const std::vector<double>& lengths = call.vector(1, x.extents[b]);
   Array result(x.dtype, x.extents);
@@ -139,7 +140,7 @@ References trilu(const Call& call) {
   const bool upper = call.integer("upper", 1) != 0;
   const size_t row = result.extents.size() - 2;
   for_each_index(result.extents, [&](const Index& index) {
-    // The distance to the diagonal; k may be any number.
+    // The distance to the right of the main diagonal. k may be any number.
     const int64_t right = index[row + 1] - index[row];
     if (upper ? right < k : right > k) result.at(index) = 0;
   });
@@ -159,7 +160,7 @@ References center_crop_pad(const Call& call) {
     require(wanted[i] >= 0, "an extent is negative");
     shape[axis] = wanted[i];
     const int64_t more = wanted[i] - x.extents[axis];
-    begin[axis] = more >= 0 ? more / 2 : -(-more / 2);  // an odd remainder goes to the end
+    begin[axis] = more >= 0 ? more / 2 : -(-more / 2);  // an odd remainder is added or removed at the end
   }
   Array result(x.dtype, shape);
   for_each_index(shape, [&](const Index& index) {
@@ -186,11 +187,11 @@ References cast_like(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// In inference: the input itself, and a mask of ones.
+// In inference, returns the input itself and a mask of ones.
 References dropout(const Call& call) {
   const Array& x = call.in(0);
   require_known(!call.has(2) || call.single(2) == 0, "the oracle does not support training, which draws at random");
-  require(call.output_count() <= 2, "there are two outputs");
+  require(call.output_count() <= 2, "there are more than two outputs");
   References all = {moved(x)};
   if (call.output_count() < 2) return all;
   Array mask(BP_DTYPE_BOOL, x.extents);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over the spatial axes.
+// Oracles of pooling over the spatial axes.
 #include <cmath>
 
 #include "judge/window.h"
@@ -7,7 +7,8 @@
 namespace backplane::conform {
 namespace {
 
-// Calls `visit(output index, values in the window, number of taps in the padded input)` for every output element.
+// Calls `visit(output index, values in the window, number of window positions in the padded input)` for every output
+// element.
 template <class F>
 Array slide(const Call& call, const Window& window, F visit) {
   const Array& x = call.in(0);
@@ -63,7 +64,7 @@ References mean_in(const Call& call, const Window& window, bool count_padding) {
   return {result};
 }
 
-// One window over the whole image, regardless of the attributes.
+// One window over the whole image. The call's attributes are ignored.
 Window whole(const Call& call) {
   const Extents& extents = call.in(0, 3).extents;
   static const Attributes kNone;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kQuant = "quant";
 constexpr bp_dtype_t kBytes[] = {BP_DTYPE_UINT8, BP_DTYPE_INT8};
 
-// Random numbers from the type's whole range.
+// Random numbers from the whole range of an integer type.
 onnx::Tensor whole_range(Random& random, bp_dtype_t dtype, Extents extents) {
   Array array(dtype, std::move(extents));
   const bool wide = dtype == BP_DTYPE_UINT16 || dtype == BP_DTYPE_INT16,
@@ -45,7 +45,7 @@ void add_linear(OpCases& cases) {
     const bool wide = dtype == BP_DTYPE_UINT16 || dtype == BP_DTYPE_INT16;
     for (const Layout& layout : kLayouts) {
       for (const bp_dtype_t real : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
-        // 16 bits of result are more than FLOAT16 has fraction bits for.
+        // 16-bit results need more fraction bits than FLOAT16 has.
         if (wide && real == BP_DTYPE_FLOAT16) continue;
         const std::string variant = std::string(layout.name) + (real == BP_DTYPE_FLOAT ? "" : "_float16");
         const double about = wide ? 1.0 / 4096 : 1.0 / 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantization, and products of quantized values.
+// Oracles of quantization and of products of quantized values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,11 +24,12 @@ Range range_of(bp_dtype_t dtype) {
     case BP_DTYPE_INT16:
       return {-32768, 32767};
     default:
-      throw std::invalid_argument("the oracle quantises to integers of 8 and 16 bits");
+      throw std::invalid_argument("the oracle quantizes only to integers of 8 and 16 bits");
   }
 }
 
-// The scale or zero point of an element: one for all, one for each entry of `axis`, or one for each block along it.
+// Returns the scale or zero point of an element. `array` has one value for all elements, one for each index along
+// `axis`, or one for each block of `block` elements along `axis`.
 double parameter(const Array& array, const Index& index, size_t axis, int64_t block) {
   if (array.count() == 1) return array.values[0];
   if (array.rank() == 1) return array.at({index.at(axis)});
@@ -37,19 +38,20 @@ double parameter(const Array& array, const Index& index, size_t axis, int64_t bl
   return array.at(at);
 }
 
-// The axis of the scale; 0 for a single scale. The zero point must have the shape of the scale.
+// Returns the axis of the scale, or 0 if there is a single scale. Throws if the zero point does not have the shape of
+// the scale.
 size_t parameter_axis(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   require(!call.has(2) || call.in(2).extents == scale.extents, "scale and zero point have different shapes");
   require(is_float(scale.dtype), "the scale is not floating-point");
   if (scale.count() == 1) return 0;
   require(scale.rank() == 1 || (scale.rank() == x.rank() && call.integer("block_size") > 0),
-          "the scale is neither for an axis nor for blocks");
+          "the scale fits neither an axis nor blocks");
   return static_cast<size_t>(normal_axis(call.integer("axis", 1), x.rank()));
 }
 
-// real / scale + zero point, to be rounded and clamped. The device rounds the quotient once or twice before that, so a
-// number near the midpoint of two integers may be rounded either way.
+// Computes x / scale + zero point, clamped but not rounded. A device rounds the quotient once or twice before it rounds
+// to an integer, so a number near the midpoint of two integers may be rounded either way.
 References quantize_linear(const Call& call) {
   const Array &x = call.in(0), &scale = call.in(1);
   const size_t axis = parameter_axis(call);
@@ -80,11 +82,11 @@ References dequantize_linear(const Call& call) {
   return {Reference(std::move(result), Rule::within(0.5))};
 }
 
-// The range is extended to contain 0. Each output is a quotient that may be rounded either way; if the zero point is
-// near a midpoint, all outputs may differ by a step.
+// The range of the input is extended to contain 0. A quotient near a midpoint may be rounded either way. If this
+// happens to the zero point, all outputs may differ by one step.
 References dynamic_quantize_linear(const Call& call) {
   const Array& x = call.in(0);
-  require(x.dtype == BP_DTYPE_FLOAT, "the input is not of FLOAT");
+  require(x.dtype == BP_DTYPE_FLOAT, "the input is not FLOAT");
   double low = 0, high = 0;
   for (const double value : x.values) {
     low = std::min(low, value);
@@ -105,15 +107,16 @@ References dynamic_quantize_linear(const Call& call) {
   return {y, scale, zero};
 }
 
-// The zero point (or scale) of row `i`: its own or one that all rows share; `otherwise` without an array.
+// The zero point or scale of row `i`: the row's own, or one that all rows share. Returns `otherwise` if there is no
+// array.
 double of_row(const Array* array, int64_t i, double otherwise) {
   if (array == nullptr) return otherwise;
   if (array->count() == 1) return array->values[0];
-  require(i < array->count(), "a scale or zero point is not one for each row");
+  require(i < array->count(), "there is not one scale or zero point for each row");
   return array->values[static_cast<size_t>(i)];
 }
 
-// Σ (a - zero of a)·(b - zero of b) over the last two axes; leading axes broadcast.
+// Σ (a - zero point of a)·(b - zero point of b) over the last two axes. Leading axes broadcast.
 Array integer_product(const Array& a, const Array* zero_a, const Array& b, const Array* zero_b) {
   require(a.rank() >= 2 && b.rank() >= 2, "the factors are not matrices");
   require(!is_float(a.dtype) && !is_float(b.dtype), "the factors are not integers");
@@ -144,16 +147,17 @@ References matmul_integer(const Call& call) {
   return {Reference(integer_product(call.in(0), optional(call, 2), call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Padding counts as 0 after the zero point is subtracted. `zero_w`: one for each output channel, or
-// one for all.
+// Padding counts as 0 after the zero point is subtracted. `zero_w` has one value for each output channel or one for
+// all.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
   require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
   require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are not integers");
   const Window window(call, x.extents, {w.extents.begin() + 2, w.extents.end()});
-  require(window.kernel == Extents(w.extents.begin() + 2, w.extents.end()), "kernel_shape is not the weights'");
+  require(window.kernel == Extents(w.extents.begin() + 2, w.extents.end()),
+          "kernel_shape differs from the shape of the weights");
   const int64_t group = call.integer("group", 1);
   require(group >= 1 && w.extents[0] % group == 0 && x.extents[1] == w.extents[1] * group,
-          "the channels are not cut into groups");
+          "the number of groups does not divide the channels");
   const int64_t out_per_group = w.extents[0] / group;
   Extents taps = {w.extents.begin() + 1, w.extents.end()}, shape = {x.extents[0], w.extents[0]};
   shape.insert(shape.end(), window.out.begin(), window.out.end());
@@ -180,7 +184,8 @@ References conv_integer(const Call& call) {
   return {Reference(integer_conv(call, call.in(0), zero, call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Each sum times a factor, plus the zero point: within one step, because devices multiply by integers and shift.
+// Each sum times a factor, plus the zero point. Results may differ by one step, because devices multiply by integers
+// and shift.
 template <class F>
 Reference requantized(const Array& sums, bp_dtype_t dtype, double zero, F factor) {
   Reference result(Array(dtype, sums.extents), Rule::of(Rule::kStep));

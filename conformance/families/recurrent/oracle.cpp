@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and RNN with their default activations, step by step.
+// Oracles of LSTM, GRU and RNN with their default activations, computed step by step.
 #include "judge/tracked.h"
 
 namespace backplane::conform {
 namespace {
 
-using Row = std::vector<Tracked>;  // a number for each hidden unit
+using Row = std::vector<Tracked>;  // one number for each hidden unit
 
 struct Weights {
   const Array &w, &r;
@@ -14,7 +14,7 @@ struct Weights {
   bp_dtype_t dtype;
 };
 
-// W·x + Wb, and R·h + Rb, for one row (`gate`·hidden + unit) of direction d.
+// from_input is W·x + Wb and from_state is R·h + Rb, for one row (gate·hidden + unit) of direction d.
 Tracked from_input(const Weights& weights, int64_t d, int64_t row, const Row& x) {
   TrackedSum sum(weights.dtype);
   for (int64_t i = 0; i < weights.inputs; ++i) sum.add(x[static_cast<size_t>(i)], weights.w.at({d, row, i}));
@@ -28,10 +28,11 @@ Tracked from_state(const Weights& weights, int64_t d, int64_t row, const Row& h)
   return sum.result();
 }
 
-// One step: the new hidden state from an input and the states; `c` is the cell of an LSTM.
+// One time step. Returns the new hidden state from the input `x` and the state `h`; an LSTM also updates its cell state
+// `c`.
 using Step = Row (*)(const Call& call, const Weights& weights, int64_t d, const Row& x, const Row& h, Row& c);
 
-// Gates in the order i, o, f, c; peepholes in the order i, o, f.
+// Gates are in the order i, o, f, c, and peepholes in the order i, o, f.
 Row lstm_step(const Call& call, const Weights& weights, int64_t d, const Row& x, const Row& h, Row& c) {
   const int64_t n = weights.hidden;
   Row result(h.size()), cells(h.size());
@@ -51,7 +52,7 @@ Row lstm_step(const Call& call, const Weights& weights, int64_t d, const Row& x,
   return result;
 }
 
-// Gates in the order z, r, h.
+// Gates are in the order z, r, h.
 Row gru_step(const Call& call, const Weights& weights, int64_t d, const Row& x, const Row& h, Row&) {
   const int64_t n = weights.hidden;
   const bool before_reset = call.integer("linear_before_reset") != 0;
@@ -79,7 +80,8 @@ Row rnn_step(const Call&, const Weights& weights, int64_t d, const Row& x, const
   return result;
 }
 
-// Inputs 5 and 6: the initial states, [directions, batch, hidden], or with layout 1 [batch, directions, hidden].
+// Returns one row of input 5 or 6, the initial states. They have the shape [directions, batch, hidden], or [batch,
+// directions, hidden] with layout 1.
 Row first_state(const Call& call, size_t input, int64_t d, int64_t b, int64_t hidden, bool batch_first) {
   Row row(static_cast<size_t>(hidden));
   for (int64_t u = 0; u < hidden && call.has(input); ++u)
@@ -90,7 +92,7 @@ Row first_state(const Call& call, size_t input, int64_t d, int64_t b, int64_t hi
 template <Step kStep, int64_t kGates, size_t kOutputs>
 References recurrent(const Call& call) {
   const Array &x = call.in(0, 3), &w = call.in(1, 3), &r = call.in(2, 3);
-  require(is_float(x.dtype) && w.dtype == x.dtype && r.dtype == x.dtype, "the inputs are of wrong types");
+  require(is_float(x.dtype) && w.dtype == x.dtype && r.dtype == x.dtype, "the inputs have wrong types");
   require(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W or R is not of rank 3");
   for (const char* name : {"activations", "activation_alpha", "activation_beta", "clip"}) {
     for (const Attribute& one : call.attributes())
@@ -103,7 +105,7 @@ References recurrent(const Call& call) {
   const bool batch_first = call.integer("layout") != 0;
   const int64_t steps = x.extents[batch_first ? 1 : 0], batch = x.extents[batch_first ? 0 : 1], hidden = r.extents[2],
                 directions = direction == "bidirectional" ? 2 : 1;
-  require(call.integer("hidden_size", hidden) == hidden, "hidden_size is not that of R");
+  require(call.integer("hidden_size", hidden) == hidden, "hidden_size differs from that of R");
   require(w.extents == Extents{directions, kGates * hidden, x.extents[2]} &&
               r.extents == Extents{directions, kGates * hidden, hidden},
           "W or R does not fit X and the direction");
@@ -147,7 +149,7 @@ References recurrent(const Call& call) {
   }
   References results = {tracked_reference(x.dtype, whole_extents, all), tracked_reference(x.dtype, last_extents, last)};
   if (kOutputs == 3) results.push_back(tracked_reference(x.dtype, last_extents, cells));
-  require(call.output_count() >= 1 && call.output_count() <= kOutputs, "there are fewer outputs");
+  require(call.output_count() >= 1 && call.output_count() <= kOutputs, "there are too many outputs or none");
   results.erase(results.begin() + call.output_count(), results.end());
   return results;
 }

@@ -64,7 +64,7 @@ void add_reduce_cases(OpCases& cases) {
   for (const char* op : {"ArgMax", "ArgMin"}) {
     for (const int64_t axis : {int64_t{0}, int64_t{1}, int64_t{-1}}) {
       for (const int64_t last : {int64_t{0}, int64_t{1}}) {
-        for (const Fill fill : {Fill::kWide, Fill::kWhole}) {  // integers are often equal
+        for (const Fill fill : {Fill::kWide, Fill::kWhole}) {  // kWhole has many equal elements
           cases.add_real(
               op, "axis" + std::to_string(axis) + (last != 0 ? "_last" : "") + (fill == Fill::kWhole ? "_ties" : ""),
               [=](Random& random, bp_dtype_t dtype) {

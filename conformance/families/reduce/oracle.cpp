@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over axes.
+// Oracles of reductions over axes.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace backplane::conform {
 namespace {
 
 struct Reduced {
-  Array shape;                              // of the result, without values
-  std::vector<std::vector<double>> groups;  // the elements that each result element comes from
+  Array shape;                              // the result's type and extents; the values are not set
+  std::vector<std::vector<double>> groups;  // for each result element, the elements that are reduced to it
   double terms = 1;
 };
 
@@ -36,7 +36,7 @@ Reduced reduce(const Array& x, const std::set<int64_t>& axes, bool keep) {
   return result;
 }
 
-// Input 1 has the axes; without any, all axes are reduced, or, with `noop_with_empty_axes`, none.
+// Input 1 lists the axes. Without axes, all axes are reduced, or none with `noop_with_empty_axes`.
 Reduced reduce(const Call& call) {
   const Array& x = call.in(0);
   std::set<int64_t> axes;
@@ -108,7 +108,7 @@ double log_sum_exp(const std::vector<double>& values) {
   for (const double x : values) s += std::exp(x - top);
   return top + std::log(s);
 }
-// The relative error of the sum becomes an absolute one; the rounding of the largest value is added.
+// The logarithm turns the relative error of the sum into an absolute one. The rounding of the largest value is added.
 double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }

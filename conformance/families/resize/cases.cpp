@@ -9,10 +9,10 @@ void add_resize_cases(OpCases& cases) {
     const char* mode;
     const char* coordinates;
     const char* nearest;
-    std::vector<float> scales;  // or sizes
+    std::vector<float> scales;  // empty if `sizes` is used
     Extents sizes;
   };
-  // Scales are powers of two: coordinates are exact in any precision, so ties are rounded the same way everywhere.
+  // Scales are powers of two. Coordinates are then exact in any precision, and all devices round ties the same way.
   const Row rows[] = {
       {"nearest_up", "nearest", "asymmetric", "floor", {1, 1, 2, 2}, {}},
       {"nearest_half_pixel", "nearest", "half_pixel", "round_prefer_floor", {1, 1, 2, 4}, {}},
@@ -51,7 +51,7 @@ void add_resize_cases(OpCases& cases) {
     const char* variant;
     const char* mode;
     const char* coordinates;
-    std::vector<float> scales;  // or sizes
+    std::vector<float> scales;  // empty if `sizes` is used
     Extents sizes;
     int64_t antialias = 0, exclude_outside = 0;
     const char* policy = "stretch";
@@ -83,7 +83,7 @@ void add_resize_cases(OpCases& cases) {
   for (const Mode& row : modes) {
     for (const bp_dtype_t dtype : real_types()) {
       cases.add_to(kExtended, "Resize", dtype, row.variant, [=](Random& random) {
-        // A policy gives all resized axes one scale, so batch and channels must not be among them.
+        // A policy applies one scale to all resized axes, so they must not include batch and channels.
         const bool keeps = std::string_view(row.policy) != "stretch";
         Problem problem{"Resize",
                         {{"antialias", row.antialias},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize by nearest neighbour, linear and cubic interpolation.
+// Oracle of Resize with nearest-neighbor, linear and cubic interpolation.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace backplane::conform {
 namespace {
 
-// One axis of a call.
+// The resizing of one axis.
 struct Axis {
   int64_t in = 0, out = 0;
-  double scale = 1, first = 0, last = 1;  // `first`, `last`: the region of interest, as fractions
+  double scale = 1, first = 0, last = 1;  // `first` and `last` bound the region of interest, as fractions of the axis
 };
 
 // The input coordinate of output position `out` along an axis.
 double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
   const auto x = static_cast<double>(out), in = static_cast<double>(axis.in);
-  const double extent = in * axis.scale;  // as in ONNX, the resized extent is the real number before truncation
+  const double extent = in * axis.scale;  // as in ONNX, the resized extent before truncation to an integer
   if (mode == "asymmetric") return x / axis.scale;
   if (mode == "align_corners") return extent == 1 ? 0 : x * (in - 1) / (extent - 1);
   if (mode == "tf_crop_and_resize") {
@@ -26,7 +26,7 @@ double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
     return extent == 1 ? from + width / 2 : from + x * width / (extent - 1);
   }
   const double half_pixel = (x + 0.5) / axis.scale - 0.5;
-  // The output is centred over the input, even if its extent was truncated.
+  // Centers the output over the input, even if its extent was truncated.
   if (mode == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(axis.out) / extent) + half_pixel;
   return mode == "pytorch_half_pixel" && extent == 1 ? 0 : half_pixel;
 }
@@ -38,7 +38,7 @@ int64_t nearest(std::string_view mode, double x) {
   return whole(std::ceil(x - 0.5));  // round_prefer_floor
 }
 
-// The weight of an element at a distance: a triangle, or Keys' cubic with the parameter a.
+// The weight of an element at a distance: a triangle, or Keys' cubic with parameter a.
 double kernel(bool cubic, double a, double distance) {
   const double x = std::fabs(distance);
   if (!cubic) return std::fmax(0, 1 - x);
@@ -50,8 +50,8 @@ struct Tap {
   int64_t at;
   double weight;
 };
-// The elements around x, edges repeated, and their weights. When an image shrinks, antialias stretches the kernel
-// over all input elements of an output element.
+// The elements around x and their weights, with edge elements repeated. If the image shrinks, `antialias` stretches the
+// kernel over all input elements of an output element.
 std::vector<Tap> taps_of(const Call& call, double x, const Axis& axis) {
   const bool cubic = call.text("mode") == "cubic";
   if (call.text("mode") == "nearest")
@@ -72,7 +72,8 @@ std::vector<Tap> taps_of(const Call& call, double x, const Axis& axis) {
   return taps;
 }
 
-// Inputs: data, region of interest, scales, sizes; the last three for all axes or those that `axes` names.
+// The inputs are data, region of interest, scales and sizes. The last three have entries for all axes, or for those
+// that `axes` names.
 std::vector<Axis> axes_of(const Call& call) {
   const Array& x = call.in(0);
   Extents named = call.ints("axes");
@@ -90,7 +91,7 @@ std::vector<Axis> axes_of(const Call& call) {
   const std::string_view policy = call.text("keep_aspect_ratio_policy");
   require(policy.empty() || policy == "stretch" || policy == "not_larger" || policy == "not_smaller",
           "the policy is not known");
-  double kept = policy == "not_larger" ? HUGE_VAL : 0;  // the scale of all axes that keeps the aspect ratio
+  double kept = policy == "not_larger" ? HUGE_VAL : 0;  // the common scale that keeps the aspect ratio
   for (size_t i = 0; i < named.size(); ++i) {
     Axis& axis = axes[static_cast<size_t>(normal_axis(named[i], x.rank()))];
     const auto extent = static_cast<double>(axis.in);
@@ -125,8 +126,8 @@ References resize(const Call& call) {
   const std::vector<Axis> axes = axes_of(call);
   Extents shape;
   for (const Axis& axis : axes) shape.push_back(axis.out);
-  require(x.count() != 0 || count_of(shape) == 0, "there is nothing to resize");
-  require(x.rank() <= 8, "the oracle resizes 8 axes at most");
+  require(x.count() != 0 || count_of(shape) == 0, "the input is empty, but the output is not");
+  require(x.rank() <= 8, "the oracle supports at most 8 axes");
 
   double largest = 0;
   for (const double value : x.values) largest = std::max(largest, std::fabs(value));
@@ -135,7 +136,7 @@ References resize(const Call& call) {
                                                              : Rule::of(Rule::kSum, 16));
   if (count_of(shape) == 0) return {result};
   double steps = static_cast<double>(count_of(shape));
-  std::vector<std::vector<std::vector<Tap>>> taps(axes.size());  // by axis and position
+  std::vector<std::vector<std::vector<Tap>>> taps(axes.size());  // by axis and output position
   std::vector<std::vector<bool>> outside(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     size_t most = 1;
@@ -171,8 +172,8 @@ References resize(const Call& call) {
     });
     if (is_outside) sum = call.real("extrapolation_value");
     result.value.at(index) = sum;
-    // Linear: the bound of its rule. Cubic: a sum of 16 products, whose weights have the rounding of their coordinate
-    // times a slope of 2.
+    // Linear interpolation has the bound of its own rule. Cubic interpolation is a sum of 16 products, whose weights
+    // have the rounding of their coordinate times a slope of 2.
     if (mode != "nearest") result.scale.push_back(mode == "linear" ? largest : scale + 2 * largest);
   });
   return {result};

@@ -6,7 +6,8 @@
 namespace backplane::conform {
 namespace {
 
-// Indices of distinct positions, unless `may_repeat`: then only reductions have a defined result.
+// Random indices into the first axes of a tensor, which have the extents `limits`. Positions are distinct unless
+// `may_repeat`; with repeats, only reductions have a defined result.
 onnx::Tensor places(Random& random, Extents extents, const Extents& limits, bool may_repeat) {
   Array array(BP_DTYPE_INT64, std::move(extents));
   const size_t depth = limits.size();
@@ -32,7 +33,8 @@ onnx::Tensor places(Random& random, Extents extents, const Extents& limits, bool
   return to_tensor(array);
 }
 
-// Indices for a scatter along an axis: distinct within each line of the axis unless `may_repeat`, some negative.
+// Random indices for a scatter along an axis, some of them negative. They are distinct within each line of the axis
+// unless `may_repeat`.
 onnx::Tensor lines(Random& random, const Extents& extents, size_t axis, int64_t limit, bool may_repeat) {
   Array array(BP_DTYPE_INT64, extents);
   Extents first = extents;
@@ -62,10 +64,10 @@ void add_scatter_cases(OpCases& cases) {
   for (const bp_dtype_t dtype : types) {
     for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
       const bool is_sum = std::string_view(reduction) == "add" || std::string_view(reduction) == "mul";
-      // ONNX does not define 8-bit sums and products, which wrap; those of 16-bit floats are left out, too.
+      // ONNX does not define sums and products in 8 bits, which wrap. Those of 16-bit floats are left out, too.
       if (is_sum && (dtype == BP_DTYPE_UINT8 || is_half(dtype))) continue;
       const bool repeats = std::string_view(reduction) != "none";
-      // Small integers: products of a few stay in range.
+      // Integers are small, so that products of a few stay in range.
       const Fill fill = dtype == BP_DTYPE_FLOAT || is_half(dtype) ? Fill::kAroundZero : Fill::kWhole;
       for (const size_t axis : {size_t{0}, size_t{1}}) {
         cases.add_to(kExtended, "ScatterElements", dtype, std::string(reduction) + "_axis" + std::to_string(axis),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements gathered from or scattered to positions given by other inputs.
+// Oracles that gather elements from, or scatter them to, positions given by other inputs.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -11,8 +11,8 @@ void require_indices(const Array& indices) {
   require(!is_float(indices.dtype), "the indices are not integers");
 }
 
-// Applies updates to elements, with a reduction or without. A sum is judged as the sum of an element and all
-// its updates, in any order.
+// Applies updates to elements, with or without a reduction. The reduction "add" is judged as a sum of the element and
+// all its updates, in any order.
 class Target {
  public:
   Target(const Array& data, std::string_view reduction)
@@ -22,7 +22,7 @@ class Target {
 
   void update(const Index& index, double value) {
     size_t at = 0;
-    require(index.size() == result_.value.extents.size(), "an index has another rank than the data");
+    require(index.size() == result_.value.extents.size(), "the rank of an index differs from that of the data");
     for (size_t i = 0; i < index.size(); ++i)
       at = at * static_cast<size_t>(result_.value.extents[i]) +
            static_cast<size_t>(normal_axis(index[i], result_.value.extents[i]));
@@ -66,7 +66,7 @@ References scatter_elements(const Call& call) {
   require_indices(indices);
   require(indices.extents == updates.extents && indices.rank() == data.rank(),
           "indices and updates do not fit the data");
-  require(updates.dtype == data.dtype, "the updates have another type than the data");
+  require(updates.dtype == data.dtype, "the type of the updates differs from that of the data");
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), data.rank()));
   Target target(data, call.text("reduction"));
   for_each_index(indices.extents, [&](const Index& index) {
@@ -78,13 +78,14 @@ References scatter_elements(const Call& call) {
   return target.result();
 }
 
-// The last axis of the indices is a position in the first axes of the data; the remaining axes are moved as a block.
+// The last axis of the indices holds a position along the first axes of the data. The remaining axes are moved as a
+// block.
 References scatter_nd(const Call& call) {
   const Array &data = call.in(0, 1), &indices = call.in(1, 1), &updates = call.in(2);
   require_indices(indices);
-  require(updates.dtype == data.dtype, "the updates have another type than the data");
+  require(updates.dtype == data.dtype, "the type of the updates differs from that of the data");
   const int64_t depth = indices.extents.back();
-  require(depth >= 0 && depth <= data.rank(), "the indices have more parts than the data has axes");
+  require(depth >= 0 && depth <= data.rank(), "an index has more coordinates than the data has axes");
   const auto outer = static_cast<size_t>(indices.rank() - 1);
   Extents expected(indices.extents.begin(), indices.extents.end() - 1);
   expected.insert(expected.end(), data.extents.begin() + depth, data.extents.end());
@@ -128,12 +129,13 @@ References gather_nd(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Writes `update` into the cache along the axis, for each batch from its own index; optionally circular.
+// Writes `update` into the cache along the axis. Each batch has its own start index, and in mode "circular" the index
+// wraps around.
 References tensor_scatter(const Call& call) {
   const Array &past = call.in(0, 2), &update = call.in(1, 2);
   require(update.rank() == past.rank() && update.dtype == past.dtype, "the update does not fit the cache");
   const int64_t axis = normal_axis(call.integer("axis", -2), past.rank());
-  require(axis != 0, "the axis is that of batches");
+  require(axis != 0, "the axis is the batch axis");
   const std::string_view mode = call.text("mode");
   require(mode == "linear" || mode == "circular" || mode.empty(), "the mode is not known");
   for (size_t i = 0; i < past.extents.size(); ++i)
@@ -159,7 +161,7 @@ References tensor_scatter(const Call& call) {
 
 const Operator kOperators[] = {
     {"ScatterElements", {18}, scatter_elements},
-    {"Scatter", {9}, scatter_elements},  // its name before opset 11
+    {"Scatter", {9}, scatter_elements},  // the name of ScatterElements before opset 11
     {"ScatterND", {18}, scatter_nd},
     {"GatherND", {13}, gather_nd},
     {"TensorScatter", {24}, tensor_scatter},

@@ -145,7 +145,7 @@ void add_casts(OpCases& cases) {
 }
 
 void add_clips(OpCases& cases) {
-  for (const int limits : {0, 1, 2, 3}) {  // bit 0: a lower one, bit 1: an upper one
+  for (const int limits : {0, 1, 2, 3}) {  // bit 0: has a lower limit; bit 1: has an upper limit
     cases.add_real("Clip", "limits" + std::to_string(limits), [=](Random& random, bp_dtype_t dtype) {
       Problem problem{"Clip", {}, {random_tensor(random, dtype, {4, 9}, Fill::kWide)}};
       if (limits != 0) problem.arguments.push_back((limits & 1) != 0 ? constant(reals(dtype, {}, {-1.5})) : Argument());

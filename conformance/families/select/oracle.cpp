@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection by index, range or condition; casts and clipping.
+// Oracles of selection by index, range or condition, of casts and of clipping.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace backplane::conform {
 namespace {
 
-// Starts, ends, axes (default: all) and steps (default: 1) come as inputs; ends are clamped as Python's slices are.
+// Starts, ends, axes (default: all) and steps (default: 1) are inputs. Ends are clamped as in slices of Python.
 References slice(const Call& call) {
   const Array& x = call.in(0);
   const Extents starts = call.integers(1), ends = call.integers(2);
   const auto for_each_start = [&](size_t i) { return !call.has(i) || call.integers(i).size() == starts.size(); };
   require(ends.size() == starts.size() && for_each_start(3) && for_each_start(4),
-          "starts, ends, axes and steps are not equally many");
+          "starts, ends, axes and steps differ in number");
   require(call.has(3) || starts.size() <= x.extents.size(), "there are more starts than axes");
   Index first(x.extents.size(), 0), step(x.extents.size(), 1);
   Extents shape = x.extents;
@@ -29,7 +29,7 @@ References slice(const Call& call) {
       return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n);
     };
     const int64_t from = by < 0 ? clamped(starts[i]) : std::min(clamped(starts[i]), n);
-    // An end far below zero means "past the first element" for negative steps.
+    // With a negative step, an end below -n means "past the first element".
     const int64_t to = by < 0 && ends[i] < -n ? -1 : clamped(ends[i]);
     first[axis] = from;
     step[axis] = by;
@@ -65,7 +65,7 @@ References gather(const Call& call) {
 References gather_elements(const Call& call) {
   const Array &x = call.in(0, 1), &indices = call.in(1);
   require(!is_float(indices.dtype), "the indices are not integers");
-  require(indices.rank() == x.rank(), "the indices have another rank than the data");
+  require(indices.rank() == x.rank(), "the rank of the indices differs from that of the data");
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), x.rank()));
   Array result(x.dtype, indices.extents);
   for_each_index(indices.extents, [&](const Index& index) {
@@ -76,19 +76,20 @@ References gather_elements(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Inputs: data, pads (all begins, then all ends; negative ones crop), constant.
+// The inputs are data, pads and constant. Pads list the begin of every axis, then the end of every axis; negative pads
+// crop.
 References pad(const Call& call) {
   const Array& x = call.in(0);
   const Extents pads = call.integers(1);
   const std::string_view mode = call.text("mode");
   const double constant = call.has(2) ? call.single(2) : 0;
   require(pads.size() == 2 * x.extents.size() && !call.has(3), "there are not two pads for each axis");
-  require(!call.has(2) || call.in(2).dtype == x.dtype, "the constant has another type than the data");
+  require(!call.has(2) || call.in(2).dtype == x.dtype, "the type of the constant differs from that of the data");
   require(mode == "constant" || mode == "edge" || mode == "wrap" || mode == "reflect", "the mode is not known");
   Extents shape = x.extents;
   for (size_t i = 0; i < shape.size(); ++i) shape[i] += pads[i] + pads[shape.size() + i];
   Array result(x.dtype, shape);
-  require(mode == "constant" || x.count() != 0 || result.count() == 0, "there is nothing to pad with");
+  require(mode == "constant" || x.count() != 0 || result.count() == 0, "the input has no elements to pad with");
   for_each_index(shape, [&](const Index& index) {
     Index from = index;
     bool outside = false;
@@ -114,7 +115,7 @@ References pad(const Call& call) {
 
 References where(const Call& call) {
   const Array &condition = call.in(0), &yes = call.in(1), &no = call.in(2);
-  require(condition.dtype == BP_DTYPE_BOOL && yes.dtype == no.dtype, "the inputs are of wrong types");
+  require(condition.dtype == BP_DTYPE_BOOL && yes.dtype == no.dtype, "the inputs have wrong types");
   Array result(yes.dtype, broadcast(condition.extents, broadcast(yes.extents, no.extents)));
   for_each_index(result.extents, [&](const Index& index) {
     result.at(index) = (condition.broadcast_at(index) != 0 ? yes : no).broadcast_at(index);
@@ -122,12 +123,12 @@ References where(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Floats become integers by truncation; NaN and numbers that do not fit have no defined result.
+// Floats are truncated to integers. NaN and numbers out of range have no defined result.
 References cast(const Call& call) {
   const int64_t wanted = call.integer("to");
   require(wanted > 0 && wanted <= BP_DTYPE_INT2, "the type is not known");
   const auto to = static_cast<bp_dtype_t>(wanted);
-  require(view::dtype_bits(to) != 0, "the type has no numbers");
+  require(view::dtype_bits(to) != 0, "the type is not numeric");
   Array result = call.in(0);
   result.dtype = to;
   for (double& x : result.values) {
@@ -142,7 +143,8 @@ References cast(const Call& call) {
 References clip(const Call& call) {
   Array result = call.in(0);
   for (const size_t limit : {1, 2})
-    require(!call.has(limit) || call.in(limit).dtype == result.dtype, "a limit has another type than the data");
+    require(!call.has(limit) || call.in(limit).dtype == result.dtype,
+            "the type of a limit differs from that of the data");
   const double low = call.has(1) ? call.single(1) : -HUGE_VAL, high = call.has(2) ? call.single(2) : HUGE_VAL;
   for (double& x : result.values) {
     if (x < low) x = low;

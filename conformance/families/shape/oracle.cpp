@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements in another shape or order.
+// Oracles of operators that keep the elements and change their shape or order.
 #include "judge/oracle.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ Reference moved(Array array) {
   return Reference(std::move(array), Rule::bits());
 }
 
-// Fills an array of `shape`; `source` returns the origin of each element.
+// Fills an array of `shape`: `source` returns the position in `from` of each element.
 template <class F>
 Reference gathered(const Array& from, Extents shape, F source) {
   Array result(from.dtype, std::move(shape));
@@ -22,7 +22,7 @@ Reference gathered(const Array& from, Extents shape, F source) {
 }
 
 Reference reshaped(const Array& from, Extents shape) {
-  require(count_of(shape) == from.count(), "the new shape has another number of elements");
+  require(count_of(shape) == from.count(), "the new shape has a different number of elements");
   Array result = from;
   result.extents = std::move(shape);
   return moved(std::move(result));
@@ -32,11 +32,12 @@ References identity(const Call& call) {
   return {moved(call.in(0))};
 }
 
-// A 0 copies an extent unless `allowzero` is set; one -1 takes what is left.
+// A 0 copies the input's extent unless `allowzero` is set. One -1 stands for the extent that the number of elements
+// determines.
 References reshape(const Call& call) {
   const Array& x = call.in(0);
   Extents shape = call.integers(1);
-  Extents given;  // all but the -1
+  Extents given;  // all extents except -1
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && call.integer("allowzero") == 0) {
       require(i < x.extents.size(), "there is no extent to copy");
@@ -44,7 +45,7 @@ References reshape(const Call& call) {
     }
     if (shape[i] != -1) given.push_back(shape[i]);
   }
-  require(given.size() + 1 >= shape.size(), "more than one extent is left open");
+  require(given.size() + 1 >= shape.size(), "more than one extent is -1");
   const int64_t known = count_of(given);
   for (int64_t& extent : shape) {
     if (extent == -1) extent = known == 0 ? 0 : x.count() / known;
@@ -122,7 +123,7 @@ References concat(const Call& call) {
   return {moved(std::move(result))};
 }
 
-// Input 1 has the sizes; without it, the axis is cut into equal pieces, of which the last may be smaller.
+// Input 1 lists the sizes. Without it, the axis is cut into equal pieces, and the last piece may be smaller.
 References split(const Call& call) {
   const Array& x = call.in(0);
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), x.rank()));
@@ -136,7 +137,7 @@ References split(const Call& call) {
   }
   require(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0 && size <= kMaxElements; }) &&
               std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == x.extents[axis],
-          "the pieces differ from the whole");
+          "the sizes of the pieces do not add up to the extent");
   References results;
   int64_t start = 0;
   for (const int64_t size : sizes) {
@@ -174,7 +175,7 @@ References tile(const Call& call) {
   })};
 }
 
-// The block size, which must fit an image [batch, channels, height, width].
+// Returns the block size. Throws if the input is not an image [batch, channels, height, width].
 int64_t blocksize(const Call& call) {
   require(call.in(0).rank() == 4, "the input is not an image");
   const int64_t block = call.integer("blocksize");
@@ -182,11 +183,11 @@ int64_t blocksize(const Call& call) {
   return block;
 }
 
-// Channels are [block row, block column, depth] in mode DCR and [depth, block row, block column] in mode CRD.
+// Mode DCR orders the channels as [block row, block column, depth], mode CRD as [depth, block row, block column].
 References depth_to_space(const Call& call) {
   const Array& x = call.in(0);
   const int64_t block = blocksize(call), depth = x.extents[1] / (block * block);
-  require(x.extents[1] % (block * block) == 0, "the channels are not cut into blocks");
+  require(x.extents[1] % (block * block) == 0, "the number of channels is not a multiple of blocksize²");
   const bool depth_last = call.text("mode") != "CRD";
   return {gathered(x, {x.extents[0], depth, x.extents[2] * block, x.extents[3] * block}, [&](const Index& index) {
     const int64_t cell = index[2] % block * block + index[3] % block;
@@ -198,7 +199,7 @@ References depth_to_space(const Call& call) {
 References space_to_depth(const Call& call) {
   const Array& x = call.in(0);
   const int64_t block = blocksize(call), depth = x.extents[1];
-  require(x.extents[2] % block == 0 && x.extents[3] % block == 0, "the image is not cut into blocks");
+  require(x.extents[2] % block == 0 && x.extents[3] % block == 0, "height or width is not a multiple of blocksize");
   return {gathered(
       x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block}, [&](const Index& index) {
         const int64_t cell = index[1] / depth;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discrete Fourier transforms, as the sums that define them.
+// Oracles of discrete Fourier transforms, computed as the sums that define them.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -9,22 +9,23 @@
 namespace backplane::conform {
 namespace {
 
-// One complex result: two sums over the signal, in which each cos or sin has its own error.
+// One complex element of a spectrum: two sums over the signal, in which each sine and cosine has its own error.
 struct Bin {
   Tracked real, imaginary;
 };
 class Spectrum {
  public:
-  // A sum's bound grows with its `count` terms, even if a fast transform adds in log2(count) stages.
+  // Each sum is allowed the error of `count` terms, even though a fast transform adds in log2(count) stages.
   Spectrum(bp_dtype_t dtype, int64_t count) : dtype_(dtype), count_(count) {}
 
-  // `sign`: -1 forward, 1 inverse.
+  // `sign` is -1 for the forward transform and 1 for the inverse.
   Bin bin(const std::vector<Tracked>& real, const std::vector<Tracked>& imaginary, int64_t k, double sign) const {
     TrackedSum re(dtype_), im(dtype_);
     for (int64_t n = 0; n < count_; ++n) {
       const double angle = 2 * std::numbers::pi * static_cast<double>(k * n % count_) / static_cast<double>(count_);
       const double c = std::cos(angle), s = sign * std::sin(angle);
-      // A cosine may come from a rounded angle, or by recurrence from others: 16 roundings are allowed.
+      // A device may compute a cosine from a rounded angle, or by recurrence from other cosines: 16 roundings are
+      // allowed.
       const Tracked cosine(c, 16), sine(s, 16);
       const auto at = static_cast<size_t>(n);
       re.add(real[at], cosine);
@@ -40,19 +41,19 @@ class Spectrum {
   int64_t count_;
 };
 
-// The last axis has the real and the imaginary part, or the real part alone.
+// The last axis holds the real and the imaginary part, or only the real part.
 References dft(const Call& call) {
   const Array& x = call.in(0, 2);
-  require(is_float(x.dtype), "the signal is not of floating-point numbers");
+  require(is_float(x.dtype), "the signal is not floating-point");
   const int64_t parts = x.extents.back();
-  require(parts == 1 || parts == 2, "the last axis is not of one or two parts");
+  require(parts == 1 || parts == 2, "the last axis must hold one or two parts");
   const int64_t axis = normal_axis(call.has(2) ? whole(call.single(2)) : -2, x.rank());
-  require(axis < x.rank() - 1, "the axis is that of the parts");
+  require(axis < x.rank() - 1, "the axis is the last one, which holds the parts");
   const auto a = static_cast<size_t>(axis);
   const int64_t count = call.has(1) ? whole(call.single(1)) : x.extents[a];
   require(count >= 1 && count <= 1 << 16, "the length is not positive");
   const bool inverse = call.integer("inverse") != 0, onesided = call.integer("onesided") != 0;
-  require_known(!(inverse && onesided), "the oracle does not support one-sided inverse");
+  require_known(!(inverse && onesided), "the oracle does not support one-sided inverse transforms");
   const int64_t bins = onesided ? count / 2 + 1 : count;
   Extents shape = x.extents, lines = x.extents;
   shape[a] = bins;
@@ -88,7 +89,7 @@ References dft(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// Frames of a real signal [batch, length, 1], each multiplied by the window.
+// Cuts a real signal [batch, length, 1] into frames, and multiplies each frame by the window.
 References stft(const Call& call) {
   const Array& x = call.in(0, 2);
   require_known(is_float(x.dtype) && (x.rank() == 2 || (x.rank() == 3 && x.extents[2] == 1)),

@@ -6,10 +6,10 @@ namespace {
 
 struct Row {
   const char* op;
-  Fill fill;     // the operator's domain
-  bool special;  // IEEE 754 or ONNX defines results for special values
+  Fill fill;     // covers the domain of the operator
+  bool special;  // IEEE 754 or ONNX defines the results for special values
   Attributes attributes = {};
-  std::vector<bp_dtype_t> others = {};  // types other than floating-point ones
+  std::vector<bp_dtype_t> others = {};  // non-floating-point types
 };
 
 const std::vector<Row>& rows() {

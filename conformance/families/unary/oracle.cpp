@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unary elementwise operators.
+// Oracles of unary elementwise operators.
 #include "judge/oracle.h"
 
 #include <cmath>
@@ -59,7 +59,7 @@ double absolute(const Call&, double x) {
 double negate(const Call&, double x) {
   return -x;
 }
-// Integers have no -0.
+// Adding 0.0 turns -0 into 0, because integers have no -0.
 References neg(const Call& call) {
   References result = map<negate>(call, Rule::exact(), call.in(0).dtype);
   if (!is_float(call.in(0).dtype)) {
@@ -95,7 +95,7 @@ double is_nan(const Call&, double x) {
   return std::isnan(x);
 }
 double relu(const Call&, double x) {
-  return x < 0 ? 0 : x;  // NaN is kept
+  return x < 0 ? 0 : x;  // keeps NaN
 }
 double leaky_relu(const Call& call, double x) {
   return x < 0 ? call.real("alpha") * x : x;
@@ -114,7 +114,7 @@ References sigmoid(const Call& call) {
   return map<logistic, magnitude>(call, Rule::of(Rule::kSigmoid), call.in(0).dtype);
 }
 
-// log(m·2^e) = log(m) + e·ln 2: near 1 the two cancel, and neither is above 1 there.
+// log(m·2^e) = log(m) + e·ln 2: near 1 the two terms cancel, and the magnitude of each is at most 1.
 double logarithm(const Call&, double x) {
   return std::log(x);
 }
@@ -127,7 +127,7 @@ double sine(const Call&, double x) {
 double cosine(const Call&, double x) {
   return std::cos(x);
 }
-// (1 - e) / (1 + e) with e = exp(-2x): near 0 the numerator cancels.
+// Devices may compute (1 - e) / (1 + e) with e = exp(-2x), where the numerator cancels near 0.
 double tangent(const Call&, double x) {
   return std::tanh(x);
 }
@@ -163,7 +163,7 @@ double softsign(const Call&, double x) {
 double mish(const Call& call, double x) {
   return x * std::tanh(softplus(call, x));
 }
-// x/2 · (1 + erf(x/√2)): for x < 0 the bracket cancels.
+// x/2 · (1 + erf(x/√2)): for x < 0, the sum in parentheses cancels.
 double gelu(const Call& call, double x) {
   if (call.text("approximate") == "tanh") {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));

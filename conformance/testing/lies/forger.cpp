@@ -9,7 +9,7 @@
 namespace backplane::liar {
 namespace {
 
-// As early as a plugin can, when it is loaded: writes to every descriptor that may carry records.
+// Writes to every descriptor that may carry records, as early as a plugin can: when it is loaded.
 __attribute__((constructor)) void forge() {
   std::string lines;
   while (lines.size() < size_t{1} << 16)

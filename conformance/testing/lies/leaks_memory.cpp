@@ -7,7 +7,7 @@
 namespace backplane::liar {
 
 static bp_status_t leak(const std::string&) {
-  void* volatile forgotten = std::malloc(1024);  // volatile, or the compiler removes the allocation
+  void* volatile forgotten = std::malloc(1024);  // volatile, so that the compiler keeps the allocation
   static_cast<void>(forgotten);
   return BP_OK;
 }

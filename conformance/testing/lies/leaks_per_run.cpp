@@ -7,7 +7,7 @@
 namespace backplane::liar {
 
 static void leak(Run&) {
-  void* volatile forgotten = std::malloc(64);  // volatile, or the compiler removes the allocation
+  void* volatile forgotten = std::malloc(64);  // volatile, so that the compiler keeps the allocation
   static_cast<void>(forgotten);
 }
 

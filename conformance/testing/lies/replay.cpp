@@ -15,7 +15,7 @@ std::string bytes_of(const Bound& bound) {
   return {bound.bytes(), bound.tensor.buffer.bytes};
 }
 
-// The hash of everything that a device sees of a run identifies the request.
+// Identifies a request by a hash of everything that a device sees of a run.
 uint64_t question(const Run& run) {
   std::string text = run.op;
   for (const Bound& input : run.inputs) text += bytes_of(input);
@@ -32,7 +32,7 @@ uint64_t question(const Run& run) {
 
 using Answers = std::map<uint64_t, std::string>;
 
-// A record: question, size, bytes.
+// Each record of the file is a request's hash, a size and that many bytes.
 Answers read_answers(const char* file) {
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that passes every call on to PLUGIN and counts the calls of slots and callbacks, in both directions. The
-// counts are in the file that BACKPLANE_SLOT_COUNTS names, which all processes of a run share.
+// A backend that passes every call on to PLUGIN, and counts the calls of slots and callbacks in both directions. All
+// processes of a run share the counts, in the file that BACKPLANE_SLOT_COUNTS names.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ enum Id : uint32_t {
   kSlots
 };
 
-// Maps the counts, one for each slot. [thread-safe]
+// Maps the file of counts, with one count for each slot. [thread-safe]
 uint64_t* open_counts() {
   const char* const name = std::getenv("BACKPLANE_SLOT_COUNTS");
   const int file = name == nullptr ? -1 : open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -47,7 +47,7 @@ void add(uint32_t id) {
 
 using backplane::liar::taken;
 
-// ---- slots of tables ------------------------------------------------------------------------------------------------
+// ---- Slots of tables ------------------------------------------------------------------------------------------------
 
 template <uint32_t kId, class F>
 struct Counted;
@@ -60,7 +60,7 @@ struct Counted<kId, R (*)(A...)> {
   }
 };
 
-// Leaves NULL slots NULL.
+// Replaces a slot by a function that counts its calls. A NULL slot stays NULL.
 template <uint32_t kId, class F>
 void count(F& slot) {
   if (slot == nullptr) return;
@@ -79,15 +79,15 @@ void count_slots(T& t) {
 #undef CALLBACK
 }
 
-// A table of the plugin or the host: the original, and a copy that counts calls of its slots.
+// A table of the plugin or the host: the original, and a copy whose slots count their calls.
 template <class T>
 struct Table {
   inline static T honest_, copy_;
 };
 
-// ---- callbacks ------------------------------------------------------------------------------------------------------
+// ---- Callbacks ------------------------------------------------------------------------------------------------------
 
-// The member that a struct passes to its callbacks.
+// The member whose value a struct's callbacks receive as `self`.
 template <class T>
 struct Self {
   static constexpr void* T::*kMember = &T::self;
@@ -116,7 +116,8 @@ struct Passed<kId, kSlot> {
   }
 };
 
-// The copy of the original is never freed: a callback may come at any time.
+// Replaces the callbacks of a struct by functions that count their calls. The copy of the original is never freed,
+// because a callback may come at any time.
 template <class T>
 void count_callbacks(T& t) {
   T* kept = nullptr;
@@ -134,7 +135,7 @@ void count_callbacks(T& t) {
   if (kept != nullptr) t.*Self<T>::kMember = kept;
 }
 
-// A copy with counted callbacks, for one call.
+// A copy of a struct with counted callbacks, for the duration of one call.
 template <class T>
 class WithCallbacks {
  public:
@@ -178,7 +179,8 @@ bp_status_t review(bp_device_t* device, const bp_compile_t* what, bp_review_t* o
   return status;
 }
 
-// Also counts calls of the graph's functions. The copy of the graph is never freed: the program may use it.
+// Returns `what` with counted callbacks and a graph whose functions are counted. The copy of the graph is never freed,
+// because the program may use it.
 WithCallbacks<bp_compile_t> island(const bp_compile_t* what) {
   WithCallbacks<bp_compile_t> passed(what);
   if (what == nullptr || what->graph == nullptr) return passed;
@@ -243,14 +245,14 @@ bp_status_t on_cancel(const bp_host_t* host, const bp_cancel_t* token, const bp_
   return Table<bp_host_t>::honest_.on_cancel(host, token, WithCallbacks(what).get(), out_link);
 }
 
-// ---- the plugin -----------------------------------------------------------------------------------------------------
+// ---- The plugin -----------------------------------------------------------------------------------------------------
 
 template <class F>
 void replace(F& slot, F by) {
   if (slot != nullptr) slot = by;
 }
 
-// The counting copy of a table; NULL for NULL. `hook` replaces slots whose arguments contain callbacks.
+// Returns the counting copy of a table, or NULL for NULL. `hook` replaces slots whose arguments contain callbacks.
 template <class T, class Hook>
 const T* counted(const T* table, const Hook& hook) {
   if (table == nullptr) return nullptr;
@@ -265,7 +267,7 @@ const T* counted(const T* table) {
   return counted(table, [](T&) {});
 }
 
-// The copy of the host's table is never freed: a backend may use it until its `destroy` has returned.
+// The copy of the host's table is never freed, because a backend may use it until its `destroy` has returned.
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
   const auto& honest = Table<bp_plugin_t>::honest_.create;
   if (how == nullptr || how->host == nullptr) return honest(how, out_backend, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// offered PLUGIN…: prints the slots that are not NULL in the plugins' tables, one "table.slot" per line.
+// offered PLUGIN…: prints the slots that are not NULL in the plugins' tables, as one "table.slot" per line.
 #include <cstdio>
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Prints a line for every function pointer in the structs of the ABI's headers: SLOT(table, slot) of the tables between plugin and host,
-# CALLBACK(struct, slot) of what one side passes to the other with a call, FUNCTION(bp_loader_api_t, slot) of the loader. Fails on a function pointer that
-# is neither in a struct that it knows nor a type of its own.
+# Prints a line for every function pointer in the structs of the ABI's headers: SLOT(table, slot) for tables between
+# plugin and host, CALLBACK(struct, slot) for structs that are passed in a call, and FUNCTION(bp_loader_api_t, slot) for
+# the loader's table. Fails on a function pointer that is neither a member of a struct nor a typedef.
 /^(typedef )?struct bp_[a-z_]+ \{$/ { table = $1 == "typedef" ? $3 : $2 }
 /^\}/ { table = "" }
 /\(BP_CALL\*/ {

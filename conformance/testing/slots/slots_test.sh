@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# slots_test.sh PROGRAM SLOTS ROOT OFFERED SHIPPED… -- COUNTED…: every slot and callback of the ABI has a user in the tree, and is called by
-# a case of the harness and offered by a plugin that is shipped, or uncalled.txt and unoffered.txt say why not. SLOTS are the lines of
-# slots.awk, ROOT is the tree, OFFERED is the program of offered.cpp, each SHIPPED a plugin, each COUNTED one of counted.cpp. Prints the table.
+# slots_test.sh PROGRAM SLOTS ROOT OFFERED SHIPPED… -- COUNTED…: every slot and callback of the ABI must have a user in
+# the tree. A case of the harness must call it and a shipped plugin must offer it, unless uncalled.txt or unoffered.txt
+# gives the reason. SLOTS holds the output of slots.awk, ROOT is the tree, and OFFERED is the program built from
+# offered.cpp. Each SHIPPED is a plugin, and each COUNTED a plugin built from counted.cpp. Prints the table.
 set -euo pipefail
 
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -23,8 +24,8 @@ complain() {
     failed=1
 }
 
-# The groups in which everything that a device may offer is called, and a few cases of the others. What
-# fails is for other tests: here the name of the plugin's file is not its id.
+# Runs the groups that call everything a device may offer, and a few cases of other groups. Failures are ignored: other
+# tests check them, and here the name of the plugin's file differs from its id.
 for plugin in "$@"; do
     for cases in 'abi/*' 'programs/*' 'memory/*' 'sync/*' 'cache/*' 'weights/*' 'robustness/*' coverage/Add 'ops/Add/*'; do
         BACKPLANE_SLOT_COUNTS=$out/$(basename "$plugin") "$program" --plugin "$plugin" --filter "$cases" --timeout 60 \

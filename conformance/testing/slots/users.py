@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """users.py SLOTS ROOT: how many files of the tree use each slot of the ABI.
 
-SLOTS are the lines of slots.awk. Prints "struct.slot COUNT" for each. A use is a call or a read, by the side that calls: `x->slot` or
-`x.slot`, where the last declaration of `x` above has the struct's type, or a field or function of that name has. Names alone would
-prove nothing: many structs have a `run`, a `copy` or an `info`. Members that a struct does not have are looked for as well: where one
-of them has a user, the search does not understand that file, and the status is 1.
+SLOTS is the output of slots.awk. Prints "struct.slot COUNT" for each slot. A use is a call or a read by the calling side: `x->slot` or
+`x.slot`, if the last declaration of `x` above it, or a field or function named `x`, has the struct's type. Names of slots alone would
+prove nothing, because many structs have a `run`, a `copy` or an `info`. As a check, members that a struct does not have are searched, too:
+if one of them has a user, the search has misread that file, and the status is 1.
 """
 
 import collections
@@ -17,7 +17,7 @@ LOADER = ["loader"]
 BACKENDS = ["backends", "api/cpp/backplane/sdk", "api/cpp/backplane/sdk.hpp", "samples"]
 FRAMEWORKS = ["api/cpp", "api/python", "samples", "cli", "loader", "conformance/commands"]
 
-# The callers of each table: the loader for a plugin's tables, a backend for the host's.
+# Who calls each table: the loader calls a plugin's tables, a backend calls the host's.
 CALLERS = {
     "bp_host_t": BACKENDS,
     "bp_graph_api_t": BACKENDS,
@@ -41,18 +41,19 @@ def sources(root, places):
 
 
 class Tree:
-    """The uses of the structs' members, by struct and member."""
+    """For each struct and member, the files that use the member."""
 
     def __init__(self, root, members):
-        self.members = members  # by struct
+        self.members = members  # for each struct
         structs = sorted(members)
-        # const bp_x_t* name, bp_x_t& name(), std::optional<bp_x_t> name_, … and the second of "bp_x_t *a = …, *b = …".
+        # Matches const bp_x_t* name, bp_x_t& name(), std::optional<bp_x_t> name_, … and the second name of "bp_x_t *a =
+        # …, *b = …".
         name = r"(?:\s*const)?(?:\s+|\s*[*&]+\s*)(?:const\s+)?(\w+)(?=\s*[;,=({):])"
         self.declaration = re.compile(r"\b(" + "|".join(structs) + r")\b>?" + name + r"(?:[^;\n]*,\s*\*(\w+)\s*=)?")
-        # A declaration of any type: it hides an outer declaration of the same name.
+        # A declaration of any type hides an outer declaration of the same name.
         keywords = "return|throw|delete|new|else|case|goto|typename"
         self.any_declaration = re.compile(rf"\b(?!(?:{keywords})\b)[A-Za-z_][\w:]*>?" + name)
-        self.fields = collections.defaultdict(set)  # by name: the structs that a field or function of a header has
+        self.fields = collections.defaultdict(set)  # for each field or function of a header, its structs
         for file in (root / "api/include/backplane").glob("*.h"):
             self.add_fields(file.read_text(), members_only=False)
         texts = {}
@@ -62,7 +63,7 @@ class Tree:
                 continue
             texts[path] = re.sub(r'//.*|"(?:[^"\\\n]|\\.)*"', "", file.read_text())
             self.add_fields(texts[path], members_only=True)
-        self.found = collections.defaultdict(set)  # by (struct, member): files
+        self.found = collections.defaultdict(set)  # the files for each (struct, member)
         for path, text in texts.items():
             self.add_uses(path, text)
 
@@ -88,10 +89,10 @@ class Tree:
         use = re.compile(r"\b(\w+(?:\(\))?)(?:->|\.)(\w+)\b(?!\s*=[^=])")
         uses = []
         begin = 0
-        while match := use.search(text, begin):  # of a->b->c also the second
+        while match := use.search(text, begin):  # in a->b->c, b->c is a use, too
             uses.append((match.start(), match[1], match[2]))
             begin = match.start(2)
-        local = {}  # by name: the struct of its last declaration above, or None
+        local = {}  # for each name, the struct of its last declaration above, or None
         position = 0
         for where, name, member in uses:
             while position < len(events) and events[position][0] < where:
@@ -102,7 +103,7 @@ class Tree:
                     local[declared_name] = struct
                 position += 1
             structs = {local[name]} - {None} if name in local else self.fields.get(name, set())
-            if len(structs) > 1:  # fields of several headers: it is the one that has such a member
+            if len(structs) > 1:  # fields of several structs: keep those that have such a member
                 structs = {struct for struct in structs - {None} if member in self.members[struct]}
             if len(structs) == 1 and structs != {None}:
                 self.found[next(iter(structs)), member].add(path)
@@ -112,7 +113,7 @@ class Tree:
 
 
 def members_of(root):
-    """Of each struct of the headers, the names of its members."""
+    """For each struct of the headers, the names of its members."""
     found = {}
     for file in (root / "api/include/backplane").glob("*.h"):
         for struct, body in re.findall(r"^(?:typedef )?struct (bp_\w+) \{$(.*?)^\}", file.read_text(), re.M | re.S):
@@ -122,7 +123,7 @@ def members_of(root):
 
 
 def function_users(root, slots):
-    """Of bp_loader_api_t: through the client's table, or as the function of that name."""
+    """The users of bp_loader_api_t, through the client's table or as the function bp_NAME."""
     texts = {f: f.read_text() for f in sources(root, FRAMEWORKS) if "loader/c_api/" not in f.as_posix() and not TEST.search(f.as_posix())}
     for slot in slots:
         use = re.compile(rf"\bapi\(\)\.{slot}\b|\bbp_{slot}\s*\(")
