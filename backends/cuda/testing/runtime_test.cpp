@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the backend in the loader on the stand-in for a GPU: results, leaked objects, and calls that fail.
+// Runs the backend under the loader on the stand-in for a GPU. Checks results, leaked objects, and driver calls that
+// fail.
 #include <gmock/gmock.h>
 
 #include <filesystem>

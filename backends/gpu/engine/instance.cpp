@@ -49,8 +49,8 @@ void Instance::extents(const sdk::Slots& slots) {
 }
 
 void Instance::prepare() {
-  // In a stream, earlier work must have ended if the plan depends on the bytes of an input, or if new host memory is
-  // bound, because that is mapped.
+  // In a stream, earlier work must have ended before the host reads an input that the plan depends on, or maps newly
+  // bound host memory.
   bool is_alone = run_queue_ == queue_;
   const auto finish = [&] {
     if (!is_alone) run_queue_->finish("stream before a run");
@@ -113,9 +113,9 @@ void Instance::check_outputs() const {
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
     const Shape given(output(i).extents, output(i).extents + output(i).rank);
     if (given == plan_->outputs[i]) continue;
-    throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' is " +
-                                           to_string(plan_->outputs[i]) + " for these inputs but was bound as " +
-                                           to_string(given));
+    throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' has shape " +
+                                           to_string(plan_->outputs[i]) +
+                                           " for these inputs but was bound with shape " + to_string(given));
   }
 }
 

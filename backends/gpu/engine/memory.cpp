@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's memory functions, for a device.
+// A device's memory functions for the ABI.
 #include <cstring>
 #include <utility>
 
@@ -153,7 +153,7 @@ void Device::fill(const bp_fill_t& what) {
   const bp_buffer_t& buffer = *what.buffer;
   const bp_run_t* const run = what.run;
   const char* const pattern = reinterpret_cast<const char*>(&what.pattern);
-  // Copies a filled host buffer: neither offset nor size need be a multiple of the pattern's size.
+  // Copies from a filled host buffer, as neither offset nor size needs to be a multiple of the pattern's size.
   const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
   for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = pattern[i % what.pattern_bytes];
   bp_buffer_t from{};

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-// A work item with its own stack. The C library's contexts start items; jumps, which need no system call, switch
-// between them.
+// A work item with its own stack. setcontext starts an item. After that, _longjmp switches between items, as it needs
+// no system call.
 struct Item {
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   ucontext_t first;
