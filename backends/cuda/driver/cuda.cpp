@@ -21,8 +21,8 @@ Functions open_driver() {
     return found;
   };
   Functions all;
-  // In cuda.h many of these names are macros for a versioned symbol: cuMemAlloc is cuMemAlloc_v2. BACKPLANE_TEXT
-  // expands them before dlsym looks them up.
+  // In cuda.h many of these names are macros for versioned symbols: cuMemAlloc is cuMemAlloc_v2. They are expanded
+  // before BACKPLANE_TEXT turns them into strings.
 #define BACKPLANE_TEXT(name) #name
 #define BACKPLANE_CUDA_FIND(name) all.name = reinterpret_cast<decltype(all.name)>(find(BACKPLANE_TEXT(name)))
   BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_FIND)

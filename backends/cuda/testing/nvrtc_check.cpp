@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // nvrtc_check FOLDER ARCH…: compiles the kernels that a run on the stand-in left in FOLDER (testing/standin/nvrtc.cpp)
 // with the real NVRTC, which needs no GPU, and prints the registers and memory that the machine code uses. Exit
-// 0 if all compile to machine code without a warning, 1 if not, 2 if arguments are missing, 77 if there is no NVRTC or
-// no kernel.
+// status: 0 if all compile to machine code without a warning, 1 if not, 2 if arguments are missing, 77 if there is no
+// NVRTC or no kernel.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

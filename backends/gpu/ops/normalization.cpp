@@ -15,7 +15,7 @@ void emit_batch_normalization(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
   const auto whole = [](const Tensor& x) { return View{x, {1}, 0}; };
-  // With constant statistics these two are computed once, when the plan is prepared.
+  // With constant statistics, `factor` and `term` are computed once, when the plan is prepared.
   const std::string epsilon = literal(e.node.float_attribute("epsilon", 1e-5f));
   const Tensor factor =
       e.computed("$0 / sqrt($1 + ($T)" + epsilon + ")", BP_DTYPE_FLOAT, scale.shape, {whole(scale), whole(variance)});
@@ -43,17 +43,18 @@ Verdict supports_batch_normalization(const Node& node) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// The arguments of the kernel normalize_rows, for rows of n elements with a factor for each element, or with factors
-// of channels from `row % period * (n / span)` on, one for `span` adjacent elements.
+// The arguments of the kernel normalize_rows. If span is 0, each element of a row has its own scale and shift.
+// Otherwise a row consists of channels of `span` adjacent elements, each with one scale and shift; the first channel of
+// a row of n elements is row % period * (n / span).
 struct Normalization {
   Rows rows;
-  int64_t period = 1, span = 0;  // span 0: a factor for each element
+  int64_t period = 1, span = 0;
   bool centered = true;
   Tensor scale, shift, means, deviations;
 };
 
 void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
-  // On a CPU a work item has a row for itself: synchronizing lanes would slow its loops.
+  // On a CPU a row is computed by one work item, as synchronizing several would slow its loops.
   Rows rows = p.rows;
   const bool alone = e.caps().kind == BP_DEVICE_CPU;
   if (alone) rows.lanes = 1;
@@ -66,7 +67,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   if (p.deviations) options += " -DDEVIATION";
   LaunchBuilder launch = e.launch("normalize", "normalize_rows", options);
   launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
-  // Outputs that are not used are not written: pass any buffer.
+  // The kernel does not write unused outputs, so it can be passed any buffer for them.
   p.means ? launch.out(p.means) : launch.in(x);
   p.deviations ? launch.out(p.deviations) : launch.in(x);
   launch.arg(rows.count()).arg(rows.n).arg(p.period).arg(std::max<int64_t>(p.span, 1));
@@ -148,7 +149,7 @@ void emit_lrn(Emit& e, std::string_view) {
   const int64_t size = e.node.int_attribute("size", 1);
   const Tensor y = e.output(0, x.shape);
   const float beta = e.node.float_attribute("beta", 0.75f);
-  // The most common power is computed by square roots, which vectorize everywhere.
+  // The most common power is computed with square roots, which all compilers vectorize.
   const std::string power = beta == 0.75f ? "sqrt(v) * sqrt(sqrt(v))" : "pow(v, (C(TYPE))" + literal(beta) + ")";
   const int64_t inner = elements(x.shape, 2, x.rank());
   e.launch("lrn", "lrn",
