@@ -3,10 +3,11 @@
 // row, each with WIDE partial sums.
 //
 // CENTERED          without it, the mean counts as 0
-// SCALE, SHIFT      there is a scale, a shift, of SCALE_TYPE for each element of a row
-// BY_CHANNEL        scale and shift apply to channels of `span` elements; a row's first channel is row % period * (n /
-//                   span)
-// MEAN, DEVIATION   writes each row's mean, its factor 1 / sqrt(variance + epsilon), in fp32
+// SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
+// BY_CHANNEL        scale and shift are one for each channel of `span` elements; a row has n / span channels, of which
+//                   the first is row % period * (n / span)
+// MEAN              writes each row's mean in fp32
+// DEVIATION         writes each row's factor 1 / sqrt(variance + epsilon) in fp32
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what ONNXIFI specifies: two backends, everything reported, runs on a thread of its own.
+// A test library that does what ONNXIFI specifies. It has two backends, reports all properties, and runs graphs on a
+// thread of its own.
 #include "vendor.h"
 
 struct Plain : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures of the device are reported as a code and one line, and the next run or session works.
+// Failures of the device are reported with a status code and one line of text, and the next run or session works.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
