@@ -15,7 +15,7 @@
 
 namespace onnxifi_backend {
 
-// How weights are passed to a library: inside the model, as tensor descriptors, or (kAuto) in the way that it accepts.
+// How weights are passed to a library: inside the model, as tensor descriptors, or whichever it accepts (kAuto).
 enum class Weights { kAuto, kModel, kDescriptors };
 
 class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {

@@ -36,7 +36,7 @@ struct Functions {
   decltype(&onnxSetGraphIO) set_graph_io;
   decltype(&onnxRunGraph) run_graph;
   decltype(&onnxReleaseGraph) release_graph;
-  // The fork added the last two arguments. They are 0 and NULL here; libraries of ONNXIFI 1.0 do not read them.
+  // The fork added the last two arguments. The backend passes 0 and NULL; libraries of ONNXIFI 1.0 do not read them.
   onnxStatus (*init_graph)(onnxBackend, const uint64_t*, size_t, const void*, uint32_t, const onnxTensorDescriptorV1*,
                            onnxGraph*, uint32_t max_sequence_length, void* weight_reader);
 };
@@ -44,7 +44,7 @@ struct Functions {
 // A function that only the fork has.
 using WaitEventFor = onnxStatus (*)(onnxEvent, uint32_t milliseconds, onnxEventState*, onnxStatus*, char* text,
                                     size_t* text_size);
-// The fork added the argument `trace`, which is NULL here.
+// The fork added the argument `trace`, for which the backend passes NULL.
 using SetIoAndRun = onnxStatus (*)(onnxGraph, uint32_t, const onnxTensorDescriptorV1*, uint32_t,
                                    const onnxTensorDescriptorV1*, onnxMemoryFenceV1*, void* trace);
 

@@ -93,8 +93,8 @@ TEST_F(Runtime, ManyRunsOnFourThreads) {
   EXPECT_EQ(objects(), before);
 }
 
-// Each function fails from its 1st call on, then from its 2nd, and so on until no call fails: no run crashes, each
-// error has the right code, and no object leaks.
+// Makes each function fail from its first call on, then from its second, and so on until no call fails. No run may
+// crash, each error must have the right code, and no object may leak.
 TEST_F(Runtime, EveryCallMayFail) {
   const Environment env = Runtime::env();
   bound(env, "cuda").run();

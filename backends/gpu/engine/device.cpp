@@ -82,8 +82,8 @@ void Device::cover(sdk::Coverage& coverage) {
   table_.answer(coverage, {caps_, coverage.compute_types(), coverage.options()});
 }
 
-// A device whose queue rejects a marker is lost, whatever error code its driver reports. The only other cause is a lack
-// of memory.
+// If the queue rejects a marker for any reason other than a lack of memory, the device is lost, whichever error code
+// the driver returns.
 void Device::health() {
   driver_->check_available();
   const auto failure = sdk::caught([this] { transfers_->mark(); });

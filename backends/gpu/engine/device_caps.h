@@ -14,7 +14,7 @@ namespace backplane::gpu {
 struct DeviceCaps {
   std::string backend;  // the backend's id, which is also the name of the disk cache's folder
   std::string name, vendor, driver, arch, pci;
-  std::string identity;             // what stored binaries and measurements depend on: part of their keys
+  std::string identity;             // identifies device and driver in the keys of stored binaries and measurements
   uint32_t kind = BP_DEVICE_GPU;    // BP_DEVICE_*
   bool unified = false;             // reads and writes host memory without a copy
   bool mappable = false;            // the host can map its memory

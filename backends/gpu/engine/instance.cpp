@@ -87,7 +87,7 @@ bool Instance::binds_host_memory() const {
 void Instance::replan(const ReadInput& read) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  shapes_changed_ = true;  // until everything below has succeeded
+  shapes_changed_ = true;  // stays true if something below fails
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();
     create_kernels(*plan);
@@ -124,7 +124,7 @@ void Instance::create_kernels(const Plan& plan) {
   const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
-  if (arena_bytes_ < plan.arena_bytes) {  // a larger one is reused for smaller extents
+  if (arena_bytes_ < plan.arena_bytes) {  // an arena that is large enough is kept
     arena_bytes_ = 0;
     arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;

@@ -118,7 +118,7 @@ void Device::copy(const bp_copy_t& what) {
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {
-    stream->queue()->finish_noexcept();  // a thread may still be waiting for the points
+    stream->queue()->finish_noexcept();  // a thread that wait_for started may still be waiting
     throw sdk::Error(*failure);
   }
   stream->follow(sync, std::move(wait),

@@ -37,7 +37,7 @@ class LaunchBuilder {
     return bytes(&value, sizeof value);
   }
   LaunchBuilder& arg(int64_t value);  // passed as int: throws if it does not fit
-  // Two parameters, `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
+  // Adds the arguments `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
   // and the run ends with an error.
   LaunchBuilder& fault();
   // Starts x × y × z work items, rounded up to whole groups of a size that suits the device, so kernels must check

@@ -145,7 +145,7 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     else
       on_host = true;
   }
-  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait for the points
+  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // why the wait for the points failed
   if (on_host && sync->must_wait()) {
     std::shared_ptr<Gate> gate = queue_->hold();
     begin_callback();

@@ -30,7 +30,7 @@ class Flight {
   // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
-  // Adds the wait for the run's points. If the wait fails, the run has failed.
+  // Adds the wait for the points (values of semaphores) that the run waits for. If the wait fails, the run has failed.
   void waits(std::shared_ptr<Flight> wait) { wait_ = std::move(wait); }
   // Makes this flight also report the failures of earlier flights of its stream.
   void follows(std::vector<std::shared_ptr<Flight>> earlier) { earlier_ = std::move(earlier); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of kernels/winograd.cl for a device, and the throughput that decides whether Winograd's method is
-// faster than a product with the windows as columns.
+// faster than a matrix product whose columns are the windows.
 #pragma once
 
 #include "engine/tile.h"

@@ -155,7 +155,7 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
-// The error function. For floats it is not the built-in one, which many devices do not vectorize.
+// The formula of the error function. For floats it avoids the built-in erf, which many devices do not vectorize.
 std::string erf_of(const Emit& e, const std::string& x) {
   return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
 }

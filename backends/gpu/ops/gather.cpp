@@ -199,7 +199,7 @@ void emit_scatter_nd(Emit& e, std::string_view) {
   expected.insert(expected.end(), shape.begin() + static_cast<ptrdiff_t>(depth), shape.end());
   if (updates.shape != expected)
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "updates are " + to_string(updates.shape) + " but must be " + to_string(expected));
+                     "updates have shape " + to_string(updates.shape) + " but must have " + to_string(expected));
   const Tensor y = copy_of_input(e);
   const int64_t inner = elements(shape, depth, shape.size());
   e.launch("scatter", "scatter_nd", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
@@ -216,9 +216,10 @@ void emit_scatter_nd(Emit& e, std::string_view) {
 
 Verdict supports_scatter(const Node& node) {
   if (join_of(node).empty())
-    return sdk::no(BP_REASON_ATTRIBUTE, "reduction is '" + std::string(node.text_attribute("reduction", "")) + "'");
+    return sdk::no(BP_REASON_ATTRIBUTE,
+                   "reduction '" + std::string(node.text_attribute("reduction", "")) + "' is not supported");
   if (node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the updates have another type than the input");
+    return sdk::no(BP_REASON_DTYPE, "the updates and the input have different types");
   return supports_nd(node);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that compute results from extents and a few numbers (Shape, Size, ConstantOfShape, Range, EyeLike), that
-// keep or zero elements (Trilu, Dropout), or that only view them (Tile, DepthToSpace, SpaceToDepth, BitCast).
+// keep or zero elements (Trilu, Dropout), or that copy or view them (Tile, DepthToSpace, SpaceToDepth, BitCast).
 #include <algorithm>
 #include <cmath>
 

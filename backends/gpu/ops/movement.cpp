@@ -156,8 +156,8 @@ void emit_concat(Emit& e, std::string_view) {
     Shape fitting = shape;
     if (e.shape(i).size() == shape.size()) fitting[axis] = e.shape(i)[axis];
     if (e.shape(i) != fitting)
-      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(i) + " is " + to_string(e.shape(i)) +
-                                             " but input 0 is " + to_string(e.shape(0)));
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(i) + " has shape " + to_string(e.shape(i)) +
+                                             " but input 0 has " + to_string(e.shape(0)));
     shape[axis] += fitting[axis];
   }
   const Tensor y = e.output(0, shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization, as a factor and a summand for each channel; normalizations of rows; softmax; LRN.
+// BatchNormalization, which uses a factor and a summand for each channel; normalizations of rows; softmax; LRN.
 #include <algorithm>
 #include <bit>
 
@@ -35,8 +35,8 @@ Verdict supports_batch_normalization(const Node& node) {
     const Value each = node.input(i);
     const int64_t channels = node.input(0).extent(1);
     if (each.rank() != 1 || (each.extent(0) >= 0 && channels >= 0 && each.extent(0) != channels))
-      return sdk::no(BP_REASON_SHAPE,
-                     "input " + std::to_string(i) + " is " + to_string(each.extents()) + ", not one for each channel");
+      return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(i) + " has shape " + to_string(each.extents()) +
+                                          ", not one element per channel");
   }
   return accept();
 }
@@ -111,8 +111,8 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
                      std::to_string(channels) + " channels cannot form " + std::to_string(groups) + " groups");
   for (const uint32_t slot : {1u, 2u}) {
     if (e.shape(slot) != Shape{channels})
-      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " is " + to_string(e.shape(slot)) + " for " +
-                                             std::to_string(channels) + " channels");
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " + to_string(e.shape(slot)) +
+                                             " for " + std::to_string(channels) + " channels");
   }
   const int64_t step = groups == 0 ? 0 : channels / groups;
   Normalization p{.rows = rows_of(e.caps(), {x.shape[0] * groups, step * space}, 1, 2),

@@ -50,7 +50,7 @@ class ClLayer {
   void prepend_to_sources(std::string with);
   // The driver version that devices report.
   void set_driver_version(std::string version);
-  // Buffers of more bytes are refused.
+  // Creating a buffer of more than `bytes` bytes fails.
   void limit_buffers(uint64_t bytes) { buffer_limit = bytes; }
   // Undoes the four settings above.
   void clear_failures();

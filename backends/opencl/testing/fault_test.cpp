@@ -43,8 +43,8 @@ TEST_F(Fault, OutOfMemoryIsReportedAsExhausted) {
   bound(env).run();
 }
 
-// Makes each function fail from its first call on, then from its second, and so on until no call fails: nothing
-// crashes or leaks, and the error code is right.
+// Makes each function fail from its first call on, then from its second, and so on until no call fails. Nothing may
+// crash or leak, and the error code must be right.
 TEST_F(Fault, EveryAllocationMayFail) {
   const Environment env = opencl();
   bound(env).run();

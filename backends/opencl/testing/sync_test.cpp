@@ -261,7 +261,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  const Semaphore mended;  // delays the second run until its own end no longer fails
+  const Semaphore mended;  // delays the second run, so that the injected failure does not affect its end too
   ok(start(1, &second, {bp_native_point(semaphore, 0, 1), mended.at(1)}, {bp_native_point(last, 0, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
   ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));

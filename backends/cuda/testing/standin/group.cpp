@@ -23,7 +23,7 @@ struct Item {
 };
 
 struct Group {
-  std::vector<std::unique_ptr<Item>> items;  // reused from group to group
+  std::vector<std::unique_ptr<Item>> items;  // reused by later groups
   Item* running = nullptr;
   jmp_buf scheduler;
   ucontext_t home;
