@@ -10,8 +10,8 @@
 
 #include "onnxifi/onnxifi.h"
 
-// Marks functions that pass a library the fork's additional arguments. They are excluded from Clang's sanitizer of
-// function types, as a library of ONNXIFI 1.0 declares fewer arguments.
+// Marks functions that pass the fork's additional arguments to any library, which Clang's function sanitizer would
+// report.
 #if defined(__clang__)
 #define PASSES_THE_FORKS_ARGUMENTS __attribute__((no_sanitize("function")))
 #else

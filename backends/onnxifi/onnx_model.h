@@ -16,7 +16,6 @@ using backplane::sdk::Graph;
 using backplane::sdk::Node;
 using backplane::sdk::Value;
 
-// An attribute of a node.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*

@@ -69,7 +69,6 @@ Model mixed() {
   return graph.finish({graph.node("Relu", "r2", {graph.node("Neg", "n1", {a})}), a});
 }
 
-// The onnxifi device's verdict on a node.
 bp_node_verdict_t verdict_of(const Session& session, const Environment& env, uint32_t node = 0) {
   for (const Device& device : env.devices()) {
     if (device.name == "onnxifi") return session.verdict(node, device.info.id);

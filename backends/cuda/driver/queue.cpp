@@ -59,8 +59,7 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// Starts a thread that waits, so it is used only for the framework's events. For the backend's own events, the queue's
-// thread waits (CommandQueue::when_done).
+// Starts a thread that waits. Only the framework's events need it: for the backend's own, their queue's thread waits.
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });

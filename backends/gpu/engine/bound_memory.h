@@ -33,12 +33,12 @@ class BoundMemory {
   Queue queue_;
   Transfer transfer_;
   Buffer buffer_;
-  Buffer source_;                       // used by kDeviceCopy
-  uint64_t offset_ = 0;                 // used by kDeviceCopy, in bytes
-  char* host_ = nullptr;                // used by kHostCopy and kShared
-  uint64_t capacity_ = 0;               // used by kHostCopy and kShared, in bytes
-  void* mapped_ = nullptr;              // used by kShared
-  std::shared_ptr<const void> pinned_;  // used by kHostCopy
+  Buffer source_;                       // kDeviceCopy
+  uint64_t offset_ = 0;                 // kDeviceCopy, in bytes
+  char* host_ = nullptr;                // kHostCopy, kShared
+  uint64_t capacity_ = 0;               // kHostCopy, kShared, in bytes
+  void* mapped_ = nullptr;              // kShared
+  std::shared_ptr<const void> pinned_;  // kHostCopy
 };
 
 }  // namespace backplane::gpu

@@ -27,8 +27,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
-  // Constants shared by programs, which own them. `constant` returns the constant with this key, or NULL. `share`
-  // stores `buffer` under the key, unless the key has a constant already, and returns the key's constant.
+  // Constants shared by programs, which own them. `constant` returns the key's constant or NULL. `share` returns it
+  // too, but first stores `buffer` if the key has none.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 
@@ -62,8 +62,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
  private:
   Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
   // `measure` determines the throughput before the first cost estimate. `tune` chooses the tile and whether to use
-  // Winograd before the first program is compiled. Both use the results that an earlier process stored, if there are
-  // any.
+  // Winograd before the first program is compiled. Both use the results that an earlier process stored, if any.
   void measure();
   void tune();
   Tile chosen_tile();

@@ -26,9 +26,9 @@ struct DeviceCaps {
   uint32_t float_lanes = 1;         // floats in a vector register; 1 without vector registers
   uint32_t alignment = 1;           // in bytes, required of the offset of a sub-buffer
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
-  size_t max_group = 1;         // the largest work group, in work items
-  Throughput throughput{};      // estimated from units, lanes and clock until it is measured
-  bool measured = false;        // `throughput` is measured
+  size_t max_group = 1;     // the largest work group, in work items
+  Throughput throughput{};  // estimated from units, lanes and clock until it is measured
+  bool measured = false;
   Tile tile{4, 4, 1};           // the first one that fits, until Device::tune chooses one
   WinogradThroughput winograd;  // measured with `tile`
 

@@ -45,8 +45,7 @@ bool follows_from(const Plan& plan, const ReadInput& read);
 // Copies the bytes of a tensor in host memory.
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
-// Sets an argument of a kernel. `buffer` is the memory of the argument's storage; it is not used if the argument is a
-// value.
+// Sets a kernel's argument to a value, or to `buffer`, the memory of the argument's storage.
 void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
 
 }  // namespace backplane::gpu

@@ -242,8 +242,8 @@ void Instance::forget_run(bool failed) {
   changed_.notify_all();
 }
 
-// Converts device times to host times. The last kernel has just ended, so the difference between the clocks is the
-// current time of the host minus the end of that kernel on the device.
+// Converts device times to host times. The difference between the clocks follows from the last kernel, which has just
+// ended.
 void Instance::trace(const Work& work) const {
   if (!work.tracing) return;
   std::vector<DeviceEvent::Times> times;

@@ -27,8 +27,7 @@ struct Start {
   const Kernel& kernel;
   Ranges ranges;
 };
-// Runs these kernels one after another in several rounds, and returns the time of the shortest round; infinity if the
-// device rejects a kernel.
+// The time of the shortest of several rounds that run these kernels in order; infinity if the device rejects a kernel.
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts);
 
 }  // namespace backplane::gpu

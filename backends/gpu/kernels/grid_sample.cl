@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[n][channel][i] is the image x[n][channel][d][h][w], sampled at grid[n][i]. A grid element has DIMS coordinates from
-// -1 to 1, in the order w, h, d. TYPE is the type of the elements. FILTER: 0 nearest, 1 linear, 2 cubic. PADDING: 0
-// zeros, 1 border, 2 reflection. ALIGN: -1 and 1 are the centers of the outermost elements instead of their edges.
+// -1 to 1, in the order w, h, d. TYPE is the element type. FILTER: 0 nearest, 1 linear, 2 cubic. PADDING: 0 zeros, 1
+// border, 2 reflection. ALIGN: -1 and 1 are the centers of the outermost elements instead of their edges.
 #define TAPS (FILTER == 0 ? 1 : FILTER == 1 ? 2 : 4)
 
 // Reflects x at both ends of the image until it is inside.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates elements of y at indices. TYPE is the type of the elements, INDEX is i32 or i64. JOIN(a, b) is the new value
-// of element a after update b. One work item applies all updates that may have the same target, in order, so that
-// results are deterministic. An index out of range sets fault[0] to `node`, and its update is skipped.
+// Updates elements of y at indices. TYPE is the element type, INDEX is i32 or i64. JOIN(a, b) is the new value of
+// element a after update b. One work item applies all updates that may have the same target, in order, so that results
+// are deterministic. An index out of range sets fault[0] to `node`, and its update is skipped.
 kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* shape,
                              GLOBAL S(TYPE)* y, int lines, int axis, int rank,
                              GLOBAL int* fault, int node) {

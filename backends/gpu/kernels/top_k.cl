@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first k elements along n of [outer][n][inner], in sorted order. TYPE is the type of the elements; BEFORE is > or
-// <. Each work item counts the elements that come before its own; the count is its element's position.
+// The first k elements along n of [outer][n][inner], in sorted order. TYPE is the element type; BEFORE is > or <. Each
+// work item counts the elements that come before its own; the count is its element's position.
 kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* places, int rows, int n, int inner, int k) {
   const int i = (int)get_global_id(0), row = (int)get_global_id(1);
   if (i >= n || row >= rows) return;

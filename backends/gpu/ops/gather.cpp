@@ -12,8 +12,8 @@ std::string index_type(const Tensor& indices) {
   return " -DINDEX=" + Emit::type(indices);
 }
 
-// If input 1 is a constant, throws if one of its indices is out of range, so that the error does not wait for a run.
-// Index i must be in [-extents[k], extents[k]), where k is i modulo the size of `extents`.
+// Throws now, instead of in each run, if input 1 is a constant with an index out of range. Index i selects along
+// extents[i % extents.size()].
 void check_indices(Emit& e, const std::vector<int64_t>& extents) {
   if (!e.constant(1)) return;
   const std::vector<int64_t> indices = e.ints(1);
@@ -94,8 +94,7 @@ Verdict supports_elements(const Node& node) {
   return supports_gather_elements(node);
 }
 
-// A table of the extents of the `depth` dimensions after the first `batch` ones, in which the indices of a slice
-// select.
+// A table of the extents of dimensions [batch, batch + depth), along which the indices of a slice select.
 Tensor extents_of(Emit& e, const Shape& shape, size_t batch, size_t depth) {
   std::vector<int32_t> extents;
   for (size_t d = batch; d < batch + depth; ++d) extents.push_back(static_cast<int32_t>(shape.at(d)));

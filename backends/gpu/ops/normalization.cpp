@@ -43,9 +43,8 @@ Verdict supports_batch_normalization(const Node& node) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// The arguments of the kernel normalize_rows. If span is 0, each element of a row has its own scale and shift.
-// Otherwise a row consists of channels of `span` adjacent elements, each with one scale and shift; the first channel of
-// a row of n elements is row % period * (n / span).
+// The arguments of kernels/normalize.cl. If span is 0, each element of a row has its own scale and shift; otherwise
+// each channel of `span` adjacent elements has one (BY_CHANNEL).
 struct Normalization {
   Rows rows;
   int64_t period = 1, span = 0;

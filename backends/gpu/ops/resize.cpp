@@ -103,7 +103,6 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   return taps;
 }
 
-// The scale, size and region of each dimension of the input.
 std::vector<Axis> axes_of(Emit& e, const Method& method) {
   const Shape shape = e.shape(0);
   std::vector<Axis> all;

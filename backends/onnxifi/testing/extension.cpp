@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test library that binds tensors only through the extension function onnxSetIOAndRunGraph. It returns the function
-// only under this name, without the suffix "Function", and only if no backend id is passed.
+// A test library that binds tensors only through onnxSetIOAndRunGraph. It returns this function only under this exact
+// name, without the suffix "Function", and only if no backend id is passed.
 #include "vendor.h"
 
 struct Extension : vendor::Traits {

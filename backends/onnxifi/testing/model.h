@@ -16,7 +16,6 @@
 
 namespace vendor {
 
-// One field of a protobuf message.
 struct Field {
   uint32_t number = 0;
   uint64_t value = 0;

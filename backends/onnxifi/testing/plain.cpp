@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test library that does what ONNXIFI specifies. It has two backends, reports all properties, and runs graphs on a
-// thread of its own.
+// A test library that does what ONNXIFI specifies, with two backends.
 #include "vendor.h"
 
 struct Plain : vendor::Traits {

@@ -6,7 +6,6 @@
 namespace backplane::opencl {
 namespace {
 
-// The raw OpenCL events that a command waits for.
 class WaitList {
  public:
   explicit WaitList(std::span<const gpu::Event> events) {
@@ -23,7 +22,6 @@ gpu::Event held(cl_event event) {
   return std::make_shared<const Event>(ClEvent(event));
 }
 
-// A gate that opens by completing a user event.
 class OpenGate final : public gpu::Gate {
  public:
   explicit OpenGate(ClEvent event) : event_(std::move(event)) {}

@@ -88,7 +88,6 @@ void* find(const char* function) {
   return found;
 }
 
-// Counts an OpenCL object if it was created.
 template <class Object>
 Object made(Object object, std::atomic<int64_t>& count) {
   if (object != nullptr) ++count;

@@ -63,7 +63,6 @@ SessionOptions pinned(std::map<std::string, std::string> pins) {
   return how;
 }
 
-// Binds kElements floats.
 void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
   const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kElements, nullptr, buffer};
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
@@ -71,7 +70,6 @@ void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
 
 class MemoryTest : public OpenCl {
  protected:
-  // The trace of one run of `exec`.
   static std::string trace_of(const Environment& env, Exec& exec) {
     env.start_trace();
     exec.run();

@@ -72,7 +72,6 @@ class CacheFolder {
 using gpu::testing::small_input;
 using gpu::testing::small_model;
 
-// Skips tests on machines without an OpenCL device.
 class OpenCl : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -132,7 +132,6 @@ class SyncTest : public OpenCl {
     clGetCommandQueueInfo(queue_of(stream()), CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
     return context;
   }
-  // Allocates memory of the device.
   bp_buffer_t buffer() {
     bp_device_info_t info{};
     info.size = sizeof info;

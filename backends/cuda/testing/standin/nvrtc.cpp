@@ -36,7 +36,6 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A temporary folder, removed by the destructor.
 class Folder {
  public:
   Folder() {
