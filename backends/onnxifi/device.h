@@ -59,7 +59,7 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   mutable std::atomic<bool> is_lost_{false};
 
   std::mutex mutex_;
-  std::unordered_map<std::string, onnxStatus> statuses_;  // by a hash of the model
+  std::unordered_map<std::string, onnxStatus> statuses_;  // keyed by a hash of the model
 };
 
 // Whether ONNXIFI has the data type.

@@ -94,7 +94,7 @@ class OnnxModel {
   const Graph graph_;
   std::vector<OnnxNode> nodes_;
   std::vector<Value> inputs_, outputs_;
-  std::map<uint32_t, std::string> names_;  // by value index
+  std::map<uint32_t, std::string> names_;  // keyed by value index
   std::vector<std::unique_ptr<Constant>> constants_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 // The dimensions to iterate over: dimension 0 is the innermost.
 struct Walk {
   std::vector<int64_t> extents;
-  std::vector<std::vector<int64_t>> strides;  // by view, then dimension
+  std::vector<std::vector<int64_t>> strides;  // indexed by view, then by dimension
 };
 
 // Merges adjacent dimensions that are contiguous in every view, and drops dimensions of extent 1.

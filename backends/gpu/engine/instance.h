@@ -39,7 +39,7 @@ class Instance final : public sdk::Instance {
     std::shared_ptr<const sdk::RunSync> sync;
     std::shared_ptr<const Plan> plan;
     std::vector<Event> begun;           // of the commands before the kernels
-    std::vector<Event> launched;        // of the kernels started so far, by launch
+    std::vector<Event> launched;        // of the kernels started so far, indexed by launch
     std::vector<Event> ended;           // of the commands after the kernels
     std::optional<sdk::Error> failure;  // why further commands could not be started while others were in flight
     bool tracing = false;
@@ -82,8 +82,8 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
   uint64_t arena_bytes_ = 0;
-  std::vector<Buffer> parts_;    // of the arena, by storage; kept because kernels do not retain their arguments
-  std::vector<Kernel> kernels_;  // by launch
+  std::vector<Buffer> parts_;    // of the arena, indexed by storage; kept because kernels do not retain their arguments
+  std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
   bool shapes_changed_ = true;

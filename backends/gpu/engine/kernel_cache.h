@@ -34,10 +34,10 @@ class KernelCache {
   const sdk::Host& host_;
   const DeviceCaps& caps_;
   const Driver& driver_;
-  std::string options_;  // of all kernels
+  std::string options_;  // compiler options of all kernels
   sdk::FileCache disk_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_future<Module>> modules_;  // by options and text
+  std::map<std::string, std::shared_future<Module>> modules_;  // keyed by options and text
 };
 
 }  // namespace backplane::gpu

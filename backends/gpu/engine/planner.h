@@ -169,8 +169,8 @@ class Planner {
   const sdk::Graph graph_;
   const ReadInput read_;
   Plan plan_;
-  std::vector<State> states_;         // by value
-  std::vector<uint32_t> storage_of_;  // by tensor id
+  std::vector<State> states_;         // indexed by value
+  std::vector<uint32_t> storage_of_;  // indexed by tensor id
   // Launches that can still take an epilogue (a formula fused into their last step), by the id of the tensor that they
   // write. No launch has read that tensor yet.
   struct Open {

@@ -14,7 +14,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
   if (item >= items) return;
 #ifdef ACROSS
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end with the rows
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end at `inner`
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   const int step = inner, whole = n;

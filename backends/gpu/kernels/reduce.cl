@@ -13,7 +13,7 @@ kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restri
   const int item = (int)get_global_id(0);
   if (item >= items) return;
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end with the rows
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end at `inner`
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   C(TYPE) results[WIDE];

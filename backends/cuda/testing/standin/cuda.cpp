@@ -314,7 +314,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   }
   std::memcpy(&header, image, sizeof header);
   if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) return CUDA_ERROR_INVALID_IMAGE;
-  // dlopen would return the loaded library for a name that it knows, so each module has its own file.
+  // dlopen returns the library that is already loaded under a name, so each module needs its own file.
   std::string name = (std::filesystem::temp_directory_path() / "standin_XXXXXX").string();
   const int file = mkstemp(name.data());
   const auto* from = static_cast<const char*>(image) + sizeof header;
