@@ -9,7 +9,7 @@ using namespace backplane::sdk;
 // Conservative guesses: the bandwidth of a plain loop on one thread, and the cost of a call.
 constexpr double kBytesPerSecond = 5e9, kSecondsPerCall = 1e-6;
 
-// All operands are float tensors of one static shape: that is all that the loops below can do.
+// Accepts a node if all its operands are float tensors of the same static shape; the loops below can do nothing else.
 template <uint32_t kInputs>
 Verdict floats(const Node& node) {
   const double seconds = kSecondsPerCall + bytes_moved(node).value_or(0) / kBytesPerSecond;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of this backend.
+// The operators of the null backend.
 #pragma once
 
 #include <functional>

@@ -13,7 +13,7 @@
 namespace onnxifi_backend {
 namespace {
 
-constexpr size_t kMaxText = 4096;  // bytes that are kept
+constexpr size_t kMaxText = 4096;  // in bytes; longer texts are cut
 constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
 constexpr uint32_t kMaxVersion = 10'000;
 constexpr size_t kMaxDomains = 100;
@@ -22,7 +22,8 @@ class Asker {
  public:
   Asker(const Library& library, onnxBackendID id) : library_(library), id_(id), buffer_(kRoom) {}
 
-  // Returns a text up to its first NUL, trimmed of spaces, with '?' for all but printable ASCII. Empty: not reported.
+  // Returns a text up to its first NUL, without spaces at its ends, and with '?' for each character that is not
+  // printable ASCII. Empty if the library does not report it.
   std::string text(onnxBackendInfo type) {
     const size_t size = query(type, kStated);
     std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
@@ -42,7 +43,8 @@ class Asker {
   }
 
  private:
-  // The buffer has kRoom bytes, more than the kStated passed to the library, as some libraries write beyond those.
+  // The library is passed a size of kStated bytes, but the buffer has kRoom bytes, as some libraries write past the
+  // end.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
   // Returns the number of bytes that the library wrote, 0 if it failed or reports more than `stated`.
@@ -72,7 +74,7 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-// 0 if the text is not a version.
+// Returns 0 if the text is not a version.
 uint32_t version_of(std::string_view text) {
   uint32_t version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);

@@ -20,17 +20,17 @@ struct BackendInfo {
   uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;
   std::string pci;  // "0000:65:00.0", or empty
 
-  // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). If it does not
-  // report the former or ai.onnx: that of ONNX 1.3, with which ONNXIFI began.
+  // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). If the backend
+  // does not report the IR version or the opset of ai.onnx, it is that of ONNX 1.3, the first release with ONNXIFI.
   uint32_t ir_version = 3;
   std::map<std::string, uint32_t, std::less<>> opsets;
 };
 
 BackendInfo info_of(const Library& library, onnxBackendID id);
 
-// "3 4 5": the largest number; 0 if there is none.
+// Returns the largest number in a text such as "3 4 5", or 0 if there is none.
 uint32_t newest_ir_version(const std::string& text);
-// "ai.onnx:7 org.example:1": the largest version of each domain.
+// Returns the largest version of each domain in a text such as "ai.onnx:7 org.example:1".
 std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& text);
 
 }  // namespace onnxifi_backend

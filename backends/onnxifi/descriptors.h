@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor descriptors in a library's layout: that of ONNXIFI 1.0, or the fork's longer one.
+// Tensor descriptors in the layout that a library expects: that of ONNXIFI 1.0, or the longer one of a later fork of
+// ONNXIFI.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +24,13 @@ struct ForkDescriptor {
   uint64_t quantization_params;  // 0: not quantized
   const float* scales;
   const int32_t* biases;
-  uint8_t is_offline;  // carries no data
+  uint8_t is_offline;  // the descriptor carries no data
   onnxPointer buffer;
 };
 static_assert(sizeof(ForkDescriptor) == 96 && offsetof(ForkDescriptor, buffer) == 88);
 static_assert(sizeof(onnxTensorDescriptorV1) == 56 && offsetof(onnxTensorDescriptorV1, buffer) == 48);
 
-// A tensor to be described: its name, type and extents. Tensors are dense, in the host's memory.
+// The name, type and extents of a tensor to describe. Tensors are dense, in host memory.
 struct Described {
   std::string name;
   bp_dtype_t dtype = 0;
@@ -43,7 +44,7 @@ class Descriptors {
 
   void set_buffer(size_t i, const void* address);
   uint32_t count() const { return static_cast<uint32_t>(is_fork_ ? fork_.size() : plain_.size()); }
-  // NULL if there are none.
+  // Returns NULL if there are no descriptors.
   const onnxTensorDescriptorV1* data() const;
 
  private:

@@ -13,11 +13,11 @@ namespace {
 
 using namespace backplane::sdk;
 
-// At first only weights up to this size are in the model, as a library may need the values of a shape or an axis.
+// The first query has only weights up to this size in the model, as a library may need the values of shapes and axes.
 constexpr uint64_t kSmallBytes = 64 * 1024;
 constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 
-// 128 bits: two hashes after FNV-1a, with different starts and factors.
+// Returns 128 bits: two hashes like FNV-1a, with different initial values and factors.
 std::string hash_of(std::string_view bytes) {
   std::array<uint64_t, 2> hash = {0xcbf29ce484222325, 0x84222325cbf29ce4};
   for (const char c : bytes) {
@@ -41,7 +41,8 @@ Device::Device(const Backend& backend, const Library& library, onnxBackendID id,
   uint32_t& own = versions_.opsets[""];
   own = std::min(own, kNewestOpset);
   for (const auto& [domain, version] : versions_.opsets)
-    opsets_.push_back({text(domain), domain.empty() ? kNewestOpset : version, 0});  // ai.onnx: see downgrade.h
+    opsets_.push_back(
+        {text(domain), domain.empty() ? kNewestOpset : version, 0});  // newer ai.onnx is rewritten: downgrade.h
   const std::unique_lock<std::mutex> lock = library.guard();
   const onnxStatus status = library.functions().init_backend(id, nullptr, &backend_);
   if (!accepted(status)) throw error_of(status, "onnxInitBackend");
@@ -137,8 +138,8 @@ onnxStatus Device::query(const std::string& model) {
   return status;
 }
 
-// Queries first with weights in the model, then with all of them outside: only the response shows which of the two a
-// library supports.
+// Queries first with weights in the model, then with all weights outside it: only the library's response shows which of
+// the two it supports.
 Device::Refusal Device::query(OnnxModel& onnx_model) {
   if (backend_ == nullptr) return {BP_REASON_OTHER, "the library's onnxInitBackend succeeded but returned no backend"};
   const uint32_t opset = versions_.opsets.at("");

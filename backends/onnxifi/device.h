@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library's backend id as a device of Backplane: onnxGetBackendCompatibility decides what it supports, for models of
-// one node and of a whole island.
+// A device of Backplane for one backend id of an ONNXIFI library. onnxGetBackendCompatibility decides which nodes the
+// device supports: it is called with models of single nodes, and then of whole islands.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace onnxifi_backend {
 
-// How weights reach a library.
+// How weights are passed to a library: inside the model, as tensor descriptors, or whichever it accepts (kAuto).
 enum class Weights { kAuto, kModel, kDescriptors };
 
 class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {
@@ -40,7 +40,7 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   void check(onnxStatus status, std::string_view call) const;
 
  private:
-  // Why a model is not supported; false if it is supported.
+  // Why a model is not supported. Converts to false if the model is supported.
   struct Refusal {
     uint32_t reason = BP_REASON_NONE;
     std::string text;
@@ -59,7 +59,7 @@ class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams
   mutable std::atomic<bool> is_lost_{false};
 
   std::mutex mutex_;
-  std::unordered_map<std::string, onnxStatus> statuses_;  // by a hash of the model
+  std::unordered_map<std::string, onnxStatus> statuses_;  // keyed by a hash of the model
 };
 
 // Whether ONNXIFI has the data type.

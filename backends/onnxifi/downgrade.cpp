@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of ai.onnx that ONNXIFI libraries may know, with the versions of their forms, and what each form
-// changed. Operators with subgraphs, sequences or optional values, which ONNXIFI cannot express, are left out.
+// The operators of ai.onnx that ONNXIFI libraries may know, the opsets in which an operator got a new form, and what
+// each form changed. Operators with subgraphs, sequences or optional values, which ONNXIFI cannot express, are left
+// out.
 #include "downgrade.h"
 
 #include <algorithm>
@@ -113,7 +114,7 @@ constexpr Step kSteps[] = {
     {"Upsample", 9, upsample_9},
 };
 
-// Sorted by operator. The oldest form of each is that in opset 7, or its first if it appeared later.
+// Sorted by operator. The oldest form listed is the one in opset 7, or the first form of operators that appeared later.
 // clang-format off
 constexpr Forms kForms[] = {
     {"Abs", {13, 6}},
@@ -296,7 +297,7 @@ std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms)
     Rewrite rewrite(onnx_model, node, step);
     if (std::string refusal = step.function(rewrite); !refusal.empty()) return refusal;
   }
-  if (node.op != op) {  // the operator had another name: use the newest older form under that name
+  if (node.op != op) {  // the operator had a different name then: use the newest older form under that name
     for (const uint32_t older : find(node.op)->since) {
       if (older >= since) continue;
       node.since = older;

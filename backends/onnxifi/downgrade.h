@@ -9,13 +9,13 @@
 
 namespace onnxifi_backend {
 
-// The newest opset of ai.onnx whose forms the table has, which is what the device reports.
+// The newest opset of ai.onnx that the table covers. Devices report it as the newest that they accept.
 inline constexpr uint32_t kNewestOpset = 27;
 // The oldest opset in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;
 
-// Rewrites every node of ai.onnx in its newest form of version `opset` or before. Returns why this is impossible, or an
-// empty string.
+// Rewrites every node of ai.onnx in the form that its operator has in opset `opset`. Returns why this is impossible, or
+// an empty string.
 std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 // ---- the table, for its test ---------------------------------------------------------------------------------------
@@ -28,8 +28,8 @@ struct Step {
   std::string_view op;
   uint32_t since;
   std::string (*function)(Rewrite&);
-  std::string_view attribute = {};  // for the function: the attribute that is new
-  std::string_view neutral = {};    // and the value at which it changes nothing
+  std::string_view attribute = {};  // used by the function: the attribute that the version added
+  std::string_view neutral = {};    // used by the function: the value with which this attribute changes nothing
 };
 
 // An operator and the versions in which it got its forms, the newest first; a 0 ends the list.

@@ -14,8 +14,8 @@ using backplane::sdk::Error;
 
 constexpr size_t kMaxBackends = 256;
 
-// The library's own symbols take precedence over the program's, which may include another version of protobuf. The
-// sanitizers' runtime does not allow that.
+// RTLD_DEEPBIND: the library's own symbols take precedence over the program's, which may include another version of
+// protobuf. The sanitizers do not allow this flag.
 constexpr int kFlags = RTLD_NOW | RTLD_LOCAL
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
                        | RTLD_DEEPBIND
@@ -56,7 +56,7 @@ Library::Library(const std::filesystem::path& path) : path_(path) {
   find("onnxRunGraph", functions_.run_graph);
   find("onnxReleaseGraph", functions_.release_graph);
   if (!missing.empty()) throw Error(BP_INCOMPATIBLE, path.string() + " lacks " + missing);
-  // The program's own libonnxifi would find this backend again.
+  // Refuses the libonnxifi.so that the program itself uses, as that library would find this backend again.
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(functions_.get_backend_ids), &info) != 0 && info.dli_fname != nullptr &&
       std::filesystem::path(info.dli_fname).filename().native().rfind("libonnxifi.so", 0) == 0)
@@ -81,7 +81,7 @@ onnxExtensionFunctionPointer Library::extension(onnxBackendID id, const std::str
 
 std::vector<onnxBackendID> Library::backend_ids() const {
   const std::unique_lock<std::mutex> lock = guard();
-  // No first call for the count alone: not every library allows it.
+  // There is no first call for the count alone, as not every library supports that.
   std::vector<onnxBackendID> ids(kMaxBackends);
   size_t count = ids.size();
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);

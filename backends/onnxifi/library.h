@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vendor's library: its functions, and how it differs from ONNXIFI 1.0.
+// A vendor's library: its functions, and how it differs from ONNXIFI 1.0. It may follow a later fork of ONNXIFI, which
+// changed descriptors and some functions.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,8 @@
 
 #include "onnxifi/onnxifi.h"
 
-// A function whose calls pass more arguments than those that ONNXIFI 1.0 declares: not for the sanitizer of calls.
+// Marks functions that pass the fork's additional arguments to any library, which Clang's function sanitizer would
+// report.
 #if defined(__clang__)
 #define PASSES_THE_FORKS_ARGUMENTS __attribute__((no_sanitize("function")))
 #else
@@ -34,7 +36,7 @@ struct Functions {
   decltype(&onnxSetGraphIO) set_graph_io;
   decltype(&onnxRunGraph) run_graph;
   decltype(&onnxReleaseGraph) release_graph;
-  // With the two arguments that the fork added, 0 and NULL, which ONNXIFI 1.0 does not read.
+  // The fork added the last two arguments. The backend passes 0 and NULL; libraries of ONNXIFI 1.0 do not read them.
   onnxStatus (*init_graph)(onnxBackend, const uint64_t*, size_t, const void*, uint32_t, const onnxTensorDescriptorV1*,
                            onnxGraph*, uint32_t max_sequence_length, void* weight_reader);
 };
@@ -42,7 +44,7 @@ struct Functions {
 // A function that only the fork has.
 using WaitEventFor = onnxStatus (*)(onnxEvent, uint32_t milliseconds, onnxEventState*, onnxStatus*, char* text,
                                     size_t* text_size);
-// With the argument that the fork added for traces, NULL.
+// The fork added the argument `trace`, for which the backend passes NULL.
 using SetIoAndRun = onnxStatus (*)(onnxGraph, uint32_t, const onnxTensorDescriptorV1*, uint32_t,
                                    const onnxTensorDescriptorV1*, onnxMemoryFenceV1*, void* trace);
 
@@ -54,14 +56,15 @@ class Library {
 
   const std::filesystem::path& path() const { return path_; }
   const Functions& functions() const { return functions_; }
-  // Whether tensor descriptors have 96 bytes, and onnxInitGraph two more arguments.
+  // Whether the library follows the fork: tensor descriptors have 96 bytes, and onnxInitGraph has two more arguments.
   bool is_fork() const { return is_fork_; }
   WaitEventFor wait_event_for() const { return wait_event_for_; }  // NULL if the library has none
   // Returns an extension function of a backend, or NULL. Libraries may name it with or without the suffix "Function",
   // and return it for the backend's id, for no id, or only export it.
   onnxExtensionFunctionPointer extension(onnxBackendID id, const std::string& name) const;
 
-  // The ids of its backends; each must be released. Throws sdk::Error if the call fails or its result is not usable.
+  // The ids of the library's backends; the caller must release each. Throws sdk::Error if the call fails or its result
+  // is not usable.
   std::vector<onnxBackendID> backend_ids() const;
 
   // A lock to hold during calls into the library; empty if `set_thread_safe(true)` was called.

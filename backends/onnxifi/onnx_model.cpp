@@ -112,10 +112,10 @@ std::string OnnxNode::text(std::string_view attribute, std::string_view otherwis
 }
 
 // ---- the model -----------------------------------------------------------------------------------------------------
-// Built from an island's graph, or from a single node to query whether it is supported.
+// The model of an island's graph, or of a single node, to query whether the library supports it.
 
 OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
-  // ONNX identifies values by name: one without a name, or whose name is taken, gets a numbered name.
+  // ONNX identifies values by name: a value without a name, or whose name is taken, gets a numbered name.
   std::set<std::string> taken;
   for (uint32_t v = 0; v < graph.raw()->value_count; ++v) {
     const std::string own(graph.value(v).name());

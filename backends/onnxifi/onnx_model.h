@@ -16,7 +16,6 @@ using backplane::sdk::Graph;
 using backplane::sdk::Node;
 using backplane::sdk::Value;
 
-// An attribute of a node.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
@@ -95,7 +94,7 @@ class OnnxModel {
   const Graph graph_;
   std::vector<OnnxNode> nodes_;
   std::vector<Value> inputs_, outputs_;
-  std::map<uint32_t, std::string> names_;  // by value index
+  std::map<uint32_t, std::string> names_;  // keyed by value index
   std::vector<std::unique_ptr<Constant>> constants_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ONNXIFI libraries through the loader: ones with vendors' quirks, faulty ones, and our own.
+// Runs ONNXIFI libraries through the loader: test libraries with vendors' quirks, faulty ones, and Backplane's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ SessionOptions on(const std::string& device) {
 SessionOptions pinned(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);
-  how.options["loader.costs"] = "reported";  // the loader measures no copies
+  how.options["loader.costs"] = "reported";  // the loader does not measure copies
   return how;
 }
 
@@ -69,7 +69,6 @@ Model mixed() {
   return graph.finish({graph.node("Relu", "r2", {graph.node("Neg", "n1", {a})}), a});
 }
 
-// The onnxifi device's verdict on a node.
 bp_node_verdict_t verdict_of(const Session& session, const Environment& env, uint32_t node = 0) {
   for (const Device& device : env.devices()) {
     if (device.name == "onnxifi") return session.verdict(node, device.info.id);
@@ -129,7 +128,7 @@ TEST_P(Quirk, IsRunByManyThreads) {
   EXPECT_EQ(right, 200);
 }
 
-// Isolated, as the manifest requests: the sandbox lets the process read the folder in the option `path`.
+// The manifest requests isolation. The sandbox lets the process read the folder that the option `path` names.
 TEST_P(Quirk, RunsInAProcessOfItsOwn) {
   const Environment env = vendor(GetParam(), {{"loader.isolate", "onnxifi"}});
   ASSERT_EQ(env.devices().back().name.substr(0, 7), "onnxifi");
@@ -266,7 +265,7 @@ class WrongLibrary : public ::testing::TestWithParam<Wrong> {};
 TEST_P(WrongLibrary, IsNotUsedAndTheOthersAre) {
   EXPECT_THAT(vendor(GetParam().vendor).report(), HasSubstr(GetParam().why));
   const Environment env = vendors(folder(GetParam().vendor) + ":" + folder("plain"));
-  EXPECT_EQ(env.devices().size(), 3u);  // the CPU and two of the good library
+  EXPECT_EQ(env.devices().size(), 3u);  // the CPU and two devices of the good library
   EXPECT_EQ(env.devices().back().name, "onnxifi:1");
 }
 
@@ -323,7 +322,7 @@ TEST(OnnxifiOptions, AreChecked) {
             BP_UNSUPPORTED);
 }
 
-// ---- libraries of others, and our own ------------------------------------------------------------------------------
+// ---- ONNX's dummy library, and Backplane's own ---------------------------------------------------------------------
 
 // ONNX's dummy library claims to support everything, and does nothing.
 TEST(OnnxifiDummy, HarmsNothing) {
@@ -349,7 +348,7 @@ TEST(OnnxifiDummy, HarmsNothing) {
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
-// The device name under which our own library reports the CPU, or "none".
+// The name of the device under which Backplane's own ONNXIFI library reports the CPU, or "none".
 std::string inner_cpu(const Environment& env) {
   for (const Device& device : env.devices()) {
     if (view::text(device.info.name).substr(0, 14) == "Backplane cpu:") return device.name;
@@ -387,7 +386,7 @@ TEST(OnnxifiRoundTrip, RunsResnetWithTheResultsOfTheCpuBackend) {
   EXPECT_EQ(results(env, model, inner_cpu(env)), results(env, model, "cpu"));
 }
 
-// Our library starts processes that probe backends, which the strict sandbox forbids.
+// Backplane's own library starts processes that probe backends, which the strict sandbox forbids.
 TEST(OnnxifiRoundTrip, RunsInAProcessOfItsOwn) {
   const Environment env = vendor("backplane", {{"loader.isolate", "onnxifi"},
                                                {"loader.isolate_sandbox", "drivers"},
@@ -398,7 +397,7 @@ TEST(OnnxifiRoundTrip, RunsInAProcessOfItsOwn) {
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
-// The loader upgrades what the backend wrote in an old form, so the results must be the original model's.
+// The backend writes the model in old forms, and the loader in the library upgrades it, so results must not change.
 class OldForms : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OldForms, MeanTheSame) {

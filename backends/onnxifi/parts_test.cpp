@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that need no library: the search, parsing of versions, and the table of older forms, compared with the
-// schemas.
+// Tests the parts that need no ONNXIFI library: the search, the parsing of versions, and the table of older operator
+// forms, which is compared with the loader's schemas.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class SearchTest : public ::testing::Test {
     std::ofstream(root_ / path) << text << path;
     return root_ / path;
   }
-  // The file names of libraries found below the root, and of all refused paths, these with "!" in front.
+  // The file names of libraries found below the root, and of all refused paths; refused ones begin with "!".
   std::vector<std::string> found(const std::string& named, const std::string& configuration = "/nowhere") {
     std::vector<std::string> result;
     for (const Found& one : find_libraries(named, configuration.c_str())) {
@@ -96,7 +96,7 @@ TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
 
 // An operator version in loader/ops/schema/schemas.txt.
 struct Schema {
-  std::set<std::string> attributes;  // with their defaults
+  std::set<std::string> attributes;  // including their defaults
   std::string operands;              // counts of inputs and of outputs
   bool deprecated = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend: one device for each backend id of each library that was found.
+// The ONNXIFI backend: one device for each backend id of each library that was found.
 #include <cstdlib>
 #include <deque>
 
@@ -39,7 +39,8 @@ struct Entry {
   std::vector<bp_option_t> properties;
 };
 
-// Set while a library is queried for its backends: if it uses Backplane itself, it must not find ONNXIFI libraries.
+// Set while a library is queried for its backends. A library that uses Backplane itself must not find ONNXIFI libraries
+// in turn.
 thread_local bool is_asking = false;
 
 }  // namespace
@@ -91,7 +92,7 @@ class Backend : public backplane::sdk::Backend {
     info.memory_bytes = reported.memory_bytes;
     info.memory_bandwidth = reported.memory_bandwidth;
     info.link_bandwidth = std::min(reported.read_bandwidth, reported.write_bandwidth);
-    info.launch_ns = 20'000;  // two events and a wake-up of a stream thread
+    info.launch_ns = 20'000;  // for two events and waking a stream thread
     info.flops_fp32 = 2.0 * static_cast<double>(reported.macs_fp32);
     info.flops_fp16 = 2.0 * static_cast<double>(reported.macs_fp16);
     for (bp_dtype_t dtype = 0; dtype <= BP_DTYPE_BFLOAT16; ++dtype) {

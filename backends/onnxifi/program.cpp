@@ -34,7 +34,7 @@ onnxMemoryFenceV1 fence_of(onnxEvent event) {
 
 }  // namespace
 
-// An input event, signalled from the start: the host orders runs itself.
+// An input event that is signaled from the start, because the host orders the runs itself.
 class IslandProgram::Event {
  public:
   explicit Event(const IslandProgram& program) : program_(program) {
@@ -146,7 +146,7 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
   if (wanted != bound_ || bound_.empty()) {
     bound_.clear();
-    Locations& next = locations_[1 - current_];  // the library may read the current ones until it gets these
+    Locations& next = locations_[1 - current_];  // the library may read the current ones until it is passed these
     for (size_t i = 0; i < inputs.size(); ++i) next.inputs.set_buffer(i, inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) next.outputs.set_buffer(i, outputs[i]);
     current_ = 1 - current_;
@@ -154,7 +154,7 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
       device_.check(set_io_and_run_(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
                                     next.outputs.data(), &after, nullptr),
                     "onnxSetIOAndRunGraph");
-      // The fork runs only by onnxSetIOAndRunGraph and keeps no locations for onnxRunGraph.
+      // The fork runs graphs only through onnxSetIOAndRunGraph and keeps no locations for onnxRunGraph.
       if (!device_.library().is_fork()) bound_ = std::move(wanted);
       return after.event;
     }

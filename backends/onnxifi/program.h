@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island as an ONNXIFI graph. The library keeps one set of locations per graph, so the runs of all instances are
-// serialized.
+// An island as an ONNXIFI graph. The library keeps one set of buffer addresses per graph, so the runs of all instances
+// are serialized.
 #pragma once
 
 #include <array>

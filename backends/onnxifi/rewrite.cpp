@@ -22,7 +22,7 @@ bool has_value(const Attribute& attribute, std::string_view neutral) {
   return attribute.ints.size() == 1 && std::to_string(attribute.ints[0]) == neutral;
 }
 
-// Moves an input of constant integers, if present, into an attribute. False if the input is computed.
+// Moves an input of constant integers, if present, into an attribute. Returns false if the input is computed.
 bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   if (!r.node.input(slot)) return true;
   const auto values = r.ints(slot);
@@ -72,7 +72,7 @@ std::string ignore(Rewrite& r) {
 }
 
 std::string positive_axes(Rewrite& r) {
-  // Axes refer to the output's dimensions for these two operators, to the input's for the others.
+  // For these two operators, axes refer to dimensions of the output; for all others, to dimensions of the input.
   const bool of_output = r.node.op == "Unsqueeze" || r.node.op == "OneHot";
   const Value value = of_output ? r.node.outputs[0].value : r.node.input(0).value;
   const int64_t rank = value.rank();
@@ -261,7 +261,7 @@ std::string split_18(Rewrite& r) {
     const Ints extents = r.extents(0);
     const size_t axis = backplane::sdk::axis_of(r.node.number("axis", 0), extents.size());
     const auto parts = static_cast<int64_t>(r.node.outputs.size());
-    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which makes equal parts only");
+    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which only splits into equal parts");
   }
   r.node.erase("num_outputs");
   return {};

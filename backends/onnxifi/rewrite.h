@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node being rewritten in an older form, and the helpers of the table's functions.
+// A node that is rewritten in an older form, and the functions that the table in downgrade.cpp uses.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Rewrite {
   int64_t rank(size_t slot) const { return node.input(slot).value.rank(); }
   bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
 
-  // "Softmax is written in its form before version 13, ..."
+  // Returns "Softmax is written in its form before version 13, " followed by `what`.
   std::string refuse(const std::string& what) const {
     return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
   }
@@ -36,7 +36,7 @@ std::string unchanged(Rewrite&);
 std::string drop(Rewrite&);
 // Removes an attribute that has no effect in inference.
 std::string ignore(Rewrite&);
-// Makes `axis` and `axes` count from the front.
+// Replaces negative numbers in the attributes `axis` and `axes`, which count from the last dimension.
 std::string positive_axes(Rewrite&);
 std::string equal_shapes(Rewrite&);
 std::string batch_normalization_14(Rewrite&);

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "libonnxifi-", kSuffix = ".so";
-constexpr size_t kMaxFolders = 1000;  // limit: includes in the configuration may form a cycle
+constexpr size_t kMaxFolders = 1000;  // a limit, as includes in the configuration may form a cycle
 
 bool is_library_name(std::string_view name) {
   return name.size() > kPrefix.size() + kSuffix.size() && name.substr(0, kPrefix.size()) == kPrefix &&
@@ -86,7 +86,7 @@ class Search {
     if (path.front() != '/') return refuse(path, "is not an absolute path");
     if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
     if (S_ISDIR(info.st_mode)) {
-      DIR* const opened = opendir(path.c_str());  // access() does not detect what a sandbox forbids
+      DIR* const opened = opendir(path.c_str());  // unlike access(), fails if a sandbox forbids it
       if (opened == nullptr) return refuse(path, std::string("cannot be read: ") + std::strerror(errno));
       closedir(opened);
       return folder(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates ONNXIFI's statuses to Backplane's reasons and errors.
+// Translates ONNXIFI's status codes to Backplane's reasons and errors.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace onnxifi_backend {
 
-// "UNSUPPORTED_OPERATOR"; "status 77" for a status that ONNXIFI does not have.
+// Returns a name such as "UNSUPPORTED_OPERATOR", or "status 77" for a status that ONNXIFI does not define.
 std::string status_name(onnxStatus status);
 
-// Whether a model or graph was accepted: natively, or by emulation.
+// Whether the library accepted a model or graph, natively or with emulation.
 inline bool accepted(onnxStatus status) {
   return status == ONNXIFI_STATUS_SUCCESS || status == ONNXIFI_STATUS_FALLBACK;
 }
 
-// The BP_REASON_* for a status that refuses a model.
+// The BP_REASON_* for a status with which a library refused a model.
 uint32_t reason_of(onnxStatus status);
 
 // The error for a status that the function named `call` returned.

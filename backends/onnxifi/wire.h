@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes ONNX's wire format: fields of protobuf messages, by number.
+// Writes ONNX's file format: protobuf messages, whose fields are identified by number.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Message {
   std::string bytes_;
 };
 
-// Numbers of the fields that are written.
+// The numbers of the fields that the backend writes.
 namespace field {
 namespace model {
 enum : uint32_t { kIrVersion = 1, kProducerName = 2, kGraph = 7, kOpsetImport = 8 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend: every device of every OpenCL platform.
+// The OpenCL backend: every usable device of every OpenCL platform.
 #include "backplane/sdk/once.hpp"
 #include "driver/driver.h"
 #include "engine/instance.h"
@@ -37,7 +37,8 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  // True if an option has the value `other`, false for `usual` or if it is not set; throws for any other value.
+  // Returns true if the option has the value `other`, and false if it has the value `usual` or is not set. Throws for
+  // any other value.
   bool chosen(const char* option, std::string_view usual, std::string_view other) const {
     const std::string_view value = host().option(option).value_or(usual);
     if (value == usual || value == other) return value == other;

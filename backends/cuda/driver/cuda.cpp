@@ -14,14 +14,15 @@ Functions open_driver() {
     throw sdk::Error(BP_UNSUPPORTED, std::string("driver not found: ") + dlerror() + "; install NVIDIA's driver");
   const auto find = [library](const std::string& name) {
     void* found = dlsym(library, name.c_str());
-    // Drivers before CUDA 12.8 have only an older version, which measures the same.
+    // Drivers before CUDA 12.8 have only the older function, which returns the same time.
     if (found == nullptr && name == "cuEventElapsedTime_v2") found = dlsym(library, "cuEventElapsedTime");
     if (found == nullptr)
       throw sdk::Error(BP_UNSUPPORTED, std::string(kLibrary) + " has no function " + name + "; install a newer driver");
     return found;
   };
   Functions all;
-  // Many names are macros in cuda.h that expand to the versioned names of the declared functions.
+  // In cuda.h many of these names are macros for versioned symbols: cuMemAlloc is cuMemAlloc_v2. They are expanded
+  // before BACKPLANE_TEXT turns them into strings.
 #define BACKPLANE_TEXT(name) #name
 #define BACKPLANE_CUDA_FIND(name) all.name = reinterpret_cast<decltype(all.name)>(find(BACKPLANE_TEXT(name)))
   BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_FIND)
@@ -30,7 +31,7 @@ Functions open_driver() {
   return all;
 }
 
-// Errors after which the context is unusable.
+// True for errors that leave the context unusable.
 bool loses_device(CUresult status) {
   switch (status) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's driver API, loaded at run time, so that the plugin loads on machines without it. Objects are C++ values,
-// failures are thrown as sdk::Error.
+// CUDA's driver API, loaded at run time so that the plugin also loads on machines without NVIDIA's driver. Failures are
+// thrown as sdk::Error.
 #pragma once
 
 #include <cuda.h>
@@ -57,7 +57,7 @@ namespace backplane::cuda {
   X(cuEventSynchronize);            \
   X(cuEventElapsedTime);
 
-// NOLINTBEGIN(readability-identifier-naming): members are named as the driver's functions
+// NOLINTBEGIN(readability-identifier-naming): members have the names of the driver's functions
 struct Functions {
 #define BACKPLANE_CUDA_MEMBER(name) decltype(&::name) name
   BACKPLANE_CUDA_FUNCTIONS(BACKPLANE_CUDA_MEMBER)
@@ -65,15 +65,17 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
-// The driver's functions, loaded once for good. Throws BP_UNSUPPORTED with the reason if there is no usable driver.
+// The driver's functions, loaded by the first call and never unloaded. Throws BP_UNSUPPORTED with the reason if there
+// is no usable driver.
 const Functions& cuda();
 
-// Throws sdk::Error when `status` is not CUDA_SUCCESS; `what` names the object or action: "buffer of 12 bytes".
+// Throws sdk::Error when `status` is not CUDA_SUCCESS. `what` names the object or action, such as "buffer of 12 bytes".
 void check(CUresult status, std::string_view what);
 sdk::Error error_of(CUresult status, std::string_view what);
 std::string error_name(CUresult status);
 
-// The framework's context, or, if that is null, the device's primary context, which is retained.
+// The framework's context, or the device's primary context if `framework` is null. The destructor releases the primary
+// context.
 class Context {
  public:
   Context(CUdevice device, CUcontext framework);
@@ -89,7 +91,7 @@ class Context {
 };
 using SharedContext = std::shared_ptr<const Context>;
 
-// Makes the context current on this thread while this object lives, and restores the previous one afterwards.
+// Makes the context current on this thread while this object lives; the destructor restores the previous context.
 class Current {
  public:
   explicit Current(const Context& context);

@@ -18,7 +18,7 @@ SharedContext make_context(const FoundDevice& device, const bp_native_t* native)
   const Current current(*context);
   CUdevice own = 0;
   check(cuda().cuCtxGetDevice(&own), "device of a context");
-  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context is for another device than " + device.caps.name);
+  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context does not belong to " + device.caps.name);
   return context;
 }
 
@@ -65,7 +65,7 @@ std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
   std::weak_ptr<const void>& known = pinned_[{address, bytes}];
   if (auto pinned = known.lock()) return pinned;
   const Current current(*context_);
-  // The framework may have pinned the memory already.
+  // Fails if the framework has already pinned the memory.
   if (cuda().cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE) != CUDA_SUCCESS) return nullptr;
   std::shared_ptr<const void> pinned(address, [context = context_](const void* pinned) {
     static_cast<void>(sdk::caught([&] {
@@ -96,7 +96,7 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   CUcontext own = nullptr;
   check(cuda().cuStreamGetCtx(stream, &own), "context of a stream");
   if (own != context_->get())
-    throw sdk::Error(BP_UNSUPPORTED, "the stream belongs to another context than the one the device was opened in");
+    throw sdk::Error(BP_UNSUPPORTED, "the stream does not belong to the context that the device was opened in");
   return std::make_shared<CommandQueue>(context_, words_, clock_, stream);
 }
 
@@ -113,8 +113,8 @@ std::string_view Driver::prelude() const {
   return gpu::kernel_text("cuda");
 }
 
-// A product and a sum are rounded separately, as on other devices; kernels that want a single rounding
-// call fma.
+// Without contraction, a product and the sum it is added to are rounded separately, as on other devices. Kernels that
+// need a single rounding call fma.
 std::string Driver::options() const {
   return "--std=c++17 --device-as-default-execution-space --fmad=false";
 }
@@ -125,7 +125,7 @@ gpu::Module Driver::compile(const std::string& text, const std::string& options)
 
 gpu::Module Driver::load(const std::string& binary, const std::string&) const {
   gpu::Module module;
-  // Null if the driver refuses the binary: it is damaged or for another device.
+  // `module` stays null if the driver rejects the binary, because it is damaged or was built for another device.
   static_cast<void>(sdk::caught([&] { module = std::make_shared<const Module>(context_, binary); }));
   return module;
 }

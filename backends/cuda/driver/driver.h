@@ -36,8 +36,8 @@ class Driver final : public gpu::Driver {
   FoundDevice device_;
   SharedContext context_;
   std::shared_ptr<Words> words_;
-  std::shared_ptr<const Event> clock_;  // the origin of device times
-  // Pinned host memory, by address and size: bindings of the same memory share the pinning.
+  std::shared_ptr<const Event> clock_;  // device times are measured from this event
+  // Pinned host memory, by address and size in bytes. Memory that is bound several times is pinned once.
   mutable std::mutex pinned_mutex_;
   mutable std::map<std::pair<void*, uint64_t>, std::weak_ptr<const void>> pinned_;
 };

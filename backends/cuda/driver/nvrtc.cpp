@@ -23,7 +23,7 @@ namespace {
   X(nvrtcGetCUBINSize);              \
   X(nvrtcGetCUBIN);
 
-// NOLINTBEGIN(readability-identifier-naming): members are named as the compiler's functions
+// NOLINTBEGIN(readability-identifier-naming): members have the names of the compiler's functions
 struct Functions {
 #define BACKPLANE_NVRTC_MEMBER(name) decltype(&::name) name
   BACKPLANE_NVRTC_FUNCTIONS(BACKPLANE_NVRTC_MEMBER)

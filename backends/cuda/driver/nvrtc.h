@@ -6,10 +6,9 @@
 
 namespace backplane::cuda {
 
-// Compiles kernels with options such as "-DNAME=VALUE" to machine code for `arch` ("sm_90"). Throws sdk::Error with
-// the compiler's log, or with the reason why there is no compiler: libnvrtc is looked up by name, then in
-// /usr/local/cuda.
-// `out_log` may be NULL.
+// Compiles kernels to machine code for `arch` ("sm_90"), with options such as "-DNAME=VALUE". Throws sdk::Error with
+// the compiler's log, or with the reason why libnvrtc could not be loaded: it is searched for by name, then in
+// /usr/local/cuda. `out_log` receives the compiler's log and may be NULL.
 std::string compile(const std::string& text, const std::string& options, const std::string& arch,
                     std::string* out_log = nullptr);
 

@@ -59,7 +59,7 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// Only for the framework's events: for the backend's own, their queue's thread waits (`when_done`).
+// Starts a thread that waits. Only the framework's events need it: for the backend's own, their queue's thread waits.
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });
@@ -284,7 +284,7 @@ std::unique_ptr<gpu::Gate> CommandQueue::hold() {
   }
   const auto kept =
       sdk::caught([&] { when_done([words = words_, word](const sdk::Error*) { words->put_back(word); }); });
-  if (kept) {  // the word is never put back, and nothing may wait for it
+  if (kept) {  // no callback will put the word back: it is never reused, and the stream must not wait for it
     gate->open();
     throw sdk::Error(*kept);
   }

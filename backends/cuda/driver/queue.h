@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's memory, events, kernels and queues, implemented by CUDA's objects.
+// The engine's memory, events, kernels and queues, implemented with CUDA objects.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class Memory final : public gpu::DeviceMemory {
  public:
   // Allocates memory, which the destructor frees.
   Memory(SharedContext context, uint64_t bytes);
-  // A part of `whole`, or the framework's memory if `whole` is NULL. Not freed here.
+  // A part of `whole`, or the framework's memory if `whole` is NULL. The destructor does not free it.
   Memory(gpu::Buffer whole, CUdeviceptr address) : whole_(std::move(whole)), address_(address) {}
   ~Memory() override;
   CUdeviceptr get() const { return address_; }
@@ -39,14 +39,14 @@ inline CUdeviceptr raw(const gpu::Span& span) {
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Records an event in the stream. `base`: the origin of device times; without it, times() returns 0.
+  // Records an event in the stream. Device times count from `base`; without it, times() returns 0.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() override;
   CUevent get() const { return event_; }
-  CUresult wait() const;  // until the event has completed
-  // Sets the event recorded just before the command whose end this event marks.
+  CUresult wait() const;  // blocks until the event has completed
+  // `begin` was recorded just before the command whose end this event marks.
   void begins_with(std::shared_ptr<const Event> begin) { begin_ = std::move(begin); }
 
   bool ended_well() const override;
@@ -94,7 +94,7 @@ class Kernel final : public gpu::DeviceKernel {
   std::vector<void*> pointers_;
 };
 
-// Words in pinned memory that the host writes and streams wait for; each serves one gate at a time.
+// 32-bit words in pinned host memory. A gate takes a word, and its stream waits until the host writes 1 to the word.
 class Words {
  public:
   explicit Words(SharedContext context) : context_(std::move(context)) {}
@@ -115,7 +115,7 @@ class Words {
 
 class CommandQueue final : public gpu::CommandQueue {
  public:
-  // Creates a stream, or uses the framework's.
+  // The first creates a stream, the second uses the framework's.
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock);
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
                CUstream framework);
@@ -138,7 +138,7 @@ class CommandQueue final : public gpu::CommandQueue {
   void finish(std::string_view what) override;
 
  private:
-  // The events that `reporter_` waits for in order, each with the function that it then calls.
+  // The thread `reporter_` waits for these events in order, and after each calls the event's function.
   struct Reports {
     struct Entry {
       std::shared_ptr<const Event> event;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // nvrtc_check FOLDER ARCH…: compiles the kernels that a run on the stand-in left in FOLDER (testing/standin/nvrtc.cpp)
-// with the real NVRTC, which needs no GPU, and prints the registers and memory that the machine code uses. Exit status:
-// 0 if all compile to machine code without a warning, 1 if not, 2 if misused, 77 if there is no NVRTC or no kernel.
+// with the real NVRTC, which needs no GPU, and prints the registers and memory that the machine code uses. Exit
+// status: 0 if all compile to machine code without a warning, 1 if not, 2 if arguments are missing, 77 if there is no
+// NVRTC or no kernel.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -41,7 +42,7 @@ struct Totals {
   int registers = 0, shared = 0, spilled = 0;
 };
 
-// The greatest number that the pattern finds, 0 if none.
+// The largest number that the pattern's first group matches in the log; 0 without a match.
 int greatest(const std::string& log, const char* pattern) {
   int most = 0;
   const std::regex number(pattern);
@@ -53,7 +54,7 @@ int greatest(const std::string& log, const char* pattern) {
 void compile(const Source& source, const std::string& arch, Totals& totals) {
   std::string log, binary;
   const auto failure = backplane::sdk::caught([&] {
-    // No warnings about unused code: kernels share source text, of which each uses only a part.
+    // Disables warnings about unused code: each kernel uses only a part of the shared source text.
     const std::string options = source.options + " --ptxas-options=-v --diag-suppress=177,550";
     binary = backplane::cuda::compile(source.text, options, arch, &log);
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the backend in the loader on the stand-in for a GPU: results, leaked objects, and calls that fail.
+// Runs the backend under the loader on the stand-in for a GPU. Checks results, leaked objects, and driver calls that
+// fail.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -92,8 +93,8 @@ TEST_F(Runtime, ManyRunsOnFourThreads) {
   EXPECT_EQ(objects(), before);
 }
 
-// Each function fails from its 1st call on, then from its 2nd, and so on until no call fails: no run crashes, each
-// error has the right code, and no object leaks.
+// Makes each function fail from its first call on, then from its second, and so on until no call fails. No run may
+// crash, each error must have the right code, and no object may leak.
 TEST_F(Runtime, EveryCallMayFail) {
   const Environment env = Runtime::env();
   bound(env, "cuda").run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wakes those who wait for a device when it is abandoned. Outlives the device. Thread-safe.
+// Wakes threads that wait for a device when the device is abandoned: given up because it does not respond. Outlives the
+// device. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,9 @@ namespace backplane::gpu {
 
 class Abandonment {
  public:
-  // While it lives, `set` calls `wake`, which must neither wait nor throw. `wake` is called on the thread that abandons
-  // the device, and takes whatever mutex makes sure that its waiter either sees `is_set` or is blocked.
+  // While a Waiter exists, `set` calls its `wake` on the thread that abandons the device. `wake` must not throw or wait
+  // for the device. It must lock the mutex that the waiting thread holds while it checks `is_set`; otherwise that
+  // thread could miss the wake-up between the check and its wait.
   class Waiter {
    public:
     Waiter(Abandonment& abandonment, std::function<void()> wake) : abandonment_(abandonment) {

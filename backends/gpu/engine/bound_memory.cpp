@@ -33,8 +33,8 @@ BoundMemory::~BoundMemory() {
     static_cast<void>(sdk::caught([this] { queue_->unmap(*buffer_, mapped_, "unmapping bound memory"); }));
 }
 
-// The host may access shared memory only while it is mapped, the device only while it is not: OpenCL guarantees no
-// more. On devices that share memory, neither mapping nor unmapping copies.
+// OpenCL lets the host access shared memory only while the memory is mapped, and the device only while it is not. On
+// devices that share memory with the host, mapping and unmapping copy nothing.
 Event BoundMemory::map(CommandQueue& queue, bool blocking) {
   auto [mapped, event] =
       queue.map({buffer_.get(), 0}, capacity_, BP_MAP_READ | BP_MAP_WRITE, blocking, "mapping bound memory");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's expected time: a launch, plus its arithmetic or its memory traffic, whichever takes the device longer.
+// A node's expected time: one kernel launch, plus the time for its arithmetic or its memory traffic, whichever is
+// longer.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
@@ -7,7 +8,7 @@
 
 namespace backplane::gpu {
 
-// 0 if extents are unknown.
+// Returns 0 if the node's extents are unknown.
 double expected_seconds(const DeviceCaps& caps, const sdk::Node& node);
 
 }  // namespace backplane::gpu

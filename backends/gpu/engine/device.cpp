@@ -26,7 +26,7 @@ Constant Device::share(const std::string& key, Buffer buffer) {
   const std::lock_guard lock(mutex_);
   std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const DeviceMemory>& known = constants_[key];
-  Constant constant = known.lock();  // not null: another thread was faster
+  Constant constant = known.lock();  // not null if another thread has stored it meanwhile
   if (constant == nullptr) known = constant = std::move(buffer);
   return constant;
 }
@@ -37,7 +37,7 @@ void Device::measure() {
     caps_.throughput = measure_throughput(*this);
     caps_.measured = true;
     char line[100];
-    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us a launch",
+    std::snprintf(line, sizeof line, ": measured %.4g GFLOP/s, %.4g GB/s, %.3g us per launch",
                   caps_.throughput.flops * 1e-9, caps_.throughput.bandwidth * 1e-9,
                   caps_.throughput.launch_seconds * 1e6);
     host().log(BP_LOG_INFO, caps_.name + line);
@@ -49,9 +49,9 @@ void Device::tune() {
     caps_.tile = chosen_tile();
     caps_.winograd = chosen_winograd();
     char line[80];
-    std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements a second",
+    std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements per second",
                   caps_.winograd.flops * 1e-9, caps_.winograd.elements * 1e-9);
-    host().log(BP_LOG_INFO, caps_.name + ": products in tiles of " + caps_.tile.text() +
+    host().log(BP_LOG_INFO, caps_.name + ": computes matrix products in tiles of " + caps_.tile.text() +
                                 (caps_.winograd.use == WinogradThroughput::Use::kMeasured ? line : ""));
   });
 }
@@ -64,7 +64,7 @@ Tile Device::chosen_tile() {
   std::string known;
   for (const Tile& each : tiles_that_fit(caps_)) known += (known.empty() ? "" : ", ") + each.text();
   throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\"; " + caps_.name + " runs " +
-                                            known + "; without the option, the tile is measured");
+                                            known + "; without the option, the fastest tile is measured");
 }
 
 WinogradThroughput Device::chosen_winograd() {
@@ -82,7 +82,8 @@ void Device::cover(sdk::Coverage& coverage) {
   table_.answer(coverage, {caps_, coverage.compute_types(), coverage.options()});
 }
 
-// A queue that accepts no marker is one of a lost device, whichever code the driver has for it, unless that is memory.
+// If the queue rejects a marker for any reason other than a lack of memory, the device is lost, whichever error code
+// the driver returns.
 void Device::health() {
   driver_->check_available();
   const auto failure = sdk::caught([this] { transfers_->mark(); });

@@ -27,7 +27,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
 
-  // Constants shared by programs, which own them. `constant`: the key's, or NULL; `share`: the key's, or else `buffer`.
+  // Constants shared by programs, which own them. `constant` returns the key's constant or NULL. `share` returns it
+  // too, but first stores `buffer` if the key has none.
   Constant constant(const std::string& key);
   Constant share(const std::string& key, Buffer buffer);
 
@@ -35,12 +36,14 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
-  // Asks the driver.
+  // Throws if the driver reports that the device is lost.
   void health() override;
-  // Ends waits for streams, semaphores and points, and starts nothing more. Threads that are blocked in a driver stay.
+  // Ends all waits for streams, semaphores and points, and prevents new work. Threads that are blocked inside the
+  // driver stay blocked.
   void abandon() noexcept override { abandonment_->set(); }
 
-  // ABI memory. Space `device_space()` is the device's own; space 0 is host memory if the device shares it.
+  // Memory for the ABI. Space `device_space()` is the device's own memory. If the device shares host memory, space 0 is
+  // host memory.
   uint32_t device_space() const { return caps_.unified ? 1 : 0; }
   bp_space_t space(uint32_t index) override;
   bp_buffer_t allocate(const bp_allocate_t& what) override;
@@ -58,8 +61,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
  private:
   Event move(CommandQueue& queue, bool blocking, const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const;
-  // `measure` gets the throughput before the first estimate, `tune` the tile and the use of Winograd before the first
-  // program: measured, unless an earlier process stored them.
+  // `measure` determines the throughput before the first cost estimate. `tune` chooses the tile and whether to use
+  // Winograd before the first program is compiled. Both use the results that an earlier process stored, if any.
   void measure();
   void tune();
   Tile chosen_tile();
@@ -77,11 +80,11 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
 };
 
-// What bp_buffer_t.memory points to in the device's own space.
+// For buffers in the device's own space, bp_buffer_t.memory points to an Allocation.
 struct Allocation {
   Buffer buffer;
-  uint64_t offset;                        // of an import: where it starts in `buffer`; else 0
-  void (*release)(void* self) = nullptr;  // of an import: called when it is released
+  uint64_t offset;                        // in bytes: the start of imported memory in `buffer`; otherwise 0
+  void (*release)(void* self) = nullptr;  // for imported memory: called with `self` when it is released
   void* self = nullptr;
 };
 inline const Allocation& allocation(const bp_buffer_t& buffer) {

@@ -8,10 +8,11 @@
 namespace backplane::gpu {
 
 void DeviceCaps::estimate(double clock_hertz) {
-  // Operations of a unit: a CPU's core does two vector multiply-adds a cycle; a GPU's unit one in about 64 lanes.
+  // Floating-point operations per cycle and compute unit. A CPU core does two vector multiply-adds, a GPU unit about 64
+  // scalar ones; each counts as two operations.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
   throughput.flops = units * clock_hertz * per_cycle;
-  throughput.bandwidth = throughput.flops / 20;  // a guess: one byte for twenty operations
+  throughput.bandwidth = throughput.flops / 20;  // a guess: one byte per 20 operations
   throughput.launch_seconds = 20e-6;
   const std::optional<Throughput> known = stored_throughput(*this);
   measured = known.has_value();

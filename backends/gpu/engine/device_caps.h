@@ -12,30 +12,32 @@
 namespace backplane::gpu {
 
 struct DeviceCaps {
-  std::string backend;  // the backend's id: names the disk cache's folder
+  std::string backend;  // the backend's id, which is also the name of the disk cache's folder
   std::string name, vendor, driver, arch, pci;
-  std::string identity;             // everything that binaries and measurements depend on
+  std::string identity;             // identifies device and driver in the keys of stored binaries and measurements
   uint32_t kind = BP_DEVICE_GPU;    // BP_DEVICE_*
   bool unified = false;             // reads and writes host memory without a copy
   bool mappable = false;            // the host can map its memory
-  bool fp64 = false, fp16 = false;  // arithmetic in these types; fp16 is loaded and stored in any case
+  bool fp64 = false, fp16 = false;  // has arithmetic in these types; every device loads and stores fp16
   bool subnormals = true;           // fp32 keeps subnormals
-  bool local_memory = true;         // has fast memory for a work group
-  bool binaries = true;             // this backend caches kernel binaries, not only the driver
+  bool local_memory = true;         // has fast memory that a work group shares
+  bool binaries = true;             // the backend itself stores kernel binaries on disk
   uint32_t units = 1;               // compute units
-  uint32_t float_lanes = 1;         // of a vector register; 1 if there is none
-  uint32_t alignment = 1;           // bytes, of a sub-buffer's offset
+  uint32_t float_lanes = 1;         // floats in a vector register; 1 without vector registers
+  uint32_t alignment = 1;           // in bytes, required of the offset of a sub-buffer
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
-  size_t max_group = 1;         // work items
-  Throughput throughput{};      // an estimate from units, lanes and clock until measured
-  bool measured = false;        // `throughput` is measured
-  Tile tile{4, 4, 1};           // the first that fits, until Device::tune chooses one
-  WinogradThroughput winograd;  // with that tile
+  size_t max_group = 1;     // the largest work group, in work items
+  Throughput throughput{};  // estimated from units, lanes and clock until it is measured
+  bool measured = false;
+  Tile tile{4, 4, 1};           // the first one that fits, until Device::tune chooses one
+  WinogradThroughput winograd;  // measured with `tile`
 
-  // Sets throughput (stored, else estimated) and tile (the first that fits) from the other members: call it last.
+  // Sets `throughput` to the stored measurement, or estimates it, and sets `tile` to the first one that fits. Call this
+  // after the other members are set.
   void estimate(double clock_hertz);
-  // The bandwidth for estimates, bytes a second. On a CPU at most 8 GB/s, below the 10 GB/s that the loader assumes for
-  // the CPU backend, which uses the same memory and reports no bandwidth: otherwise nodes would move here for no gain.
+  // The bandwidth for cost estimates, in bytes per second. For a CPU device it is at most 8 GB/s, less than the 10 GB/s
+  // that the loader assumes for the CPU backend. Both use the same memory: with a higher number, the loader would place
+  // nodes on this device for no gain.
   double reported_bandwidth() const;
   bp_dtype_set_t dtypes() const;
   bp_device_info_t info() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's interface to a device: memory, kernels, queues and events. Implemented for OpenCL and CUDA. All calls
-// throw sdk::Error on failure, and all but those of a kernel are thread-safe. Objects are shared: each lives as
-// long as there is a reference to it.
+// throw sdk::Error on failure. All are thread-safe except those of DeviceKernel. Objects are shared: each lives as long
+// as there is a reference to it.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class DeviceEvent {
   virtual ~DeviceEvent() = default;
   // Whether the command has ended without a failure. Does not wait.
   virtual bool ended_well() const = 0;
-  // Throws if the command, which must have ended, failed; `what` names it.
+  // Throws if the command failed. Call this after the command has ended; `what` names the command.
   virtual void check(std::string_view what) const = 0;
   // Calls `end` when the command has ended, on another thread, with the failure or NULL.
   virtual void when_ended(std::function<void(const sdk::Error* failure)> end) const = 0;
@@ -67,7 +67,7 @@ struct Ranges {
   std::array<size_t, 3> global, local;
 };
 
-// Memory from an offset on.
+// Memory from an offset in bytes on.
 struct Span {
   const DeviceMemory* memory;
   uint64_t offset;
@@ -80,8 +80,9 @@ class Gate {
   virtual void open() noexcept = 0;
 };
 
-// An in-order queue: a command starts when all earlier ones have ended. Commands return the event of their end, or an
-// empty one if none was recorded. Calls with `blocking` return when the command has ended.
+// An in-order queue: a command starts when all earlier ones have ended. Functions that enqueue a command return the
+// event of its end, or an empty pointer if no event was recorded. With `blocking`, they return when the command has
+// ended. `what` names the command in error messages.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;
@@ -92,7 +93,7 @@ class CommandQueue {
   virtual Event write(const Span& to, const void* from, uint64_t bytes, bool blocking, std::string_view what) = 0;
   virtual Event read(void* to, const Span& from, uint64_t bytes, bool blocking, std::string_view what) = 0;
   virtual Event copy(const Span& to, const Span& from, uint64_t bytes, std::string_view what) = 0;
-  // Sets every four bytes to `word`.
+  // Fills `bytes` bytes, a multiple of four, with copies of `word`.
   virtual void fill(const Span& to, uint32_t word, uint64_t bytes, std::string_view what) = 0;
   // The address at which the host may access device memory until `unmap`. `access`: BP_MAP_*.
   struct Mapped {
@@ -110,8 +111,8 @@ class CommandQueue {
   virtual std::unique_ptr<Gate> hold() = 0;
   // Keeps `memory` alive until everything now in the queue has ended.
   virtual void keep(Buffer memory) = 0;
-  // Calls `end` when everything now in the queue has ended: on another thread, or at once; with the failure or
-  // NULL. If `when_done` throws, `end` is never called.
+  // Calls `end`, with the failure or NULL, when everything now in the queue has ended: on another thread, or before
+  // this function returns. If `when_done` throws, `end` is never called.
   virtual void when_done(std::function<void(const sdk::Error* failure)> end) = 0;
   virtual void flush() = 0;
   // Waits until the queue is empty.
@@ -129,23 +130,25 @@ class Driver {
   virtual void check_available() const {}
 
   virtual Buffer buffer(uint64_t bytes) const = 0;                                      // allocates at least one byte
-  virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole`
+  virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole` alive
   // Uses host memory without a copy, on devices that share it.
   virtual Buffer import_host(void* address, uint64_t bytes) const;
-  // Pins host memory while the result lives, so that copies need no host thread. Empty: the memory is not pinned.
+  // Pins host memory while the result lives, so that copies need no host thread. The result is empty if the memory was
+  // not pinned.
   virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
   virtual Queue queue() const = 0;
 
-  // Source that precedes every kernel: defines the dialect of kernels/ (kernels/opencl.cl) in the driver's language.
+  // Source text that precedes every kernel. It defines, in the driver's language, the names that kernels/opencl.cl
+  // lists.
   virtual std::string_view prelude() const = 0;
-  // The compiler's options for all kernels, before their own: "--fmad=false".
+  // Compiler options for all kernels, such as "--fmad=false". A kernel's own options follow them.
   virtual std::string options() const = 0;
-  // Throws the compiler's log on failure.
+  // On failure, throws an error that contains the compiler's log.
   virtual Module compile(const std::string& text, const std::string& options) const = 0;
-  // Loads a stored binary; empty if the driver refuses it.
+  // Loads a stored binary. Returns an empty pointer if the driver rejects it.
   virtual Module load(const std::string& binary, const std::string& options) const = 0;
 
-  // Import a framework's objects. Each throws BP_UNSUPPORTED for kinds of other drivers.
+  // Import a framework's native objects. Each throws BP_UNSUPPORTED for objects of another driver.
   virtual Queue import_queue(const bp_native_t& native) const = 0;
   virtual Event import_event(const bp_native_t& native) const = 0;
   // The only kind of memory that can be imported and exported.
@@ -155,7 +158,7 @@ class Driver {
   };
   virtual MemoryKind memory_kind() const = 0;
   virtual Buffer import_memory(const bp_external_t& external) const = 0;
-  virtual uint64_t export_memory(const DeviceMemory& memory) const = 0;  // the handle
+  virtual uint64_t export_memory(const DeviceMemory& memory) const = 0;  // returns the handle
 };
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuses a formula over a product's result into the product's last step.
+// Fuses a formula that reads a product's result into the last step of the product's kernel.
 #include <algorithm>
 
 #include "engine/planner.h"
@@ -16,8 +16,8 @@ bool is_dense(const View& view, const Shape& shape) {
   return true;
 }
 
-// The view's index for an element of a dense [outer, rows, columns]: the name of a parameter of the kernel's function
-// `epilogue`, or "0"; empty if none of them fits.
+// The index into the view for an element of a dense [outer, rows, columns] tensor: the name of a parameter of the
+// generated function `epilogue`, or "0". Empty if none of them fits.
 std::string_view index_of(const View& view, const Shape& shape, int64_t rows, int64_t columns) {
   if (view.offset != 0) return {};
   // Element i of the shape reads element i / step % period of the view.
@@ -38,7 +38,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
 }  // namespace
 
 bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
-  // Chooses the operand whose product is launched last: when it starts, all other operands are computed.
+  // Chooses the operand whose product is launched last: by then, all other operands have been computed.
   const View* sum = nullptr;
   Open open{};
   for (const View& leaf : expression.leaves) {

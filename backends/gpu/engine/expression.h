@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of elementwise operators that is not computed yet: formulas over tensors, each with its own strides
-// (broadcast, transposed, sliced). When a consumer needs the result in memory, one kernel is generated for the
-// whole chain, so that intermediate results stay out of memory.
+// A chain of elementwise operators that is not computed yet: formulas over tensors, each read with its own strides
+// (broadcast, transposed, sliced). When a consumer needs the result in memory, one kernel is generated for the whole
+// chain, so that intermediate results are never stored.
 #pragma once
 
 #include "engine/shape.h"
@@ -24,8 +24,8 @@ std::vector<int64_t> dense_strides(const Shape& shape);
 View broadcast_view(const Tensor& tensor, const Shape& shape);
 
 struct Expression {
-  // One formula. `code` has $0, $1, … for its operands and $T for its type; operand >= 0 is an earlier step, -1 - k is
-  // leaf k.
+  // One formula. In `code`, $0, $1, … stand for the operands and $T for the type. An operand >= 0 is the index of an
+  // earlier step; operand -1 - k is leaf k.
   struct Step {
     bp_dtype_t dtype;
     std::string code;
@@ -42,7 +42,7 @@ struct Expression {
   std::string statements() const;
 };
 
-// Longer formulas are split into several kernels.
+// Expressions that would exceed these limits are split into several kernels.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

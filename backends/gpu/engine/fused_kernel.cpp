@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates the kernel of an expression: one work item per element; each leaf is read once, with its own strides.
+// Generates the kernel of an expression, with one work item per element. Each leaf (a tensor that the expression reads)
+// is read once, with its own strides.
 #include "engine/fused_kernel.h"
 
 #include <algorithm>
@@ -12,10 +13,10 @@ namespace {
 // The dimensions to iterate over: dimension 0 is the innermost.
 struct Walk {
   std::vector<int64_t> extents;
-  std::vector<std::vector<int64_t>> strides;  // by view, then dimension
+  std::vector<std::vector<int64_t>> strides;  // indexed by view, then by dimension
 };
 
-// Joins adjacent dimensions that are contiguous in every view; drops extents of 1.
+// Merges adjacent dimensions that are contiguous in every view, and drops dimensions of extent 1.
 Walk walk(const Shape& shape, const std::vector<View>& views) {
   Walk walk;
   walk.strides.resize(views.size());
@@ -48,7 +49,7 @@ class Writer {
   const std::vector<int64_t>& numbers() const { return numbers_; }
   const std::string& parameters() const { return parameters_; }
 
-  // The offset in view k at the coordinates of the work item.
+  // Source code of the offset in view k for the work item's coordinates.
   std::string place(size_t k) {
     std::string at;
     for (size_t d = 0; d < walk_.extents.size(); ++d) {
@@ -61,13 +62,13 @@ class Writer {
     return at.empty() ? "0" : at;
   }
 
-  // The coordinates c0, c1, … of the work item; items beyond the extents return.
+  // Source code that computes the work item's coordinates c0, c1, …; items beyond the extents return.
   std::string coordinates() const {
     const size_t rank = walk_.extents.size();
     std::string code = "  const int c0 = (int)get_global_id(0);\n";
     if (rank > 1) code += "  const int c1 = (int)get_global_id(1);\n";
     if (rank > 2) code += "  int rest = (int)get_global_id(2);\n";
-    // Before any item returns, so that compilers can move shared divisions out of a loop over work items.
+    // The divisions precede the return, so that compilers can move them out of a loop over work items.
     for (size_t d = 2; d < rank; ++d) {
       const std::string n = std::to_string(d);
       if (d + 1 == rank) {
@@ -118,7 +119,7 @@ void emit_expression(Emit& e, const Expression& expression, const View& y) {
   const std::vector<int64_t>& extents = writer.walked().extents;
   int64_t outer = 1;
   for (size_t d = 2; d < extents.size(); ++d) outer *= extents[d];
-  // For transposed views square groups are best: neighbours in the other direction share cache lines.
+  // Square groups are best for transposed views, where neighbors along dimension 1 share cache lines.
   const bool across =
       std::ranges::any_of(writer.walked().strides, [](const auto& s) { return s[0] != 0 && s[0] != 1; });
   launch.range(extents[0], extents.size() > 1 ? extents[1] : 1, outer, across && extents.size() > 1 ? 16 : SIZE_MAX);

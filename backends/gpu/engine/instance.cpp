@@ -49,8 +49,8 @@ void Instance::extents(const sdk::Slots& slots) {
 }
 
 void Instance::prepare() {
-  // In a stream, earlier work must have ended if the plan depends on the bytes of an input, or if new host memory is
-  // bound, because that is mapped.
+  // In a stream, earlier work must have ended before the host reads an input that the plan depends on, or maps newly
+  // bound host memory.
   bool is_alone = run_queue_ == queue_;
   const auto finish = [&] {
     if (!is_alone) run_queue_->finish("stream before a run");
@@ -87,7 +87,7 @@ bool Instance::binds_host_memory() const {
 void Instance::replan(const ReadInput& read) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
-  shapes_changed_ = true;  // until everything below has succeeded
+  shapes_changed_ = true;  // stays true if something below fails
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
     plan_.reset();
     create_kernels(*plan);
@@ -113,9 +113,9 @@ void Instance::check_outputs() const {
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
     const Shape given(output(i).extents, output(i).extents + output(i).rank);
     if (given == plan_->outputs[i]) continue;
-    throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' is " +
-                                           to_string(plan_->outputs[i]) + " for these inputs but was bound as " +
-                                           to_string(given));
+    throw sdk::Error(BP_TYPE_MISMATCH, "output '" + std::string(island_.graph().output(i).name()) + "' has shape " +
+                                           to_string(plan_->outputs[i]) +
+                                           " for these inputs but was bound with shape " + to_string(given));
   }
 }
 
@@ -124,7 +124,7 @@ void Instance::create_kernels(const Plan& plan) {
   const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
-  if (arena_bytes_ < plan.arena_bytes) {  // a larger one is reused for smaller extents
+  if (arena_bytes_ < plan.arena_bytes) {  // an arena that is large enough is kept
     arena_bytes_ = 0;
     arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;

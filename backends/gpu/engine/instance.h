@@ -27,7 +27,7 @@ class Instance final : public sdk::Instance {
   bool reaches(const bp_tensor_t& tensor) const override;
 
  private:
-  // A kernel's argument that is bound memory.
+  // A kernel argument whose memory the framework binds.
   struct External {
     uint32_t launch, argument;
     Storage::Place place;
@@ -38,13 +38,13 @@ class Instance final : public sdk::Instance {
   struct Work {
     std::shared_ptr<const sdk::RunSync> sync;
     std::shared_ptr<const Plan> plan;
-    std::vector<Event> begun;           // commands before the kernels
-    std::vector<Event> launched;        // kernels started so far, by launch
-    std::vector<Event> ended;           // commands after the kernels
-    std::optional<sdk::Error> failure;  // of starting further commands while others were in flight
+    std::vector<Event> begun;           // of the commands before the kernels
+    std::vector<Event> launched;        // of the kernels started so far, indexed by launch
+    std::vector<Event> ended;           // of the commands after the kernels
+    std::optional<sdk::Error> failure;  // why further commands could not be started while others were in flight
     bool tracing = false;
-    uint64_t begin_time = 0, copied = 0;  // for the trace
-    int32_t found_fault = 0;              // read back at the end
+    uint64_t begin_time = 0, copied = 0;  // for the trace: in nanoseconds, in bytes
+    int32_t found_fault = 0;              // copied from the device at the end: 0, or 1 + the index of a failed node
   };
 
   // ---- plan and bindings (instance.cpp) ----
@@ -82,8 +82,8 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<const Plan> plan_;
   Buffer arena_, fault_;
   uint64_t arena_bytes_ = 0;
-  std::vector<Buffer> parts_;    // of the arena, by storage; kept, as kernels do not retain arguments
-  std::vector<Kernel> kernels_;  // by launch
+  std::vector<Buffer> parts_;    // of the arena, indexed by storage; kept because kernels do not retain their arguments
+  std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
   bool shapes_changed_ = true;
@@ -93,8 +93,8 @@ class Instance final : public sdk::Instance {
   std::shared_ptr<const sdk::RunSync> sync_;
   std::shared_ptr<Work> work_;
   std::deque<std::shared_ptr<Flight>> flights_;  // runs in streams, the oldest first; some have ended
-  Queue stream_queue_;                           // the queue of the last flight's stream
-  Queue run_queue_;                              // the stream's, or queue_
+  Queue stream_queue_;                           // the queue of the stream that the last flight is in
+  Queue run_queue_;                              // the current run's queue: stream_queue_ or queue_
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -29,7 +29,7 @@ Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, 
   if (static_inputs_) {
     try {
       plan(inputs, {});
-    } catch (const InputsUnknown&) {  // planned with the first run
+    } catch (const InputsUnknown&) {  // the first run plans the island
     }
   }
   what.progress(graph().node_count(), graph().node_count());
@@ -141,7 +141,8 @@ void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<
   const auto read = [&](uint32_t slot) {
     const bp_tensor_t& tensor = inputs[slot];
     if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr)
-      throw sdk::Error(BP_BAD_STATE, "extents depend on input " + std::to_string(slot) + ", which is not on the host");
+      throw sdk::Error(BP_BAD_STATE,
+                       "extents depend on input " + std::to_string(slot) + ", which is not in host memory");
     return host_copy(tensor);
   };
   const std::shared_ptr<const Plan> made = plan(shapes, read);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled island: prepared plans for the latest sets of input extents.
+// A compiled island: a set of nodes that the device runs as a unit. Keeps prepared plans for the most recently used
+// input extents.
 #pragma once
 
 #include <list>
@@ -44,7 +45,7 @@ bool follows_from(const Plan& plan, const ReadInput& read);
 // Copies the bytes of a tensor in host memory.
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);
 
-// Sets an argument of a kernel; `buffer` is its storage's, unused for values.
+// Sets a kernel's argument to a value, or to `buffer`, the memory of the argument's storage.
 void set_argument(const Kernel& kernel, uint32_t index, const Argument& argument, const Buffer& buffer);
 
 }  // namespace backplane::gpu

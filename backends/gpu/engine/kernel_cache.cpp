@@ -39,7 +39,7 @@ Module KernelCache::module(const KernelSource& source) {
   } catch (...) {
     promise.set_exception(std::current_exception());
     const std::lock_guard lock(mutex_);
-    modules_.erase(key);  // the next call may have enough memory
+    modules_.erase(key);  // the next call tries again, and may have enough memory
     throw;
   }
 }

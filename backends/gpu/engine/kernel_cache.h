@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one device: built once per process, or loaded from disk.
+// The kernels of one device. Each is compiled, or loaded from disk, once per process.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ class KernelCache {
  public:
   KernelCache(const sdk::Host& host, const DeviceCaps& caps, const Driver& driver);
 
-  // Returns a new kernel object, whose arguments the caller sets. Thread-safe; blocks while its module is built. Throws
-  // sdk::Error with the build log.
+  // Returns a new kernel object; the caller sets its arguments. Thread-safe; blocks while its module is built. If the
+  // build fails, throws sdk::Error with the build log.
   Kernel kernel(const KernelSource& source);
   // Builds the missing modules on the host's threads.
   void build(const std::vector<const KernelSource*>& sources);
@@ -34,10 +34,10 @@ class KernelCache {
   const sdk::Host& host_;
   const DeviceCaps& caps_;
   const Driver& driver_;
-  std::string options_;  // of all kernels
+  std::string options_;  // compiler options of all kernels
   sdk::FileCache disk_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_future<Module>> modules_;  // by options and text
+  std::map<std::string, std::shared_future<Module>> modules_;  // keyed by options and text
 };
 
 }  // namespace backplane::gpu

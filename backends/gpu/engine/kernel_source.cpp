@@ -9,7 +9,8 @@ std::string_view kernel_text(std::string_view name) {
   for (const KernelFile& file : kernel_files()) {
     if (file.name == name) return file.text;
   }
-  throw sdk::Error(BP_INTERNAL, "no kernel file is named '" + std::string(name) + "'; it is missing in CMakeLists.txt");
+  throw sdk::Error(BP_INTERNAL,
+                   "no kernel file is named '" + std::string(name) + "'; add it to backends/gpu/CMakeLists.txt");
 }
 
 std::string KernelSource::text() const {

@@ -17,15 +17,15 @@ std::span<const KernelFile> kernel_files();
 // Returns a file's text. Throws sdk::Error if no such file is embedded.
 std::string_view kernel_text(std::string_view name);
 
-// The source is the driver's prelude, kernels/types.cl, `code`, and the file. Kernels with equal source and options
-// share a module; `entry` selects one in it.
+// The full source is the driver's prelude, kernels/types.cl, `code` and the file, in this order. Kernels with equal
+// source and options share a module; `entry` selects one of its functions.
 struct KernelSource {
   std::string_view file;  // in kernels/; empty if `code` is everything
   std::string entry;      // the kernel function
   std::string options;    // "-DTYPE=f32 -DROWS=4"
   std::string code;       // generated, may be empty
 
-  // The source after the prelude. Throws sdk::Error if no such file is embedded.
+  // The source without the prelude. Throws sdk::Error if no such file is embedded.
   std::string text() const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's memory functions, for a device.
+// A device's memory functions for the ABI.
 #include <cstring>
 #include <utility>
 
@@ -118,7 +118,7 @@ void Device::copy(const bp_copy_t& what) {
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {
-    stream->queue()->finish_noexcept();  // a thread may still be waiting for the points
+    stream->queue()->finish_noexcept();  // a thread that wait_for started may still be waiting
     throw sdk::Error(*failure);
   }
   stream->follow(sync, std::move(wait),
@@ -153,7 +153,7 @@ void Device::fill(const bp_fill_t& what) {
   const bp_buffer_t& buffer = *what.buffer;
   const bp_run_t* const run = what.run;
   const char* const pattern = reinterpret_cast<const char*>(&what.pattern);
-  // Copies a filled host buffer: neither offset nor size need be a multiple of the pattern's size.
+  // Copies from a filled host buffer, as neither offset nor size needs to be a multiple of the pattern's size.
   const auto filled = std::make_shared<std::vector<char>>(buffer.bytes);
   for (size_t i = 0; i < filled->size(); ++i) (*filled)[i] = pattern[i % what.pattern_bytes];
   bp_buffer_t from{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island with concrete extents: kernels in order, and the storage of every tensor. Immutable once prepared, shared
-// by instances.
+// An island (a set of nodes that one device runs) planned for concrete extents: its kernels in order, and the storage
+// of every tensor. Immutable once prepared; shared by instances.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace backplane::gpu {
 
-// Constant device memory: a weight, a table of the planner, or a result computed from these alone.
+// Constant device memory: a weight, a table that the planner computed, or the result of kernels that read only these.
 using Constant = Buffer;
 
 // A piece of memory that kernels read or write.
@@ -29,7 +29,7 @@ struct Storage {
   Constant constant;                                   // kConstant: set once the plan is prepared
 };
 
-// An argument of a kernel: a storage, or a value.
+// An argument of a kernel: a storage's index, or a value.
 struct Argument {
   uint32_t storage = BP_NONE;
   uint32_t bytes = 0;
@@ -39,14 +39,14 @@ struct Argument {
 struct Launch {
   KernelSource source;
   std::vector<Argument> arguments;
-  std::vector<uint32_t> reads, writes;  // storages
+  std::vector<uint32_t> reads, writes;  // indices of storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};
-  uint32_t node = 0;  // its index in the graph
-  bool once = false;  // reads only constants: run once, when the plan is prepared
+  uint32_t node = 0;  // the node's index in the graph
+  bool once = false;  // reads only constants, so it runs once, when the plan is prepared
 };
 
-// An input of the island on whose bytes the plan depends: axes, extents or paddings that are known only at run time.
+// An input of the island whose bytes the plan depends on: axes, extents or paddings that are known only at run time.
 struct HostInput {
   uint32_t slot;
   std::vector<std::byte> bytes;

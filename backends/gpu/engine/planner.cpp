@@ -43,7 +43,8 @@ LaunchBuilder& LaunchBuilder::bytes(const void* value, uint32_t size) {
 
 LaunchBuilder& LaunchBuilder::arg(int64_t value) {
   if (value < INT_MIN || value > INT_MAX)
-    throw sdk::Error(BP_UNSUPPORTED, "the number " + std::to_string(value) + " exceeds the kernels' 32 bits");
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the number " + std::to_string(value) + " does not fit into the 32-bit integers that kernels use");
   return arg(static_cast<int32_t>(value));
 }
 
@@ -134,7 +135,7 @@ void Emit::alias(uint32_t slot, const Tensor& source, Shape shape) {
 }
 
 Tensor Emit::view(const Tensor& source, Shape shape) {
-  planner_.open_.erase(source.id);  // the view may have other readers
+  planner_.open_.erase(source.id);  // no epilogue, as the view may have other readers
   if (elements(shape) != source.count()) {
     throw sdk::Error(BP_TYPE_MISMATCH,
                      to_string(source.shape) + " does not have as many elements as " + to_string(shape));
@@ -180,7 +181,8 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
       continue;
     }
     const Planner::State& state = planner_.state(node.input(operand.slot));
-    // A pending operand is fused if it has the same extents; a broadcast one would be computed many times.
+    // A pending operand (one that is not computed yet) is fused if it has the same extents. If it were broadcast, each
+    // of its elements would be computed many times.
     const bool joins = state.pending && state.pending->shape == shape &&
                        sum.leaves.size() + state.pending->leaves.size() < kMaxLeaves &&
                        sum.steps.size() + state.pending->steps.size() < kMaxSteps;
@@ -328,7 +330,7 @@ Tensor Planner::add_tensor(bp_dtype_t dtype, Shape shape, Storage storage) {
   const int64_t count = elements(shape);
   if (count > INT_MAX) {
     throw sdk::Error(BP_UNSUPPORTED,
-                     "a tensor " + to_string(shape) + " has more elements than the kernels' 32-bit indices");
+                     "a tensor " + to_string(shape) + " has more elements than 32-bit indices can address");
   }
   storage.bytes = static_cast<uint64_t>(count) * bytes_of(dtype);
   storage_of_.push_back(static_cast<uint32_t>(plan_.storages.size()));
@@ -337,7 +339,7 @@ Tensor Planner::add_tensor(bp_dtype_t dtype, Shape shape, Storage storage) {
 }
 
 Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
-  if (!value) return add_tensor(BP_DTYPE_FLOAT, std::move(shape), {});  // written and never read
+  if (!value) return add_tensor(BP_DTYPE_FLOAT, std::move(shape), {});  // an omitted output
   check_extents(value, shape);
   Storage storage;
   if ((value.raw().flags & BP_VALUE_OUTPUT) != 0) {
@@ -398,7 +400,7 @@ void Planner::mark_constants() {
     for (const uint32_t storage : launch.writes) ++writers[storage];
   }
   for (Launch& launch : plan_.launches) {
-    // A launch with several results stays in the plan: one that runs once computes a single constant.
+    // A launch with several results stays in the plan, because a launch that runs once computes a single constant.
     launch.once = launch.writes.size() == 1 &&
                   std::ranges::all_of(
                       launch.reads, [&](uint32_t s) { return plan_.storages[s].place == Storage::Place::kConstant; }) &&

@@ -26,7 +26,7 @@ namespace backplane::gpu {
 
 class Planner;
 
-// Fills in a launch that Emit::launch began. Arguments come in the order of the kernel's parameters.
+// Fills in a launch that Emit::launch began. Add the arguments in the order of the kernel's parameters.
 class LaunchBuilder {
  public:
   LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
@@ -37,17 +37,18 @@ class LaunchBuilder {
     return bytes(&value, sizeof value);
   }
   LaunchBuilder& arg(int64_t value);  // passed as int: throws if it does not fit
-  // Two parameters, `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
+  // Adds the arguments `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
   // and the run ends with an error.
   LaunchBuilder& fault();
-  // x × y × z work items, rounded up to whole groups of a size that suits the device: kernels check their bounds.
-  // Groups extend along x first, up to `widest` items.
+  // Starts x × y × z work items, rounded up to whole groups of a size that suits the device, so kernels must check
+  // their bounds. Groups extend along x first, up to `widest` items.
   void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
-  // Exactly `count` groups of `local` work items.
+  // Starts exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
-  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl): if a single formula reads `y`, which is
-  // [.., rows, columns], it becomes the kernel's last step. Call this after the arguments and the range.
+  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl): if only one formula reads `y`, which is
+  // [.., rows, columns], the formula becomes the kernel's last step. Call this after setting the arguments and the
+  // range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -57,7 +58,7 @@ class LaunchBuilder {
   size_t launch_;
 };
 
-// An operand of a formula: an input of the node (a pending one is fused), or a view.
+// An operand of a formula: a view, or an input of the node, which is fused if it is not computed yet.
 struct Operand {
   Operand(uint32_t slot) : slot(slot) {}
   Operand(View view) : view(std::move(view)) {}
@@ -73,12 +74,13 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);                // in memory; computed now if it is pending
-  Shape shape(uint32_t slot) const;           // of an input, whether computed or pending
+  Tensor input(uint32_t slot);                // in memory; a pending formula is computed now
+  Shape shape(uint32_t slot) const;           // of an input, even if it is not computed yet
   bool constant(uint32_t slot) const;         // whether the input is a weight
   bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
-  // The elements of an input that is a weight or an input of the island (ops/row.h: known_on_host), `ints` of int32 or
-  // int64, `numbers` of any type; empty if omitted. In the latter case, the plan is valid only for these elements.
+  // The elements of an input that known_on_host (ops/row.h) accepts: a weight, or an input of the island. With an input
+  // of the island, the plan is valid only for these elements. `ints` reads int32 and int64, `numbers` any type. Empty
+  // if the input is omitted.
   std::vector<int64_t> ints(uint32_t slot) const;
   std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
@@ -96,20 +98,20 @@ class Emit {
   Tensor view(const Tensor& source, Shape shape);
 
   // Sets output 0 to a formula over inputs, all broadcast together; $k is input `slots[k]`, or input k without `slots`.
-  // `dtype` is that of the result.
+  // `dtype` is the result's type.
   void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
   void elementwise(std::string code);  // of all inputs, of input 0's type
   // Sets output 0 to a formula over views with strides along `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
-  // Computes such a formula now, into scratch memory of this node.
+  // Like `formula`, but computes the result now, into scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
-  // Sets output `slot` to a view of another tensor: transposed, sliced, repeated.
+  // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);
-  // Copies the elements of `source` along `shape` to `target` now.
+  // Copies the elements of `source` to `target` now. Both views have strides along `shape`.
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
-  // "f32"
+  // The name of the tensor's type in kernels: "f32".
   static std::string type(const Tensor& tensor) { return std::string(type_name(tensor.dtype)); }
 
  private:
@@ -123,10 +125,11 @@ struct InputsUnknown {};
 
 class Planner {
  public:
-  // `inputs` are the extents of the island's inputs; `read` may be empty. Throws sdk::Error with the node.
+  // `inputs` are the extents of the island's inputs; `read` may be empty.
   Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
           ReadInput read);
-  // Emits every node. The plan's kernels are not built yet, and its arena is not packed.
+  // Emits every node. The plan's kernels are not built yet, and its arena is not packed. Throws sdk::Error that names
+  // the node.
   Plan make();
 
  private:
@@ -134,8 +137,8 @@ class Planner {
   friend class LaunchBuilder;
 
   struct State {
-    Tensor tensor;                      // once computed
-    std::optional<Expression> pending;  // until then
+    Tensor tensor;                      // empty until it is computed
+    std::optional<Expression> pending;  // how to compute it, until then
     bool known() const { return tensor || pending; }
     const Shape& shape() const { return pending ? pending->shape : tensor.shape; }
   };
@@ -150,12 +153,12 @@ class Planner {
   // The bytes of a weight or of an input of the island; empty for other values.
   std::span<const std::byte> host_bytes(const sdk::Value& value);
   State& state(const sdk::Value& value);
-  Tensor tensor(const sdk::Value& value);  // in memory; computed now if it is pending
+  Tensor tensor(const sdk::Value& value);  // in memory; a pending formula is computed now
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);
-  // If possible, fuses the formula into the launch that computes one of its operands, which then writes `y`, and
-  // returns true (engine/epilogue.cpp).
+  // If possible, fuses the formula into the launch that computes one of its operands, so that the launch writes `y`,
+  // and returns true (engine/epilogue.cpp).
   bool fuse_epilogue(const Expression& expression, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
@@ -166,9 +169,10 @@ class Planner {
   const sdk::Graph graph_;
   const ReadInput read_;
   Plan plan_;
-  std::vector<State> states_;         // by value
-  std::vector<uint32_t> storage_of_;  // by tensor id
-  // Launches whose epilogue is still free, by the tensor that they write and that no launch has read yet.
+  std::vector<State> states_;         // indexed by value
+  std::vector<uint32_t> storage_of_;  // indexed by tensor id
+  // Launches that can still take an epilogue (a formula fused into their last step), by the id of the tensor that they
+  // write. No launch has read that tensor yet.
   struct Open {
     size_t launch;
     int64_t rows, columns;

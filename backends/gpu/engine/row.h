@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of an operator table: how an operator is implemented. The engine receives the table when a device is opened,
-// and names no operator itself.
+// A row of an operator table: how an operator is implemented. The engine receives the table when a device is opened;
+// its own code names no operator.
 #pragma once
 
 #include "backplane/sdk/expect.hpp"
@@ -11,20 +11,20 @@ namespace backplane::gpu {
 
 class Emit;
 
-// An operator, from one opset version up to that of its next row.
+// An operator, from `since_version` up to the version of its next row.
 struct Row {
   std::string_view domain;
   std::string_view type;
   uint32_t since_version;
-  bp_dtype_set_t types;  // of input 0, if the device supports them
+  bp_dtype_set_t types;  // of input 0, as far as the device supports them
   sdk::Form form;
-  // Further conditions, or NULL. Evaluated for coverage and again before `emit`. Ranks are known, operands are
-  // tensors of supported types; extents may be unknown (-1).
+  // Further conditions, or NULL. Called for coverage and again before `emit`, when ranks are known and operands are
+  // tensors of supported types. Extents may be unknown (-1).
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
-  std::string_view with = {};  // a formula or a name, for the rows that share `emit`
+  std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
 
-  // Checks all these conditions, and estimates the node's time on the device.
+  // Checks all conditions of the row, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;
 };
 

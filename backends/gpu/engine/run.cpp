@@ -13,7 +13,7 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
   return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
 }
 
-// Kernels that are started before the host checks for cancellation and the deadline.
+// How many kernels are started between two checks for cancellation and the deadline.
 constexpr size_t kLaunchesBetweenChecks = 16;
 
 }  // namespace
@@ -130,7 +130,7 @@ void Instance::begin() {
   work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
 }
 
-// Starts the kernels: all, or a batch if the host must check for cancellation and the deadline.
+// Starts all kernels, or only a batch of them if the host must check for cancellation or a deadline.
 void Instance::proceed() {
   const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
   launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
@@ -201,10 +201,10 @@ void Instance::check_work(const Work& work) const {
   const auto check = [](const Event& event, std::string_view what) {
     if (event != nullptr) event->check(what);
   };
-  for (const Event& event : work.begun) check(event, "making inputs reachable");
+  for (const Event& event : work.begun) check(event, "making inputs accessible");
   for (size_t l = 0; l < work.launched.size(); ++l)
     check(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
-  for (const Event& event : work.ended) check(event, "making outputs reachable");
+  for (const Event& event : work.ended) check(event, "making outputs accessible");
   if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
   const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
   throw sdk::Error(
@@ -213,7 +213,8 @@ void Instance::check_work(const Work& work) const {
       node.id());
 }
 
-// Returns the failure of a run in a stream, or nullopt. Its commands have ended; later ones may be in flight.
+// Returns the failure of a run in a stream, or nullopt. Called when the run's commands have ended; commands of later
+// runs may be in flight.
 std::optional<sdk::Error> Instance::conclude(const Work& work) {
   auto failure = sdk::caught([&] {
     check_work(work);
@@ -241,7 +242,8 @@ void Instance::forget_run(bool failed) {
   changed_.notify_all();
 }
 
-// Converts device times to host times by the difference of the clocks now, when the last kernel has just ended.
+// Converts device times to host times. The difference between the clocks follows from the last kernel, which has just
+// ended.
 void Instance::trace(const Work& work) const {
   if (!work.tracing) return;
   std::vector<DeviceEvent::Times> times;
@@ -287,7 +289,7 @@ void Instance::begin_callback() {
 void Instance::end_callback() {
   const std::lock_guard lock(mutex_);
   --callbacks_;
-  changed_.notify_all();  // under the lock: the waiting thread destroys `changed_` and the mutex
+  changed_.notify_all();  // under the lock: after it is released, the waiting thread may destroy `changed_`
 }
 
 }  // namespace backplane::gpu

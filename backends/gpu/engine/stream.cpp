@@ -36,7 +36,7 @@ namespace {
 std::optional<sdk::Error> first_failure(const Flights& flights) {
   std::optional<sdk::Error> first;
   for (const auto& flight : flights) {
-    std::optional<sdk::Error> failure = flight->first_failure();  // of each, as this also concludes it
+    std::optional<sdk::Error> failure = flight->first_failure();  // called for every flight, as it also concludes it
     if (!first) first = std::move(failure);
   }
   return first;
@@ -78,7 +78,8 @@ Stream::~Stream() {
     reports_->changed.wait(lock, [this] { return reports_->count == 0; });
   }
   queue_->finish_noexcept();
-  // Runs elsewhere may still ask for these outcomes, when the points for which the flights waited are gone.
+  // Determines the outcomes now: when runs in other streams query them later, the points that these flights waited for
+  // may have been destroyed.
   static_cast<void>(sdk::caught([this] { static_cast<void>(first_failure(unreported_)); }));
 }
 
@@ -89,7 +90,7 @@ void Stream::wait(uint64_t deadline) {
     bool ended = false;
     std::optional<sdk::Error> failure;
   };
-  const auto end = std::make_shared<End>();  // the driver may call after this wait has timed out
+  const auto end = std::make_shared<End>();  // shared: the driver may call back after this wait has timed out
   Flights flights;
   {
     const std::lock_guard lock(mutex_);
@@ -122,13 +123,13 @@ void Stream::wait(uint64_t deadline) {
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {
   {
     const std::lock_guard lock(mutex_);
-    // Bounds the list, as the framework may wait by other means and never call `wait`. The next attempt is at twice the
-    // runs that remain: one at every run would ask the driver for each of them again.
+    // Bounds the list, as the framework may wait by other means and never call `wait`. The next cleanup is due when the
+    // list has doubled: a cleanup at every run would query the driver about each flight every time.
     if (unreported_.size() >= tidied_at_) {
       std::erase_if(unreported_, [](const auto& flight) { return flight->ended_well(); });
       tidied_at_ = std::max(kKept, 2 * unreported_.size());
     }
-    // For `follow`, which must not fail.
+    // Allocates what `follow` needs, as `follow` must not fail.
     if (unreported_.capacity() == unreported_.size()) unreported_.reserve(2 * unreported_.size() + 2);
     spare_.reserve(1);
   }
@@ -144,7 +145,7 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     else
       on_host = true;
   }
-  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // of the wait
+  const auto failure = std::make_shared<std::optional<sdk::Error>>();  // why the wait for the points failed
   if (on_host && sync->must_wait()) {
     std::shared_ptr<Gate> gate = queue_->hold();
     begin_callback();
@@ -196,7 +197,7 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
     if (!has_done) unreported_.push_back(flight);
   }
   if (!reports) {
-    // After the signals: other queues and threads may wait for them without a flush of their own.
+    // Flushes after the signals are enqueued, as other queues and threads wait for them without flushing this queue.
     if (sdk::caught([this] { queue_->flush(); })) queue_->finish_noexcept();
     return;
   }
@@ -249,7 +250,7 @@ bool Timeline::wait(uint64_t value, uint64_t deadline) {
 }
 
 void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
-  // The driver may make this call after the semaphore was destroyed.
+  // Captures only the state: the driver may call back after the semaphore has been destroyed.
   event->when_ended([state, value](const sdk::Error* failure) {
     if (failure == nullptr) return state->numbers.signal(value, nullptr);
     const sdk::Error dependency(BP_DEPENDENCY_FAILED, "the event of a semaphore ended with a failure", BP_NO_NODE,

@@ -17,35 +17,35 @@
 
 namespace backplane::gpu {
 
-// Whether both are the same queue of the driver.
+// Whether `a` and `b` are the same queue of the driver.
 inline bool same(const CommandQueue& a, const CommandQueue& b) {
   return &a == &b || a.native().handle == b.native().handle;
 }
 
-// A run or a copy whose commands are in a stream. The first call of `outcome`, to be made after the commands have
-// ended, determines the failure, or nullopt for success.
+// A run or a copy whose commands are in a stream. `outcome` must be called only after the commands have ended; its
+// first call determines the failure, or nullopt for success.
 class Flight {
  public:
   // `conclude` returns the failure or nullopt; `id` is the run's, `last` the event of its last command, if there is
   // one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
-  // Adds the wait for the run's points: where it fails, the run has failed.
+  // Adds the wait for the points (values of semaphores) that the run waits for. If the wait fails, the run has failed.
   void waits(std::shared_ptr<Flight> wait) { wait_ = std::move(wait); }
-  // Makes this flight stand for earlier ones of its stream too.
+  // Makes this flight also report the failures of earlier flights of its stream.
   void follows(std::vector<std::shared_ptr<Flight>> earlier) { earlier_ = std::move(earlier); }
 
   std::optional<sdk::Error> outcome();
-  // Determines the run's own part of the outcome. Unlike the others it can be called when the points are gone for which
-  // the run waited.
+  // Determines the run's own part of the outcome, without the wait for its points. Unlike `outcome`, it can be called
+  // after these points have been destroyed.
   void conclude();
-  // The first failure of the earlier flights and this one, with the id of its run. As `outcome`, to be called after the
-  // commands have ended.
+  // The first failure among the earlier flights and this one, with the id of the failed run. Like `outcome`, must be
+  // called only after the commands have ended.
   std::optional<sdk::Error> first_failure();
-  // The stream failed without a failure of the flight.
+  // Records a failure that the driver reported for the stream while no flight has failed.
   void fail(const sdk::Error& failure);
   bool concluded();
-  // Whether it and the earlier ones are known to have succeeded, without waiting.
+  // Whether this flight and the earlier ones are known to have succeeded. Does not wait.
   bool ended_well();
 
  private:
@@ -74,16 +74,17 @@ class Stream final : public sdk::Stream {
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
 
-  // Makes later commands in the queue wait for the points of `sync`: on the device if the events of all are known,
-  // otherwise by a thread of the host. Returns the wait as a flight, or null if `sync` has no points to wait for.
+  // Makes later commands in the queue wait for the points of `sync`: on the device if the events of all points are
+  // known, otherwise on a host thread. Returns the wait as a flight, or NULL if `sync` has no points to wait for.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
-  // To be called when the commands of `flight` are in the queue, after the wait that `wait_for` returned. Enqueues its
-  // signals, and reports its end. Without `done` it is kept until a `done` or `wait` reports it.
+  // Called when the commands of `flight` are in the queue; `wait` is what `wait_for` returned for the run. Enqueues the
+  // run's signals and reports its end to `done`. A flight without `done` is kept until `wait`, or the `done` of a later
+  // run, reports it.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
  private:
-  // Counts threads of this backend or the driver that wait or report an end.
+  // Counts the threads, of this backend or of the driver, that wait or report an end for this stream.
   struct Reports {
     std::mutex mutex;
     std::condition_variable changed;
@@ -96,9 +97,9 @@ class Stream final : public sdk::Stream {
   const std::shared_ptr<Abandonment> abandonment_;
   std::mutex mutex_;
   Flights unreported_;
-  Flights spare_;  // empty; has room, so that `follow` need not allocate
+  Flights spare_;  // empty, with reserved capacity, so that `follow` need not allocate
   static constexpr size_t kKept = 64;
-  size_t tidied_at_ = kKept;  // the number of `unreported_` at which those that ended well are dropped
+  size_t tidied_at_ = kKept;  // size of `unreported_` at which flights that ended well are dropped
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
 };
 
@@ -107,13 +108,13 @@ inline Stream* stream_of(const bp_run_t& run) {
   return run.stream != nullptr ? static_cast<Stream*>(sdk::stream_of(run.stream)) : nullptr;
 }
 
-// A timeline semaphore. Its value is kept on the host, as events that report a failure abort the process in some
-// drivers (decision 0008). Pending signals in streams are found by their events, for which other streams wait on the
-// device. Thread-safe.
+// A timeline semaphore. The host keeps its value, because in some drivers an event that reports a failure aborts the
+// process (decision 0008). For signals that are pending in streams it also keeps the events, so that other streams can
+// wait for them on the device. Thread-safe.
 class Timeline final : public sdk::NativeSemaphore {
  public:
   explicit Timeline(std::shared_ptr<Abandonment> abandonment) : abandonment_(std::move(abandonment)) {}
-  // Reaches 1 when the event has ended.
+  // The semaphore reaches 1 when the event has ended.
   Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event);
 
   // Throws if the device is abandoned meanwhile.
@@ -122,14 +123,15 @@ class Timeline final : public sdk::NativeSemaphore {
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
 
-  // The semaphore reaches `value` when the event has ended; its failure is the first one of `flights`.
+  // The semaphore reaches `value` when the event has ended. The failure at that value is the first failure of
+  // `flights`.
   void signal_after(const Event& event, uint64_t value, Flights flights);
   // The event after which the semaphore has `value`, or an empty one if no pending signal is known for it.
   Event pending(uint64_t value) const;
 
  private:
   struct PendingSignal {
-    uint64_t first, last;  // values that it sets
+    uint64_t first, last;  // the values that this signal makes the semaphore reach
     Event event;
     Flights flights;
   };

@@ -13,10 +13,10 @@
 namespace backplane::gpu {
 namespace {
 
-constexpr size_t kChains = 16;  // of kernels/throughput.cl
-constexpr int kRepeats = 8;     // the best one counts, as disturbances only make a measurement slower
+constexpr size_t kChains = 16;  // as in kernels/throughput.cl
+constexpr int kRepeats = 8;     // the shortest time counts, as disturbances only make a measurement slower
 constexpr int kLaunches = 32;
-constexpr double kEnoughSeconds = 3e-3;  // of one launch of `arithmetic`
+constexpr double kEnoughSeconds = 3e-3;  // how long one launch of `arithmetic` should take
 constexpr double kSlowSeconds = 50e-3;   // a slow or simulated device is measured only once
 
 std::string key_of(const DeviceCaps& caps) {
@@ -27,7 +27,7 @@ std::string key_of(const DeviceCaps& caps) {
 template <class Call>
 double shortest(CommandQueue& queue, const Call& call) {
   double best = INFINITY;
-  for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
+  for (int i = 0; i <= kRepeats; ++i) {  // the first call is a warm-up
     const auto begin = std::chrono::steady_clock::now();
     call();
     queue.finish("measuring the device");
@@ -70,7 +70,7 @@ Throughput measure_throughput(Device& device) {
   const Kernel stream = device.kernels().kernel({"throughput", "stream", options, {}});
   const Queue queue = device.driver().queue();
 
-  // Copies are larger than most caches; `arithmetic` has enough work items to keep each unit busy.
+  // The buffers are larger than most caches; `arithmetic` has enough work items to keep each unit busy.
   const uint64_t bytes = std::min<uint64_t>(uint64_t{32} << 20, caps.max_buffer_bytes / 4) / 4096 * 4096;
   const Buffer x = device.driver().buffer(bytes), y = device.driver().buffer(bytes);
   const size_t items = std::min<size_t>(bytes / (4 * vector) / group * group, caps.units * group * 32);
@@ -81,7 +81,7 @@ Throughput measure_throughput(Device& device) {
   const double launch = shortest(*queue, [&] {
     for (int i = 0; i < kLaunches; ++i) start(*queue, arithmetic, group, group);
   });
-  // Increases the iterations until a launch takes a few milliseconds on any device.
+  // Increases the iterations until a launch takes a few milliseconds.
   const double each = 2.0 * static_cast<double>(items * kChains * vector);
   int32_t n = 4;
   double seconds = 0;

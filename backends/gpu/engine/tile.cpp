@@ -10,9 +10,10 @@
 namespace backplane::gpu {
 namespace {
 
-// Tiles whose sums fit into vector registers together with a line of B: 32 registers of 512 bits, 16 of 256 or of 128.
+// Tiles whose sums fit into vector registers together with a line (row) of matrix B: for 32 registers of 512 bits, or
+// 16 of 256 or 128 bits.
 constexpr Tile kForCpus[] = {{8, 16, 2}, {16, 16, 1}, {12, 16, 2}, {4, 16, 4}, {6, 8, 2}, {4, 8, 2}, {6, 4, 2}};
-// Groups of 64 to 256 items that share lines in local memory; the last two are for devices without such memory.
+// Tiles for groups of 64 to 256 work items that share lines in local memory. The last two use no local memory.
 constexpr Tile kForOthers[] = {{4, 4, 2, 16, 8, 8},
                                {8, 4, 2, 8, 8, 16},
                                {8, 4, 2, 16, 16, 16},
@@ -46,8 +47,8 @@ std::string Tile::text() const {
 }
 
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, size_t widest) {
-  // Powers of two, as some drivers recompile a kernel for each size. On a CPU a group costs as much as many work items,
-  // but each core needs some groups.
+  // Group sizes are powers of two, as some drivers recompile a kernel for each size. On a CPU, starting a group costs
+  // as much as many work items, but each core should get several groups.
   const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
   const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
   const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
@@ -74,7 +75,7 @@ bool fits(const DeviceCaps& caps, const Tile& tile) {
   if (caps.kind == BP_DEVICE_CPU && tile.vector > std::max<int64_t>(4, caps.float_lanes)) return false;
   const int64_t lines = tile.group_rows * tile.rows + tile.group_columns * tile.width();
   return tile.group_rows * tile.group_columns <= static_cast<int64_t>(caps.max_group) &&
-         tile.depth * lines * 8 <= static_cast<int64_t>(caps.local_bytes);  // 8 bytes: of a double
+         tile.depth * lines * 8 <= static_cast<int64_t>(caps.local_bytes);  // 8 bytes for a double
 }
 
 std::vector<Tile> tiles_that_fit(const DeviceCaps& caps) {
@@ -97,10 +98,10 @@ std::optional<Tile> tile_named(std::string_view text) {
 Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype) {
   Tile tile = caps.tile;
   if (dtype != BP_DTYPE_FLOAT) tile.vector = 1;
-  if (tile.depth != 0) return tile;  // the kernel checks its edges
+  if (tile.depth != 0) return tile;  // the kernel checks bounds at the edges
   tile.rows = below(tile.rows, m);
   tile.vector = below(tile.vector, n);
-  // With few rows there are registers for more columns.
+  // Few rows leave registers for more columns.
   tile.columns = below(std::min<int64_t>(8, caps.tile.rows * caps.tile.columns / tile.rows), n / tile.vector);
   return tile;
 }

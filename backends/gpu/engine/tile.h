@@ -18,33 +18,33 @@ namespace backplane::gpu {
 
 struct DeviceCaps;
 
-// Ranges for x × y × z independent work items, rounded up to groups of a size that suits the device: kernels check
-// their bounds. Groups extend along x first, up to `widest`.
+// Ranges for x × y × z independent work items, rounded up to whole groups of a size that suits the device, so kernels
+// must check their bounds. Groups extend along x first, up to `widest` items.
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
 
 struct Tile {
   int64_t rows, vector, columns;  // a work item computes `rows` × (`columns` vectors of `vector` elements)
-  // A work group shares `depth` lines at a time in local memory; 0: items work alone.
+  // A work group shares `depth` lines at a time in local memory. With depth 0, work items share nothing.
   int64_t depth = 0, group_rows = 1, group_columns = 1;
 
   bool operator==(const Tile&) const = default;
   int64_t width() const { return vector * columns; }
   std::string macros() const;
   std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
-  // For a product of m × (`lines` lines of n columns); tiles with local memory allow only one line.
+  // For `batch` products, each with m rows and `lines` lines of n columns. Tiles with local memory allow only one line.
   Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
 };
 
 // The tuner's candidates. Without measurements, the first one that fits is used.
 std::span<const Tile> tiles(uint32_t device_kind);
-// Whether the device can run the tile: its local memory, group size and, on a CPU, vectors are large enough.
+// Whether the device can run the tile: the device's local memory, groups and, on a CPU, vectors are large enough.
 bool fits(const DeviceCaps& caps, const Tile& tile);
 // All tiles that the device can run, including those for other kinds of device: the values of the option `tile`.
 std::vector<Tile> tiles_that_fit(const DeviceCaps& caps);
 // The tile whose text() this is, or nullopt if there is none.
 std::optional<Tile> tile_named(std::string_view text);
 
-// The device's tile, cut down to what a product of m × n allows. Types other than fp32 have no vectors.
+// The device's tile, reduced to fit a product of m × n elements. Types other than fp32 use no vectors.
 Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype);
 
 }  // namespace backplane::gpu

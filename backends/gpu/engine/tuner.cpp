@@ -102,7 +102,7 @@ void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, con
 
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
   double best = INFINITY;
-  for (int i = 0; i <= kRepeats; ++i) {  // the first one warms up
+  for (int i = 0; i <= kRepeats; ++i) {  // the first round is a warm-up
     const auto begin = std::chrono::steady_clock::now();
     const auto failure = sdk::caught([&] {
       for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses tiles by measuring, once per device and driver; the choice is stored on disk.
+// Chooses the tile for matrix products by measuring, once per device and driver, and stores the choice on disk.
 #pragma once
 
 #include <vector>
@@ -12,22 +12,22 @@ class Device;
 
 // The fastest of the tiles that fit the device.
 Tile tuned_tile(Device& device);
-// The operations a second of products computed with a tile.
+// The operations per second of products computed with a tile.
 double product_flops(Device& device, const Tile& tile);
 
 // ---- for measuring -------------------------------------------------------------------------------------------------
 
-// Whether the device is so slow, or simulated, that measuring would cost more than it gains.
+// Whether the device is so slow, for example simulated, that measuring would cost more than it gains.
 bool too_slow_to_measure(const DeviceCaps& caps);
-// Fills with 0.5, which produces no subnormals.
+// Fills the buffer with floats of 0.5, which produce no subnormal results.
 void fill_with_0_5(const Queue& queue, const Buffer& buffer, uint64_t bytes);
 // Sets a kernel's arguments: buffers, then numbers as 32-bit integers.
 void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, const std::vector<int64_t>& numbers);
-// The shortest of several rounds in which these kernels run one after the other; infinite if the device refuses one.
 struct Start {
   const Kernel& kernel;
   Ranges ranges;
 };
+// The time of the shortest of several rounds that run these kernels in order; infinity if the device rejects a kernel.
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts);
 
 }  // namespace backplane::gpu

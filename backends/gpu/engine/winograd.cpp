@@ -32,7 +32,7 @@ double transform_seconds(Device& device) {
   const Queue queue = driver.queue();
   fill_with_0_5(queue, x, bytes(kChannels * 4 * kPhase));
   set_arguments(input, {x, v}, {kChannels, kCount, kPhase, kWidth});
-  // The values do not affect the time of the transforms.
+  // Passes `v` as products and as bias, because values do not affect the time of the transforms.
   set_arguments(output, {v, v, y}, {kChannels, kCount, kWidth, kSize, kSize});
   const Ranges in = ranges_of_items(device.caps(), (cut.columns() + cut.vector - 1) / cut.vector, kChannels);
   const Ranges out = ranges_of_items(device.caps(), (kLine + cut.lanes - 1) / cut.lanes, kLine, kChannels);

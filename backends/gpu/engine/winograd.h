@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of kernels/winograd.cl for a device, and the throughput that decides whether Winograd's method is
-// faster than a product with the windows as columns.
+// faster than a matrix product whose columns are the windows.
 #pragma once
 
 #include "engine/tile.h"
@@ -9,26 +9,27 @@ namespace backplane::gpu {
 
 class Device;
 
+// How a convolution is divided into tiles of 2 × 2 output positions. Each tile is a column of the products' matrix B.
 struct WinogradCut {
-  int64_t panel;   // width of the product's panels in tiles; 0: the matrices have no panels
-  int64_t vector;  // tiles that an item of winograd_input transforms
-  int64_t lanes;   // tiles that an item of winograd_output transforms
+  int64_t panel;   // tiles in a panel of B (kernels/gemm.cl); 0: B has no panels
+  int64_t vector;  // tiles that a work item of winograd_input transforms
+  int64_t lanes;   // tiles that a work item of winograd_output transforms
   int64_t tiles;
 
-  int64_t columns() const;  // of a matrix in memory, for `tiles` tiles
+  int64_t columns() const;  // of B in memory: `tiles`, rounded up to whole panels
   std::string input_options() const;
   std::string output_options(bool bias) const;
 };
-// For products of `maps` × `tiles`; there are `line` tiles in a line.
+// For `maps` output channels; a line of the image has `line` tiles.
 WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, int64_t line);
 
 struct WinogradThroughput {
   enum class Use { kNever, kMeasured, kAlways } use = Use::kNever;
-  double flops = 0;     // of products in the device's tile, a second
-  double elements = 0;  // elements that the transforms write and read a second
+  double flops = 0;     // operations per second of products in the device's tile
+  double elements = 0;  // elements that the transforms read and write per second
 };
-// Measured with the device's tile, once for a device and driver, and stored on disk. kNever if the device is too slow
-// to measure or refuses the kernels.
+// Measured with the device's tile, once per device and driver, and stored on disk. kNever if the device is too slow to
+// measure or rejects the kernels.
 WinogradThroughput winograd_throughput(Device& device);
 
 }  // namespace backplane::gpu

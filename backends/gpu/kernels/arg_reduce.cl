@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of the largest (BETTER is >) or smallest (<) element of x[outer][n][inner] along n; NaN beats any number.
-// TYPE: of x. LAST: the last of equal elements. An item compares WIDE lanes at once: parts of one row if inner is 1,
-// otherwise neighbouring rows (ACROSS; inner must be at least WIDE).
+// The index of the largest (BETTER is >) or smallest (<) element of x[outer][n][inner] along n. NaN beats any number.
+// TYPE is the type of x. Of equal elements, the first wins, or the last with LAST. A row is the n elements of one
+// (outer, inner). If inner is 1, a work item compares WIDE parts of one row at a time; with ACROSS, it compares WIDE
+// adjacent rows at a time, and inner must be at least WIDE.
 #ifdef LAST
 #define BEATS(v, best) (v BETTER best || v == best || v != v)
 #else
@@ -13,7 +14,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
   if (item >= items) return;
 #ifdef ACROSS
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end at `inner`
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   const int step = inner, whole = n;
@@ -39,7 +40,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
 #if defined(ACROSS) || WIDE == 1
   for (int l = 0; l < WIDE; ++l) y[l] = places[l];
 #else
-  // Of equal values in two lanes, the first (or last) is the one with the smaller (or larger) index.
+  // Combines the WIDE parts: of equal values, the one with the smaller index wins, or the larger index with LAST.
   C(TYPE) winner = best[0];
   int place = places[0] * WIDE;
   for (int l = 1; l < WIDE; ++l) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks scores [batch, heads, queries, keys]. MASKED: by a mask of type MASK, which is added or, if BOOLEAN, hides keys
-// where it is 0. CAUSAL: query i sees keys up to past + i. LENGTHS: batch b sees its first lengths[b] keys.
+// Masks attention scores [batch, heads, queries, keys]: a hidden key gets the score -INFINITY.
+//
+// MASKED    adds a mask of type MASK to the scores, and hides keys beyond mask_keys; BOOLEAN: instead of being added,
+//           the mask hides keys where it is 0
+// CAUSAL    query i sees only keys up to past + i
+// LENGTHS   batch b sees only its first lengths[b] keys
 kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mask, GLOBAL const long* lengths,
                            GLOBAL float* y, int total, int heads, int queries, int keys, int batch_stride,
                            int head_stride, int query_stride, int mask_keys, int past) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution of [N, C, D, H, W], after the product: sums [N, maps, taps, d, h, w] are the contributions of
-// each input element to each tap of its window; an element of the result adds those that reach it. SUM: the sums' type,
-// TYPE the result's, and the window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W; BIAS: one for each map.
+// The second step of a transposed convolution of [N, C, D, H, W]. A product has computed sums [N, maps, taps, d, h, w]:
+// the contribution of each input element to each tap (position) of its window. An element of the result adds up the
+// contributions that reach it. SUM is the type of the sums, TYPE that of the bias and the result. BIAS: there is one
+// bias for each map. KERNEL_*, STRIDE_*, DILATION_* and PAD_* for D, H, W describe the window.
 kernel void conv_transpose(GLOBAL const S(SUM)* sums, GLOBAL const S(TYPE)* bias, GLOBAL S(TYPE)* y, int d, int h,
                            int w, int maps, int od, int oh, int ow) {
   const int ox = (int)get_global_id(0), oy = (int)get_global_id(1), outer = (int)get_global_id(2);  // (n, map, od)

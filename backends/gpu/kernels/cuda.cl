@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude for CUDA C++: the part of OpenCL C that the kernels use, and the names of kernels/opencl.cl. A compiler
-// option makes functions without a qualifier device functions.
+// The prelude for CUDA C++: defines the part of OpenCL C that the kernels use, and the additional names that
+// kernels/opencl.cl lists. A compiler option makes functions without a qualifier device functions.
 #define kernel extern "C" __global__
 #define GLOBAL
 #define LOCAL
@@ -32,7 +32,8 @@ inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) 
 template <class T>
 inline T clamp(T v, T low, T high) { return v < low ? low : v > high ? high : v; }
 
-// Rounds towards 0; _sat also clamps, and maps NaN to 0. `least`, and `limit`, the first number beyond, are exact.
+// Conversions round toward 0; _sat also clamps, and maps NaN to 0. `limit` is the first number beyond `most`. As
+// floats, `least` and `limit` are exact, which `most` may not be.
 #define CONVERSION(name, type, least, most, limit)                                                              \
   template <class From>                                                                                         \
   inline type convert_##name(From v) { return (type)v; }                                                        \
@@ -49,7 +50,7 @@ CONVERSION(uint, uint, 0, 4294967295u, 4294967296.0)
 CONVERSION(long, long, -9223372036854775807L - 1, 9223372036854775807L, 9223372036854775808.0)
 CONVERSION(ulong, ulong, 0, 18446744073709551615ul, 18446744073709551616.0)
 
-// An fp16 value in memory. Tests that compile kernels for the host define their own conversions.
+// Conversions of fp16 values. Tests that compile kernels for the host define their own.
 #ifndef HALF_CONVERSIONS
 inline float half_to_float(ushort bits) {
   float v;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 8-bit scale and zero point for n elements, in a range that includes 0, by one group of LANES work items.
+// Computes the scale and zero point that quantize n elements to 8 bits. The range of the elements is extended to
+// include 0. Runs as one group of LANES work items.
 #if LANES > 1
 JOINED(least_of, float, min(a, b))
 JOINED(most_of, float, max(a, b))

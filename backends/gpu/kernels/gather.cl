@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements selected by indices. TYPE: a word of the elements' size; INDEX: i32 or i64. Negative indices count from the
-// end; indices out of range are reported in `fault` and read the nearest element.
+// Selects elements by index. TYPE is an unsigned integer of the elements' size, INDEX is i32 or i64. Negative indices
+// count from the end. An index out of range sets fault[0] to `node` and reads the nearest element.
 inline int place(GLOBAL const S(INDEX)* indices, int i, int n, GLOBAL int* fault, int node) {
   const long at = (long)indices[i];
   if (at < -n || at >= n) fault[0] = node;
   return (int)clamp(at < 0 ? at + n : at, (long)0, (long)(n - 1));
 }
 
-// y[outer][count][inner] from x[outer][n][inner]. An item copies up to RUN neighbouring elements.
+// y[outer][count][inner] from x[outer][n][inner]. A work item copies up to RUN adjacent elements.
 kernel void gather(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(INDEX)* indices, GLOBAL S(TYPE)* restrict y,
                    int outer, int n, int count, int inner, GLOBAL int* fault, int node) {
   const int first = (int)get_global_id(0) * RUN, k = (int)get_global_id(1), o = (int)get_global_id(2);
@@ -25,7 +25,8 @@ kernel void gather_elements(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indi
   y[i] = x[(i / (inner * count) * n + place(indices, i, n, fault, node)) * inner + i % inner];
 }
 
-// y[batch][count][inner]: slices of `inner` elements with `depth` indices each; index k selects among extents[k].
+// y[batch][count][inner] from x, which has `size` elements per batch. `depth` indices select a slice of `inner`
+// elements: index k is a position in a dimension of extents[k].
 kernel void gather_nd(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indices, GLOBAL const int* extents,
                       GLOBAL S(TYPE)* y, int total, int depth, int size, int count, int inner, GLOBAL int* fault,
                       int node) {

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[b] = alpha * A[b] B[b] + bias, all row-major: A is m × k, B is k × n.
+// y[b] = alpha * A[b] B[b] + bias, all row-major: A is m × k, B is k × n. A line is a row of B; a tile is the part of y
+// that a work item computes.
 //
-// TYPE      of A, B and the bias; OUT: of y
-// BIAS      0 none, 1 one for each row, 2 one for each column; ALPHA: a factor, if there is one
-// ROWS      of y that a work item computes
-// VECTOR    columns of a vector, COLUMNS vectors that a work item computes; VECTOR is 1 for types other than f32
-// DEPTH     columns of A and lines of B in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS items.
-//           Without it each item reads global memory, and tiles at the edges are moved back to end with the matrix:
-//           overlaps are computed twice with equal results. The host chooses tiles no larger than the matrix.
-// WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting at
-//           the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_*, PHASES_* for D, H, W.
-//           GAPS: columns are all positions of x, and positions past the ends of y's rows are not stored. Without it a
-//           tile is within one line of y.
-// PANELS    B is stored in panels as wide as a tile, line after line; the last panel is moved back, as tiles are
-// EPILOGUE  y as a function of a sum; EPILOGUE_PARAMETERS: its kernel parameters (engine/epilogue.cpp)
+// TYPE      type of A, B and the bias
+// OUT       type of y; TYPE by default
+// BIAS      0: no bias; 1: one for each row; 2: one for each column
+// ALPHA     the factor alpha; 1 by default
+// ROWS      rows of a tile
+// VECTOR    columns in a vector; 1 for types other than f32
+// COLUMNS   vectors in a row of a tile
+// DEPTH     columns of A and lines of B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS
+//           work items. Without DEPTH, each item reads global memory, and tiles at the edges are moved back to end with
+//           the matrix: where tiles overlap, both compute equal results. The host chooses tiles no larger than y.
+// WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting
+//           at the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_* and PHASES_* for D,
+//           H, W describe the window.
+// GAPS      with WINDOWS: the columns are all positions of x; positions past the ends of y's image rows are not stored.
+//           Without GAPS, a tile is within one image row of y.
+// PANELS    B is stored in panels: blocks of columns as wide as a tile, each stored line after line. The last panel is
+//           moved back to end with the matrix, as tiles are.
+// EPILOGUE  EPILOGUE(v, at, row, column) is the element to store for the sum v. EPILOGUE_PARAMETERS are kernel
+//           parameters that it uses (engine/epilogue.cpp).
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
 #define READ(p, i) LOAD(TYPE, p, i)
@@ -43,7 +50,7 @@ typedef FLOATS(VECTOR) vector_t;
 
 #ifdef WINDOWS
 #define TAPS (KERNEL_D * KERNEL_H * KERNEL_W)
-// The offset of a tap's line in its channel.
+// PHASE is the index of the phase that a tap reads, TAP the offset of the tap's line in its channel.
 #define PHASE(kd, kh, kw)                                                                                           \
   ((((kd) * DILATION_D % STRIDE_D) * PHASES_H + (kh) * DILATION_H % STRIDE_H) * PHASES_W + (kw) * DILATION_W % STRIDE_W)
 #define TAP(kd, kh, kw)                                                                                           \
@@ -78,8 +85,9 @@ inline void add_line(vector_t sum[ROWS][COLUMNS], GLOBAL const S(TYPE)* a, GLOBA
 }
 #endif
 
-// Batch b uses matrix b % a_count of A and b % b_count of B. WINDOWS: x has phases of `phase` elements, with `slice`
-// elements in a slice and `width` in a line; y has oh lines of ow elements in a slice.
+// Batch b uses matrix b % a_count of A and b % b_count of B. WINDOWS: x has phases of `phase` elements, slices of
+// `slice` elements and image rows of `width` elements; a slice of y has oh image rows of ow elements, and a row of the
+// matrix y has `pitch` elements.
 kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const S(TYPE)* bias, GLOBAL S(OUT)* y, int m,
                  int n, int k, int a_count, int b_count
 #ifdef WINDOWS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GlobalAveragePool, GlobalMaxPool, GlobalLpPool with one work item per plane. TYPE: of the elements; KIND: 0 maximum,
-// 1 average, 3 the P-norm.
+// GlobalAveragePool, GlobalMaxPool and GlobalLpPool, with one work item per plane. TYPE is the element type. KIND: 0
+// maximum, 1 average, 3 the P-norm.
 kernel void global_pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int planes, int size) {
   const int plane = (int)get_global_id(0);
   if (plane >= planes) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[n][channel][i]: the image x[n][channel][d][h][w] at grid[n][i], which has DIMS coordinates from -1 to 1, that of w
-// first. TYPE: of the elements; FILTER: 0 nearest, 1 linear, 2 cubic; PADDING: 0 zeros, 1 border, 2 reflection; ALIGN:
-// -1 and 1 are the centres of the outermost elements, not their edges.
+// y[n][channel][i] is the image x[n][channel][d][h][w], sampled at grid[n][i]. A grid element has DIMS coordinates from
+// -1 to 1, in the order w, h, d. TYPE is the element type. FILTER: 0 nearest, 1 linear, 2 cubic. PADDING: 0 zeros, 1
+// border, 2 reflection. ALIGN: -1 and 1 are the centers of the outermost elements instead of their edges.
 #define TAPS (FILTER == 0 ? 1 : FILTER == 1 ? 2 : 4)
 
 // Reflects x at both ends of the image until it is inside.
@@ -16,7 +16,8 @@ inline float reflected(float x, int n) {
   return fmod(turns, 2.0f) == 0 ? low + rest : low + range - rest;
 }
 
-// For coordinate `at` along n elements: the positions to interpolate, -1 for a zero, and their weights.
+// Computes, for coordinate `at` along n elements, the positions to interpolate between and their weights. Position -1
+// stands for a zero.
 inline void taps(float at, int n, int* places, float* weights) {
 #ifdef ALIGN
   float x = (at + 1) / 2 * (n - 1);

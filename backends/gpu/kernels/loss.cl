@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of labels. TYPE: of scores and results; INDEX: of labels; WEIGHTED: by class; IGNORED: a label without loss.
+// Negative log-likelihood losses. TYPE is the type of scores and results, INDEX that of labels. WEIGHTED: each class
+// has a weight. IGNORED: the label that has no loss.
 
-// The losses values[n][d] and their weights, from the log-probabilities x[n][classes][d].
+// Computes the losses values[n][d] and their weights from the log-probabilities x[n][classes][d]. A label out of range
+// sets fault[0] to `node`.
 kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL const S(TYPE)* class_weights,
                  GLOBAL S(TYPE)* values, GLOBAL C(TYPE)* weights, int total, int classes, int inner,
                  GLOBAL int* fault, int node) {
@@ -28,7 +30,7 @@ kernel void loss(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* labels, GLOBAL 
   weights[i] = weight;
 }
 
-// The sum of the losses, or with MEAN their weighted mean, by the LANES work items of one group.
+// Computes the sum of the losses, or with MEAN their weighted mean, with one group of LANES work items.
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif

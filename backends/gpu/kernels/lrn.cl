@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides each element of x[n][channels][inner] by POWER(BIAS + ALPHA · the sum of squares from BEFORE channels before
-// to BEHIND channels after it). TYPE: of the elements; ALPHA: alpha / size; POWER(v): v to the power of beta.
+// Local response normalization: divides each element of x[n][channels][inner] by POWER(BIAS + ALPHA · s), where s is
+// the sum of squares over the channels from BEFORE before the element's channel to BEHIND after it. TYPE is the element
+// type, ALPHA is alpha / size, and POWER(v) is v to the power of beta.
 kernel void lrn(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int channels, int inner) {
   const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
   if (i >= inner || channel >= channels) return;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// (x - mean) / sqrt(variance + epsilon) · scale + shift over rows of n elements of TYPE. LANES work items share a row,
-// each with WIDE partial sums. CENTERED: without it, the mean counts as 0. SCALE, SHIFT: of SCALE_TYPE, one for each
-// element of the row; BY_CHANNEL: both, one for `span` elements, starting at element `row % period * (n / span)`. MEAN,
-// DEVIATION: writes each row's mean, or its factor 1 / sqrt(variance + epsilon), in fp32.
+// y = (x - mean) / sqrt(variance + epsilon) · scale + shift, over rows of n elements of TYPE. LANES work items share a
+// row, each with WIDE partial sums.
+//
+// CENTERED          without it, the mean counts as 0
+// SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
+// BY_CHANNEL        scale and shift are one for each channel of `span` elements; a row has n / span channels, of which
+//                   the first is row % period * (n / span)
+// MEAN              writes each row's mean in fp32
+// DEVIATION         writes each row's factor 1 / sqrt(variance + epsilon) in fp32
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 #endif

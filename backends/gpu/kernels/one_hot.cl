@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[outer][depth][inner] = values[1] at indices[outer][inner], values[0] elsewhere. TYPE: a word of the
-// elements' size; INDEX: the indices' type.
+// y[outer][depth][inner] is values[1] at position indices[outer][inner] along depth, and values[0] elsewhere. TYPE is
+// an unsigned integer of the elements' size, INDEX the type of the indices.
 kernel void one_hot(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* values, GLOBAL S(TYPE)* y, int total,
                     int depth, int inner) {
   const int i = (int)get_global_id(0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude for OpenCL C, the kernels' language, with these additional names (kernels/cuda.cl has them too):
-//   GLOBAL, LOCAL                before a pointer: where it points to. (`global` is reserved in CUDA.)
+// The prelude for OpenCL C, the language of the kernels. It defines these additional names, as kernels/cuda.cl does:
+//   GLOBAL, LOCAL                the memory that a pointer points to (`global` is reserved in CUDA)
 //   SHARED(type, name, count)    an array in a work group's local memory
-//   FLOATS(n)                    a vector of n floats; FLOATS_OF(n, p), FLOATS_TO(n, v, p): read it from, write it to p
+//   FLOATS(n)                    a vector of n floats
+//   FLOATS_OF(n, p)              a vector read from p
+//   FLOATS_TO(n, v, p)           writes vector v to p
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef HAS_F64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of [N·C, D, H, W] with their padding, split by the window's stride: phase (pd, ph, pw) has the elements
-// at positions z * stride + p of the padded channel. The elements of one tap of the window are then contiguous.
-// y is [N·C, phases, qd, qh, qw]. TYPE: a word of the elements' size; STRIDE_*, PHASES_* for D, H, W; LANES work items
-// share a line of y.
+// Pads the channels of x [N·C, D, H, W] and splits them by the window's stride into y [N·C, phases, qd, qh, qw]: phase
+// (pd, ph, pw) has the elements at positions z * stride + p of the padded channel. The elements that one tap of the
+// window reads are then contiguous. TYPE is an unsigned integer of the elements' size; STRIDE_* and PHASES_* are for D,
+// H, W. LANES work items share a line (the qw elements of one (qd, qh)).
 kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int d, int h, int w, int qd,
                    int qh, int qw, int pad_d, int pad_h, int pad_w) {
   const int zh = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
@@ -12,7 +12,7 @@ kernel void polyphase(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict
   const int pw = phase % PHASES_W, ph = phase / PHASES_W % PHASES_H, pd = phase / (PHASES_W * PHASES_H);
   const int iy = zh * STRIDE_H + ph - pad_h, iz = zd * STRIDE_D + pd - pad_d;
   const bool inside = iy >= 0 && iy < h && iz >= 0 && iz < d;
-  // Positions [first, last) come from x, the others are padding.
+  // Positions [first, last) come from x; the rest of the line is padding.
   const int shift = pw - pad_w;
   const int first = inside ? clamp((STRIDE_W - 1 - shift) / STRIDE_W, 0, qw) : qw;
   const int last = inside ? clamp((w - shift + STRIDE_W - 1) / STRIDE_W, first, qw) : qw;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools [N·C, D, H, W]. TYPE: of the elements. The window: KERNEL_*, STRIDE_*, DILATION_*, PAD_* for D, H, W.
-// KIND: 0 maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also the maximum's index in
-// all of x; BY_COLUMN: in column-major order of the last two dimensions.
+// Pools [N·C, D, H, W] of TYPE. KERNEL_*, STRIDE_*, DILATION_* and PAD_* for D, H, W describe the window. KIND: 0
+// maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also writes the maximum's index in all
+// of x; with BY_COLUMN, the index counts the last two dimensions in column-major order.
 kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
 #ifdef INDICES
@@ -25,7 +25,7 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
       const int iy = oy * STRIDE_H + kh * DILATION_H - PAD_H;
       for (int kw = 0; kw < KERNEL_W; ++kw) {
         const int ix = ox * STRIDE_W + kw * DILATION_W - PAD_W;
-        // With ceil mode, windows may exceed the padding; positions there do not count.
+        // In ceil mode, windows may extend past the padding; positions beyond it do not count.
         if (iz < d + end_d && iy < h + end_h && ix < w + end_w) ++padded;
         if (iz < 0 || iz >= d || iy < 0 || iy >= h || ix < 0 || ix >= w) continue;
         const C(TYPE) v = LOAD(TYPE, x, (iz * h + iy) * w + ix);

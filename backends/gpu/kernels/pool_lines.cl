@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pools of kernels/pool.cl for devices whose work items have vector registers: an item computes LINE adjacent
-// elements of y, one line of the window after the other, and checks positions only at the ends of the line.
-// KIND: 0 maximum, 1 average, 2 average that counts the padding; LEAST: the lowest value of TYPE.
+// The pools of kernels/pool.cl for devices whose work items have vector registers. A work item computes LINE adjacent
+// elements of y, one line of the window after another, and checks positions only at the ends of x's line.
+// KIND: 0 maximum, 1 average, 2 average that counts the padding. LEAST is the lowest value of TYPE.
 
-// The first position of y along an axis whose window, given the padding before the axis, begins at `at` or later.
+// The first position of y along an axis whose window begins at position `at` of x or later. `padding` is the padding
+// before the axis.
 inline int place_from(int at, int padding, int stride) {
   const int distance = at + padding;
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;
 }
 
-// How many strides the last tap of a window comes after the first.
+// The distance from the first tap of a window to its last, in whole strides.
 #define REACH ((KERNEL_W - 1) * DILATION_W / STRIDE_W)
 
 #if KIND == 0
@@ -20,7 +21,7 @@ inline int place_from(int at, int padding, int stride) {
 #define ENDED(a, taps) (a / (taps))
 #endif
 
-// Joins `result` with the taps from `ix` on that are within a line of w elements.
+// Combines `result` with the taps of a window that begins at `ix`, as far as they are within a line of w elements.
 inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int w) {
   for (int kw = 0; kw < KERNEL_W; ++kw, ix += DILATION_W) {
     if (ix < 0 || ix >= w) continue;
@@ -30,7 +31,7 @@ inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int
   return result;
 }
 
-// The number of taps from `begin` on that are within positions [0, end) of an axis.
+// The number of taps, of a window that begins at `begin`, that are within positions [0, end) of an axis.
 inline int taps_inside(int begin, int end, int taps, int dilation) {
   int count = 0;
   for (int k = 0; k < taps; ++k) count += begin + k * dilation >= 0 && begin + k * dilation < end;
@@ -48,7 +49,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
   y += (size_t)(outer * oh + oy) * ow + first;
   C(TYPE) results[LINE];
   for (int o = 0; o < count; ++o) results[o] = KIND == 0 ? LEAST : 0;
-  // For outputs from `from` to `to`, all taps of the window are within the line.
+  // For outputs [from, to), all taps of the window are within x's line.
   const int from = min(max(place_from(0, PAD_W, STRIDE_W) - first, 0), count);
   const int to = min(max(place_from(w - (KERNEL_W - 1) * DILATION_W, PAD_W, STRIDE_W) - first, from), count);
   for (int kd = 0; kd < KERNEL_D; ++kd) {
@@ -61,7 +62,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
       for (int o = 0; o < from; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       for (int o = to; o < count; ++o) results[o] = with_line(results[o], x + line, o * STRIDE_W + shift, w);
       if (from == to) continue;
-      // Split by the stride, so that adjacent outputs read contiguous elements at each tap.
+      // Splits the line by the stride, so that adjacent outputs read contiguous elements at each tap.
       C(TYPE) dealt[STRIDE_W][LINE + REACH];
       const int ix = from * STRIDE_W + shift, last = to - from + REACH - 1;
       for (int j = 0; j < last; ++j) {
@@ -82,7 +83,7 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
     }
   }
 #if KIND == 2
-  // With ceil mode, windows may exceed the padding; positions there do not count.
+  // In ceil mode, windows may extend past the padding; positions beyond it do not count.
   const int taps = taps_inside(z + PAD_D, d + PAD_D + end_d, KERNEL_D, DILATION_D) *
                    taps_inside(begin + PAD_H, h + PAD_H + end_h, KERNEL_H, DILATION_H);
   const int padding = 0, width = w + PAD_W + end_w;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[outer][inner] from x[outer][n][inner] of TYPE. FIRST: the result for no elements; MAP(v): what an element adds;
-// JOIN(a, b): combines two; FINISH(a): the result. SHIFTED: they may use `shift`, the row's greatest element if finite,
-// else 0. LANES work items share a row. WIDE: instead, an item reduces WIDE neighbouring rows; inner is at least WIDE.
+// Reduces x[outer][n][inner] of TYPE to y[outer][inner]. A row is the n elements of one (outer, inner).
+//
+// FIRST        the result for no elements
+// MAP(v)       the contribution of element v
+// JOIN(a, b)   combines two contributions
+// FINISH(a)    the result, from all contributions combined
+// SHIFTED      MAP and FINISH may use `shift`: the row's greatest element if that is finite, otherwise 0
+// LANES        work items that share a row
+// WIDE         instead of LANES: the number of adjacent rows that a work item reduces; inner is at least WIDE
 #ifdef WIDE
 kernel void reduce_wide(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int items, int n, int inner) {
   const int item = (int)get_global_id(0);
   if (item >= items) return;
   const int blocks = (inner + WIDE - 1) / WIDE;
-  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back, overlapping another
+  const int first = min(item % blocks * WIDE, inner - WIDE);  // the last block is moved back to end at `inner`
   x += (size_t)(item / blocks) * n * inner + first;
   y += (size_t)(item / blocks) * inner + first;
   C(TYPE) results[WIDE];

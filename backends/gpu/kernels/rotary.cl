@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotates pairs of elements by angles that depend on a token's position. x is [batch, heads, length, size] by strides;
-// the first DIM elements of a head are rotated: adjacent pairs if INTERLEAVED, otherwise pairs from the two halves.
-// TYPE: of the elements. POSITIONS: each token's line in the caches; without it, the caches have one line per token.
+// Rotates pairs of elements by angles that depend on a token's position. x is [batch, heads, length, size], addressed
+// by strides. Only the first DIM elements of a head are rotated: adjacent ones form a pair if INTERLEAVED; otherwise
+// element i forms a pair with element i + DIM / 2. TYPE is the element type. With POSITIONS, positions[batch][token] is
+// the token's line in `cosines` and `sines`; without it, these have one line per token.
 kernel void rotary(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* cosines, GLOBAL const S(TYPE)* sines,
                    GLOBAL const long* positions, GLOBAL S(TYPE)* y, int total, int heads, int length, int size,
                    int batch_stride, int head_stride, int token_stride, int lines,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates elements of y at indices. TYPE: of the elements; INDEX: i32 or i64; JOIN(a, b): the new value of element a
-// with update b. Updates that may have the same target belong to one work item, in order: results are deterministic.
-// Indices out of range are reported in `fault`.
+// Updates elements of y at indices. TYPE is the element type, INDEX is i32 or i64. JOIN(a, b) is the new value of
+// element a after update b. One work item applies all updates that may have the same target, in order, so that results
+// are deterministic. An index out of range sets fault[0] to `node`, and its update is skipped.
 kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* shape,
                              GLOBAL S(TYPE)* y, int lines, int axis, int rank,
                              GLOBAL int* fault, int node) {
-  // shape: the updates' extents, then y's strides and its extent along the axis. An item applies a line of updates.
+  // A work item applies a line of updates along the axis. `shape` holds the updates' extents, the strides of y, and the
+  // extent of y along the axis.
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
   int rest = line, base = 0, source = 0, step = 1, along = 1;
@@ -34,7 +35,8 @@ kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE
   }
 }
 
-// `count` slices of `inner` elements, each with `depth` indices; index k selects among extents[k].
+// Applies `count` updates, each to a slice of `inner` elements of y. `depth` indices select the slice: index k is a
+// position in a dimension of extents[k].
 kernel void scatter_nd(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* extents,
                        GLOBAL S(TYPE)* y, int count, int depth, int inner,
                        GLOBAL int* fault, int node) {

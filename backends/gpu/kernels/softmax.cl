@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizes [outer][n][inner] of TYPE along n. LANES work items share a row. KIND: 0 softmax, 1 its logarithm,
-// 2 hardmax (1 at the first greatest element), 3 divides by the sum of magnitudes, 4 by the root of the sum of squares.
+// Normalizes [outer][n][inner] of TYPE along n. LANES work items share a row of n elements. KIND: 0 softmax; 1 the
+// logarithm of softmax; 2 hardmax, which is 1 at the first greatest element; 3 divides by the sum of magnitudes; 4
+// divides by the square root of the sum of squares.
 #if LANES > 1
 JOINED(sum_of, C(TYPE), a + b)
 JOINED(greatest, C(TYPE), GREATER(a, b))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax of rows of n contiguous fp32 elements, for devices whose work items have vector registers: one item per row.
-// KIND: 0 softmax, 1 its logarithm; VECTOR: floats in a register.
+// KIND: 0 softmax, 1 the logarithm of softmax. VECTOR: floats in a register.
 typedef FLOATS(VECTOR) vector_t;
 #define READ(p, i) FLOATS_OF(VECTOR, (p) + (i))
 #define WRITE(v, p, i) FLOATS_TO(VECTOR, v, (p) + (i))
@@ -16,7 +16,7 @@ kernel void softmax_vector(GLOBAL const float* restrict x, GLOBAL float* restric
   vector_t high = (vector_t)(-INFINITY);
   for (int i = 0; i < whole; i += VECTOR) {
     const vector_t v = READ(x, i);
-    high = select(high, v, isnan(v) | (v > high));  // a NaN in `high` stays: nothing is greater
+    high = select(high, v, isnan(v) | (v > high));  // a NaN in `high` stays, as no comparison with it is true
   }
   WRITE(high, lanes, 0);
   float most = -INFINITY;

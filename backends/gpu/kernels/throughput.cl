@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures a device's peak throughput (engine/throughput.cpp). VECTOR: floats of a vector.
+// Kernels that measure a device's peak throughput (engine/throughput.cpp). VECTOR: floats in a vector.
 typedef FLOATS(VECTOR) vector_t;
 
 // 16 independent chains of n multiply-adds.

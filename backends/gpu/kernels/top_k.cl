@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first k elements along n of [outer][n][inner] in sorted order. TYPE: of the elements; BEFORE: > or <. Each work
-// item counts the elements that come before its own: that is its element's position.
+// The first k elements along n of [outer][n][inner], in sorted order. TYPE is the element type; BEFORE is > or <. Each
+// work item counts the elements that come before its own; the count is its element's position.
 kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* places, int rows, int n, int inner, int k) {
   const int i = (int)get_global_id(0), row = (int)get_global_id(1);
   if (i >= n || row >= rows) return;
@@ -9,7 +9,7 @@ kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* place
   int rank = 0;
   for (int j = 0; j < n; ++j) {
     const C(TYPE) v = LOAD(TYPE, x, j * inner);
-    // NaN is the largest.
+    // NaN counts as the largest value.
     const bool equal = v == mine || (v != v && mine != mine);
     const bool before = equal ? j < i : v != v ? 1 BEFORE 0 : mine != mine ? 0 BEFORE 1 : v BEFORE mine;
     rank += before ? 1 : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the elements (of TYPE) of each matrix on and below diagonal k, or with UPPER on and above; zeroes the rest.
+// Keeps the elements (of TYPE) of each matrix that are on or below diagonal k, or with UPPER on or above it; zeroes the
+// rest.
 kernel void triangle(GLOBAL const S(TYPE)* x, GLOBAL const long* k, GLOBAL S(TYPE)* y, int total, int rows,
                      int columns) {
   const int i = (int)get_global_id(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placed before every kernel, after its language's prelude: each type's storage type (S_) and arithmetic type (C_), and
-// functions that load and store its elements.
+// Precedes every kernel, after the prelude (opencl.cl or cuda.cl). Defines the storage type (S_) and the arithmetic
+// type (C_) of each data type, and functions that load and store elements.
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 #define S(type) CAT(S_, type)
@@ -66,8 +66,9 @@ inline void store_bf16(GLOBAL ushort* p, int i, float v) {
   p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// The error function within 3 units in the last place, without branches, so that compilers vectorize it: below 1 an
-// odd polynomial, from there on 1 - e^q, where the polynomial q is log(1 - erf). Beyond ±4 the result is ±1.
+// The error function within 3 units in the last place, without branches, so that compilers vectorize it. For |x| < 1 it
+// is an odd polynomial, otherwise 1 - e^q, where the polynomial q approximates log(1 - erf). Beyond ±4 the result is
+// ±1.
 inline float erf_f32(float x) {
   float t = fabs(x);
   t = t > 4.0f ? 4.0f : t;
@@ -95,7 +96,8 @@ inline float erf_f32(float x) {
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
-// Defines a function that combines the values of a group's LANES work items in a fixed order and returns it to all.
+// Defines a function that combines the values of a group's LANES work items in a fixed order, and returns the result to
+// all of them. `join` is an expression that combines a and b.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of 3 × 3 windows by Winograd's F(2 × 2, 3 × 3), as in Lavin and Gray (2015): 16 products of matrices for
 // tiles of 2 × 2 positions need 4 multiplications per position instead of 9. Every step is exact for small integers.
-// Tiles are ordered as kernels/polyphase.cl splits x by 2: tile p = ty * width + tx. `width` is one more than the tiles
-// in a line: the extra ones between lines are computed but not stored. Element (i, j) of tile p is element
-// p + i / 2 * width + j / 2 of phase (i % 2, j % 2).
+// kernels/polyphase.cl has split x by 2 into phases, and tile (ty, tx) has number p = ty * width + tx. `width` is one
+// more than the number of tiles in a line; the extra tile between two lines is computed but not stored. Element (i, j)
+// of tile p is element p + i / 2 * width + j / 2 of phase (i % 2, j % 2).
 //
 // VECTOR    tiles that a work item transforms
-// PANEL     as in kernels/gemm.cl, the width of B's panels; the last panel is moved back to end with the tiles
+// PANEL     tiles in a panel of matrix B (kernels/gemm.cl); the last panel is moved back to end with the tiles
 // OUT, BIAS, EPILOGUE, EPILOGUE_PARAMETERS: as in kernels/gemm.cl
 #if VECTOR == 1
 typedef float vector_t;

@@ -30,7 +30,8 @@ Heads heads_of(const Tensor& x, int64_t heads) {
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// Concatenates past and new elements, in output `slot` if the node has it; without both, returns `fresh`.
+// Concatenates the past elements and `fresh`, in output `slot` if the node has it. Returns `fresh` if the node has
+// neither.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);
@@ -38,7 +39,8 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   Shape shape = fresh.shape();
   shape[2] = before;
   if (past && past.shape != shape)
-    throw sdk::Error(BP_TYPE_MISMATCH, "the past is " + to_string(past.shape) + " but must be " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "the past has shape " + to_string(past.shape) + " but must have " + to_string(shape));
   shape[2] += fresh.length;
   const Tensor all = e.has_output(slot) ? e.output(slot, shape) : e.scratch(fresh.tensor.dtype, shape);
   View target{all, dense_strides(shape), 0};
@@ -72,16 +74,17 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
   std::vector<int64_t> strides(4);
   int64_t keys = 0;
   if (mask) {
-    // The mask may be shorter than the keys.
+    // The mask may have fewer keys than the scores; the kernel hides the others.
     keys = mask.shape.back();
     Shape seen = scores.shape;
     seen[3] = keys;
     if (keys > scores.shape[3] || (keys == 1 && scores.shape[3] != 1))
-      throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " cannot mask " + to_string(scores.shape));
+      throw sdk::Error(BP_TYPE_MISMATCH,
+                       "a mask " + to_string(mask.shape) + " does not fit scores " + to_string(scores.shape));
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "lengths " + to_string(lengths.shape) + " are not one per batch");
+    throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " but must be one per batch");
   const Tensor y = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   e.launch("attention_mask", "attention_mask", options)
       .in(scores)
@@ -127,7 +130,7 @@ void emit_attention(Emit& e, std::string_view) {
                                                        : 1 / std::sqrt(static_cast<float>(q.size));
   emit_product(e, product);
 
-  // Output 3 contains the scores after one of the steps.
+  // Output 3 receives the scores after the step that qk_matmul_output_mode selects.
   const int64_t shown = e.has_output(3) ? e.node.int_attribute("qk_matmul_output_mode", 0) : -1;
   const auto view_of = [](const Tensor& x) { return View{x, dense_strides(x.shape), 0}; };
   const auto show = [&](int64_t step) {
@@ -178,9 +181,10 @@ Verdict supports_attention(const Node& node) {
     return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));
   if (node.input(kMask) &&
       (node.input(kMask).rank() < 2 || node.input(kMask).rank() > 4 || node.input(kMask).dtype() == BP_DTYPE_DOUBLE))
-    return sdk::no(BP_REASON_SHAPE, "the mask has rank " + std::to_string(node.input(kMask).rank()) + " or is double");
+    return sdk::no(BP_REASON_SHAPE,
+                   "the mask has rank " + std::to_string(node.input(kMask).rank()) + ", not 2 to 4, or type double");
   if (static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)))
-    return sdk::no(BP_REASON_OTHER, "past_key and past_value come together or not at all");
+    return sdk::no(BP_REASON_OTHER, "past_key and past_value must be given together");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
     return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv: a product with the windows as columns. The columns are never stored: the input is split into phases, so that
-// the elements of one tap are contiguous (kernels/polyphase.cl), and a line of the product's matrix is read starting at
-// the tap's first element.
+// Conv: a matrix product whose columns are the windows. The columns are never stored: the input is split into phases,
+// so that the elements that one tap of the window reads are contiguous (kernels/polyphase.cl), and each line of the
+// matrix is read from the first element of its tap.
 #include "ops/conv.h"
 
 #include "ops/gemm.h"
@@ -53,8 +53,8 @@ Verdict supports_conv(const Node& node) {
   for (uint32_t i = 0; i < kernel.size() && i + 2 < static_cast<uint32_t>(rank); ++i) {
     const int64_t extent = node.input(1).extent(i + 2);
     if (extent >= 0 && extent != kernel[i])
-      return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape says " + std::to_string(kernel[i]) +
-                                              " where the weights have " + std::to_string(extent));
+      return sdk::no(BP_REASON_ATTRIBUTE, "kernel_shape has " + std::to_string(kernel[i]) +
+                                              " where the weights have extent " + std::to_string(extent));
   }
   return supports_window(node);
 }

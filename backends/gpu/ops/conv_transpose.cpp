@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: a product computes what each input element adds to each tap of its window; a kernel adds these up.
+// ConvTranspose: a product computes what each input element adds to each tap of its window; a second kernel adds up
+// these contributions.
 #include <algorithm>
 
 #include "ops/gemm.h"

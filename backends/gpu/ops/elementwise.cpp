@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are a formula: each output element depends on the input elements at its position. $0, $1 are the
-// inputs, $T is the arithmetic type. Formulas are scalar expressions in the kernels' dialect; chains of them become
+// Operators that are formulas: each output element depends on the input elements at its position. $0, $1 are the
+// inputs, $T is the arithmetic type. Formulas are scalar expressions in the kernels' language; a chain of them becomes
 // one kernel.
 #include <cctype>
 
@@ -39,7 +39,7 @@ void emit_comparison(Emit& e, std::string_view formula) {
   e.elementwise(std::string(formula), BP_DTYPE_BOOL, slots);
 }
 
-// Folds any number of inputs from the left: `formula` combines two.
+// Combines any number of inputs from left to right; `formula` combines two.
 void emit_variadic(Emit& e, std::string_view formula) {
   std::string code = "$0";
   std::vector<uint32_t> slots;
@@ -60,7 +60,7 @@ void emit_variadic(Emit& e, std::string_view formula) {
 }
 
 Verdict supports_variadic(const Node& node) {
-  // An operand's number is one digit, and kernels have a limited number of buffers.
+  // In a formula an operand's number has only one digit, and kernels have a limited number of buffers.
   if (node.input_count() > kMaxLeaves)
     return sdk::no(BP_REASON_OTHER, "it has " + std::to_string(node.input_count()) + " inputs; at most " +
                                         std::to_string(kMaxLeaves) + " are supported");
@@ -155,7 +155,7 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
-// The error function; for floats, not the built-in one, which is not vectorized on many devices.
+// The formula of the error function. For floats it avoids the built-in erf, which many devices do not vectorize.
 std::string erf_of(const Emit& e, const std::string& x) {
   return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
 }
@@ -172,11 +172,12 @@ void emit_gelu(Emit& e, std::string_view) {
 
 // The slope broadcasts to the input, never the reverse.
 Verdict supports_prelu(const Node& node) {
-  if (node.input(1).rank() > node.input(0).rank()) return sdk::no(BP_REASON_SHAPE, "the slope has the higher rank");
+  if (node.input(1).rank() > node.input(0).rank())
+    return sdk::no(BP_REASON_SHAPE, "the slope has a higher rank than the input");
   return same_types(node);
 }
 
-// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result open; this saturates to 32 bits.
+// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result open; this formula saturates.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (is_float(to) || !is_float(from)) return "$0";
@@ -187,7 +188,7 @@ std::string conversion(bp_dtype_t from, bp_dtype_t to) {
                 {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
                 {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
   for (const auto& [dtype, name] : kNames) {
-    // Integers below 32 bits then wrap, as in the other backends and the reference.
+    // Narrower types saturate to 32 bits and then wrap, as in the other backends and the reference.
     if (dtype == to)
       return bytes_of(to) < 4 ? std::string("convert_") + name + "(convert_int_sat($0))"
                               : std::string("convert_") + name + "_sat($0)";
@@ -263,7 +264,7 @@ constexpr Row kRows[] = {
      "$0 < -@lambd ? $0 + @bias : $0 > @lambd ? $0 - @bias : 0"},
     {"", "Clip", 12, kNumbers, {1, 3}, same_types, emit_clip},
 
-    // Two inputs and more, broadcast.
+    // Two or more inputs, broadcast.
     {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, "$0 + $1"},
     {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
     {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},

@@ -12,7 +12,8 @@ std::string index_type(const Tensor& indices) {
   return " -DINDEX=" + Emit::type(indices);
 }
 
-// Throws if an index in a constant input 1 is outside [-extents[k], extents[k]), before any run would report it.
+// Throws now, instead of in each run, if input 1 is a constant with an index out of range. Index i selects along
+// extents[i % extents.size()].
 void check_indices(Emit& e, const std::vector<int64_t>& extents) {
   if (!e.constant(1)) return;
   const std::vector<int64_t> indices = e.ints(1);
@@ -35,7 +36,7 @@ void emit_gather(Emit& e, std::string_view) {
   const Tensor y = e.output(0, shape);
   if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
-  // Adjacent elements belong to adjacent work items on a GPU, and to one loop on a CPU.
+  // Adjacent elements are copied by adjacent work items on a GPU, and by the loop of one work item on a CPU.
   const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
   e.launch("gather", "gather",
            "-DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices) + " -DRUN=" + std::to_string(run))
@@ -54,7 +55,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
   const Tensor x = e.input(0), indices = e.input(1);
   const size_t axis = axis_of(e.node.int_attribute("axis", 0), x.rank());
   Tensor source = x;
-  // In dimensions other than the axis, the indices may be shorter than x: x is cut to fit.
+  // In dimensions other than the axis, the indices may have smaller extents than x: x is cut to fit.
   Shape cut = indices.shape;
   for (size_t d = 0; d < x.rank(); ++d) {
     if (d != axis && cut.at(d) > x.shape[d])
@@ -80,7 +81,7 @@ void emit_gather_elements(Emit& e, std::string_view) {
 Verdict supports_gather_elements(const Node& node) {
   if (node.input(1).rank() != node.input(0).rank() || node.input(0).rank() == 0)
     return sdk::no(BP_REASON_SHAPE, "the indices have rank " + std::to_string(node.input(1).rank()) +
-                                        " but the input " + std::to_string(node.input(0).rank()));
+                                        " but the input has rank " + std::to_string(node.input(0).rank()));
   return accept();
 }
 
@@ -93,7 +94,7 @@ Verdict supports_elements(const Node& node) {
   return supports_gather_elements(node);
 }
 
-// The extents that the `depth` indices of a slice select from, after `batch` dimensions.
+// A table of the extents of dimensions [batch, batch + depth), along which the indices of a slice select.
 Tensor extents_of(Emit& e, const Shape& shape, size_t batch, size_t depth) {
   std::vector<int32_t> extents;
   for (size_t d = batch; d < batch + depth; ++d) extents.push_back(static_cast<int32_t>(shape.at(d)));
@@ -197,7 +198,7 @@ void emit_scatter_nd(Emit& e, std::string_view) {
   expected.insert(expected.end(), shape.begin() + static_cast<ptrdiff_t>(depth), shape.end());
   if (updates.shape != expected)
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "updates are " + to_string(updates.shape) + " but must be " + to_string(expected));
+                     "updates have shape " + to_string(updates.shape) + " but must have " + to_string(expected));
   const Tensor y = copy_of_input(e);
   const int64_t inner = elements(shape, depth, shape.size());
   e.launch("scatter", "scatter_nd", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
@@ -214,9 +215,10 @@ void emit_scatter_nd(Emit& e, std::string_view) {
 
 Verdict supports_scatter(const Node& node) {
   if (join_of(node).empty())
-    return sdk::no(BP_REASON_ATTRIBUTE, "reduction is '" + std::string(node.text_attribute("reduction", "")) + "'");
+    return sdk::no(BP_REASON_ATTRIBUTE,
+                   "reduction '" + std::string(node.text_attribute("reduction", "")) + "' is not supported");
   if (node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the updates have another type than the input");
+    return sdk::no(BP_REASON_DTYPE, "the updates and the input have different types");
   return supports_nd(node);
 }
 
@@ -232,8 +234,8 @@ void emit_one_hot(Emit& e, std::string_view) {
   const std::vector<double> depths = e.numbers(1);
   const double depth = depths.size() == 1 ? depths.front() : -1;
   if (!(depth >= 0 && depth <= INT32_MAX) || values.count() != 2)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "need depth >= 0 and values [2], not " + std::to_string(depth) + " and " +
-                                              to_string(values.shape));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "depth must be >= 0 and values of shape [2], not " + std::to_string(depth) +
+                                              " and " + to_string(values.shape));
   Shape shape = indices.shape;
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), shape.size() + 1);
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), static_cast<int64_t>(depth));
@@ -256,7 +258,7 @@ Verdict supports_one_hot(const Node& node) {
   return sdk::no(BP_REASON_DTYPE, "the depth cannot be " + std::string(view::dtype_name(node.input(1).dtype())));
 }
 
-// The longest row: each element is compared with all others of its row.
+// The longest row that TopK accepts, as each element is compared with all others of its row.
 constexpr int64_t kMaxCompared = 16384;
 
 void emit_top_k(Emit& e, std::string_view) {
@@ -264,7 +266,8 @@ void emit_top_k(Emit& e, std::string_view) {
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
   const int64_t k = e.ints(1).at(0);
   if (k < 0 || k > x.shape[axis])
-    throw sdk::Error(BP_INVALID_ARGUMENT, "k is " + std::to_string(k) + ", not 0 to " + std::to_string(x.shape[axis]));
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "k is " + std::to_string(k) + "; it must be 0 to " + std::to_string(x.shape[axis]));
   Shape shape = x.shape;
   shape[axis] = k;
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
@@ -291,7 +294,7 @@ Verdict supports_top_k(const Node& node) {
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
   if (n < 0 || n > kMaxCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
-                                        std::to_string(kMaxCompared) + " are ordered");
+                                        std::to_string(kMaxCompared) + " are supported");
   return known_on_host(node, 1);
 }
 

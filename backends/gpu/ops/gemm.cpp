@@ -7,8 +7,9 @@
 namespace backplane::gpu {
 namespace {
 
-// Copies B into panels as wide as a tile, so that a panel's lines are contiguous: otherwise each line is in a different
-// page, and lines that are a power of two apart evict each other from caches. Empty if that is not worth the copy.
+// Copies B into panels: blocks of columns as wide as a tile, whose lines (rows of B) are contiguous. Otherwise each
+// line is in a different page, and lines that are a power of two apart evict each other from caches. Returns an empty
+// tensor if the copy is not worthwhile.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;
@@ -19,15 +20,15 @@ Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   return e.computed("$0", p.b.dtype, shape, {{p.b, {p.k * p.n, width, p.n, 1}, 0}});
 }
 
-// How a kernel iterates over the columns of B: in lines of neighbours.
+// How a kernel iterates over the columns of B: in lines of adjacent columns.
 struct Columns {
   int64_t lines, line;     // the number of lines, and the columns of each
   int64_t lines_of_slice;  // lines per position of the outermost spatial dimension
-  bool gaps;               // also computes positions past the ends of y's rows, where windows wrap: not stored
+  bool gaps;               // also computes positions past the ends of y's rows, where windows wrap; they are not stored
   int64_t count() const { return lines * line; }
 };
 
-// All positions from the first window to the last, including positions past the ends of y's rows.
+// One line of all positions from the first window to the last, including positions past the ends of y's rows.
 Columns flattened(const Product& p) {
   if (p.window == nullptr) return {1, p.n, 1, false};
   const Spatial out = p.window->out, places = p.window->places();
@@ -38,7 +39,7 @@ Columns flattened(const Product& p) {
 Columns columns_of(const DeviceCaps& caps, const Product& p) {
   const Columns flat = flattened(p);
   if (!flat.gaps) return flat;
-  // Skipping gaps is expensive if the sums are short; short lines leave vectors idle.
+  // Skipping the gaps when results are stored is expensive if the sums are short, but short lines leave vectors idle.
   const Spatial out = p.window->out;
   if (p.k >= 128 || out[2] < 2 * int64_t{caps.float_lanes}) return flat;
   return {out[0] * out[1], out[2], out[1], false};
@@ -74,7 +75,7 @@ void emit_gemm(Emit& e, std::string_view) {
     p.y = e.output(0, shape);
     return emit_product(e, p);
   }
-  // Rounded once, at the end: 16-bit sums would be rounded before the bias is added.
+  // Computes 16-bit floats in fp32 and rounds once, at the end: 16-bit sums would be rounded before the bias is added.
   const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
   const auto wide = [&](const Tensor& x) {
     return narrow ? e.computed("$0", BP_DTYPE_FLOAT, x.shape, {{x, dense_strides(x.shape), 0}}) : x;
@@ -149,12 +150,12 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
   out_shape = batch;
   if (!row) out_shape.push_back(p.m);
   if (!column) out_shape.push_back(p.n);
-  // One matrix B for all of A: A's matrices become one tall matrix.
+  // If all matrices of A use the same B, they become one tall matrix.
   if (elements(b_batch) == 1 && elements(a_batch) == p.batch) {
     p.m *= p.batch;
     p.batch = 1;
   }
-  // A batch that is repeated as a whole needs no copy; other broadcasts are materialised.
+  // A batch that is repeated as a whole needs no copy; for other broadcasts, the matrices are copied.
   const auto spread = [&](Tensor& x, const Shape& own, int64_t rows, int64_t columns) {
     const bool whole =
         elements(own) == 1 || (own.size() <= batch.size() && std::equal(own.rbegin(), own.rend(), batch.rbegin()));

@@ -7,7 +7,7 @@
 namespace backplane::gpu {
 
 struct Product {
-  Tensor a, b, y;  // a_count × [m, k], b_count × [k, n], batch × [m, n], dense; batch i uses matrices i % count
+  Tensor a, b, y;  // dense: a_count × [m, k], b_count × [k, n], batch × [m, n]; y[i] is a[i % a_count] b[i % b_count]
   int64_t batch = 1, m, n, k;
   int64_t a_count = 1, b_count = 1;
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
@@ -15,14 +15,14 @@ struct Product {
   float alpha = 1;
   // If set, b is not a matrix but a tensor in the layout of kernels/polyphase.cl; its windows are the columns.
   const Window* window = nullptr;
-  // b is stored in panels as wide as the tile of m × n, line after line; the last panel is moved back to end with the
-  // matrix.
+  // b is stored in panels: blocks of columns as wide as the tile for m × n, each stored line after line. The last panel
+  // is moved back to end with the matrix.
   bool in_panels = false;
 };
 void emit_product(Emit& e, const Product& p);
 
-// MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. Fills in all but `y`;
-// `out_shape` is the shape of the result. Throws sdk::Error if the shapes do not fit.
+// MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. Sets the operands and
+// extents, but not `y`, and sets `out_shape` to the shape of the result. Throws sdk::Error if the shapes do not fit.
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape);
 
 }  // namespace backplane::gpu

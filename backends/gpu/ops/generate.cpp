@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that compute results from extents and a few numbers (Shape, Size, ConstantOfShape, Range, EyeLike), that
-// keep or zero elements (Trilu, Dropout), or that only view them (Tile, DepthToSpace, SpaceToDepth, BitCast).
+// keep or zero elements (Trilu, Dropout), or that copy or view them (Tile, DepthToSpace, SpaceToDepth, BitCast).
 #include <algorithm>
 #include <cmath>
 
@@ -71,7 +71,7 @@ void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
   const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count >= 0 && count <= static_cast<double>(kMaxTaps)))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "no valid range: " + std::to_string(start) + " to " + std::to_string(limit) +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "invalid range: " + std::to_string(start) + " to " + std::to_string(limit) +
                                               " by " + std::to_string(delta));
   std::vector<T> all;
   for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
@@ -137,7 +137,7 @@ Verdict supports_trilu(const Node& node) {
   return expect(node).rank(0, 2).input_dtype(1, one(BP_DTYPE_INT64));
 }
 
-// As in inference: no element is dropped.
+// Only for inference: no element is dropped.
 void emit_dropout(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   if (e.has_output(1)) {

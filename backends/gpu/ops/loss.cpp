@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss, which is that after a log-softmax over the classes.
+// NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss, which first applies a log-softmax over the classes.
 #include "ops/rows.h"
 #include "ops/softmax.h"
 #include "ops/table.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not moved if the
-// reader is a formula: it reads them by strides.
+// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not moved if a
+// formula reads them, as it can use strides.
 #include <algorithm>
 #include <numeric>
 
@@ -72,7 +72,8 @@ Verdict shape_is_known(const Node& node) {
 Verdict supports_flatten(const Node& node) {
   const int64_t axis = node.int_attribute("axis", 1), rank = node.input(0).rank();
   if (axis < -rank || axis > rank)
-    return sdk::no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis) + " for rank " + std::to_string(rank));
+    return sdk::no(BP_REASON_ATTRIBUTE,
+                   "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   return accept();
 }
 
@@ -155,8 +156,8 @@ void emit_concat(Emit& e, std::string_view) {
     Shape fitting = shape;
     if (e.shape(i).size() == shape.size()) fitting[axis] = e.shape(i)[axis];
     if (e.shape(i) != fitting)
-      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(i) + " is " + to_string(e.shape(i)) +
-                                             " but input 0 is " + to_string(e.shape(0)));
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(i) + " has shape " + to_string(e.shape(i)) +
+                                             " but input 0 has " + to_string(e.shape(0)));
     shape[axis] += fitting[axis];
   }
   const Tensor y = e.output(0, shape);

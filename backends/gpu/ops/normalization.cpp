@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization, as a factor and a summand for each channel; normalizations of rows; softmax; LRN.
+// BatchNormalization, which uses a factor and a summand for each channel; normalizations of rows; softmax; LRN.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@ void emit_batch_normalization(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
   const auto whole = [](const Tensor& x) { return View{x, {1}, 0}; };
-  // With constant statistics these two are computed once, when the plan is prepared.
+  // With constant statistics, `factor` and `term` are computed once, when the plan is prepared.
   const std::string epsilon = literal(e.node.float_attribute("epsilon", 1e-5f));
   const Tensor factor =
       e.computed("$0 / sqrt($1 + ($T)" + epsilon + ")", BP_DTYPE_FLOAT, scale.shape, {whole(scale), whole(variance)});
@@ -35,25 +35,25 @@ Verdict supports_batch_normalization(const Node& node) {
     const Value each = node.input(i);
     const int64_t channels = node.input(0).extent(1);
     if (each.rank() != 1 || (each.extent(0) >= 0 && channels >= 0 && each.extent(0) != channels))
-      return sdk::no(BP_REASON_SHAPE,
-                     "input " + std::to_string(i) + " is " + to_string(each.extents()) + ", not one for each channel");
+      return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(i) + " has shape " + to_string(each.extents()) +
+                                          ", not one element per channel");
   }
   return accept();
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-// The arguments of the kernel normalize_rows, for rows of n elements with a factor for each element, or with factors
-// of channels from `row % period * (n / span)` on, one for `span` adjacent elements.
+// The arguments of kernels/normalize.cl. If span is 0, each element of a row has its own scale and shift; otherwise
+// each channel of `span` adjacent elements has one (BY_CHANNEL).
 struct Normalization {
   Rows rows;
-  int64_t period = 1, span = 0;  // span 0: a factor for each element
+  int64_t period = 1, span = 0;
   bool centered = true;
   Tensor scale, shift, means, deviations;
 };
 
 void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalization& p) {
-  // On a CPU a work item has a row for itself: synchronizing lanes would slow its loops.
+  // On a CPU a row is computed by one work item, as synchronizing several would slow its loops.
   Rows rows = p.rows;
   const bool alone = e.caps().kind == BP_DEVICE_CPU;
   if (alone) rows.lanes = 1;
@@ -66,7 +66,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   if (p.deviations) options += " -DDEVIATION";
   LaunchBuilder launch = e.launch("normalize", "normalize_rows", options);
   launch.in(x).in(p.scale ? p.scale : x).in(p.shift ? p.shift : x).out(y);
-  // Outputs that are not used are not written: pass any buffer.
+  // The kernel does not write unused outputs, so it can be passed any buffer for them.
   p.means ? launch.out(p.means) : launch.in(x);
   p.deviations ? launch.out(p.deviations) : launch.in(x);
   launch.arg(rows.count()).arg(rows.n).arg(p.period).arg(std::max<int64_t>(p.span, 1));
@@ -110,8 +110,8 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
                      std::to_string(channels) + " channels cannot form " + std::to_string(groups) + " groups");
   for (const uint32_t slot : {1u, 2u}) {
     if (e.shape(slot) != Shape{channels})
-      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " is " + to_string(e.shape(slot)) + " for " +
-                                             std::to_string(channels) + " channels");
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " + to_string(e.shape(slot)) +
+                                             " for " + std::to_string(channels) + " channels");
   }
   const int64_t step = groups == 0 ? 0 : channels / groups;
   Normalization p{.rows = rows_of(e.caps(), {x.shape[0] * groups, step * space}, 1, 2),
@@ -148,7 +148,7 @@ void emit_lrn(Emit& e, std::string_view) {
   const int64_t size = e.node.int_attribute("size", 1);
   const Tensor y = e.output(0, x.shape);
   const float beta = e.node.float_attribute("beta", 0.75f);
-  // The most common power is computed by square roots, which vectorize everywhere.
+  // The most common power is computed with square roots, which all compilers vectorize.
   const std::string power = beta == 0.75f ? "sqrt(v) * sqrt(sqrt(v))" : "pow(v, (C(TYPE))" + literal(beta) + ")";
   const int64_t inner = elements(x.shape, 2, x.rank());
   e.launch("lrn", "lrn",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad and CenterCropPad: tables of positions, one axis at a time.
+// Pad and CenterCropPad, as tables of input positions, one axis at a time.
 #include <algorithm>
 
 #include "ops/resample.h"
@@ -8,7 +8,8 @@
 namespace backplane::gpu {
 namespace {
 
-// The input position for position i, which may be outside of the axis of n elements; -1: the filler.
+// The input position for position i of an axis with n elements, where i may be outside [0, n). Returns -1 for the fill
+// value.
 int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
   if (n == 0 || mode == "constant") return -1;
@@ -50,7 +51,7 @@ Verdict supports_pad(const Node& node) {
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     return sdk::no(BP_REASON_ATTRIBUTE, "mode '" + std::string(mode) + "' is not supported");
   if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the filler has another type than the input");
+    return sdk::no(BP_REASON_DTYPE, "the constant value and the input have different types");
   if (Verdict v = known_on_host(node, 1); !accepted(v)) return v;
   return known_on_host(node, 3);
 }
@@ -66,7 +67,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], shape.size());
     const int64_t n = shape[axis], size = sizes.at(i);
-    // Odd padding is larger at the end; so is an odd crop.
+    // An odd amount of padding or cropping is larger at the end.
     const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
     if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));
   }

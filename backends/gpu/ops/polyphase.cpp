@@ -7,7 +7,7 @@ Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x) {
   if (w.in_place()) return x;
   const Spatial phases = w.phases(), places = w.places();
   const int64_t planes = x.shape[0] * x.shape[1], each = phases[0] * phases[1] * phases[2];
-  // Adjacent elements belong to adjacent work items on a GPU, and to one work item on a CPU.
+  // Adjacent elements are copied by adjacent work items on a GPU, and by one work item on a CPU.
   const int64_t lanes = e.caps().kind == BP_DEVICE_CPU ? 1 : 32;
   const Tensor y = e.scratch(x.dtype, {planes, each, places[0], places[1], places[2]});
   e.launch("polyphase", "polyphase",

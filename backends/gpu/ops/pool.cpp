@@ -9,12 +9,12 @@
 namespace backplane::gpu {
 namespace {
 
-// The order of the norm: P in the kernels.
+// Defines P, the order of the norm, for the kernels.
 std::string norm(Emit& e) {
   return " -DP=" + std::to_string(e.node.int_attribute("p", 2));
 }
 
-// Lines of the result below the first length are not vectorized; above the second, they are split.
+// Lines of the result shorter than kLeastLine are not vectorized; lines longer than kLongestLine are split.
 constexpr int64_t kLeastLine = 4, kLongestLine = 64;
 
 void emit_lines(Emit& e, const Tensor& x, const Tensor& y, const Window& w, const std::string& options) {

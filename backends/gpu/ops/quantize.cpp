@@ -24,7 +24,8 @@ std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::
 
 // ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------
 
-// The input viewed as [.., blocks, block, ..] for scales of blocks, and the strides of the scales in this view.
+// The shape of the input, viewed as [.., blocks, block, ..] if each block has a scale, and the strides of the scales
+// along this shape.
 struct Grid {
   Shape shape;
   std::vector<int64_t> strides;
@@ -145,7 +146,8 @@ Tensor matrix_sums(Emit& e, const Slots& slots, Shape& out_shape) {
   return p.y;
 }
 
-// Sets output 0 to sums · a_scale · b_scale / y_scale, quantized. Vectors a_scale, b_scale are along these dimensions.
+// Sets output 0 to sums · a_scale · b_scale / y_scale, quantized. If a_scale or b_scale is a vector, it is along the
+// given dimension.
 void emit_requantize(Emit& e, const Tensor& sums, size_t a_dimension, size_t b_dimension) {
   const Shape& shape = sums.shape;
   const bp_dtype_t dtype = e.node.output(0).dtype();

@@ -81,7 +81,7 @@ void emit_reduce(Emit& e, std::string_view kind) {
   const std::string formula =
       define("FIRST", first) + define("MAP(v)", f.map) + define("JOIN(a, b)", f.join) + define("FINISH(a)", f.finish);
   const Tensor y = e.output(0, r.shape);
-  // On a CPU a work item runs alone: it takes as many rows as a cache line has floats, or 4 times that if worthwhile.
+  // On a CPU, a work item reduces as many rows as a cache line has floats, or 4 times as many if there is enough work.
   constexpr int64_t kLeast = 16;
   if (e.caps().kind == BP_DEVICE_CPU && r.rows.inner >= kLeast && kind != "logexp") {
     const int64_t wide =
@@ -126,7 +126,7 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);
-  // On a CPU a work item runs alone: it compares as many elements at a time as a cache line has floats.
+  // On a CPU, a work item compares as many elements at a time as a cache line has floats.
   constexpr int64_t kWide = 16;
   const bool cpu = e.caps().kind == BP_DEVICE_CPU, across = cpu && rows.inner >= kWide;
   const bool apart = cpu && rows.inner == 1 && rows.n >= kWide;

@@ -9,7 +9,7 @@ Tensor zero(Emit& e, bp_dtype_t dtype) {
 
 namespace {
 
-// A work item of a CPU computes up to kLongestRun neighbours; runs below kLeastRun are not vectorized.
+// A work item on a CPU computes up to kLongestRun adjacent elements; runs shorter than kLeastRun are not vectorized.
 constexpr int64_t kLeastRun = 8, kLongestRun = 128;
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 namespace backplane::gpu {
 
-// For each of `to` output positions, `count` input positions with weights; if the first is -1, the filler.
+// For each of the `to` output positions along an axis, `count` input positions and their weights. If the first input
+// position is -1, the output is the fill value.
 struct Taps {
   size_t axis = 0;
   int64_t to = 0, count = 1;
@@ -14,11 +15,11 @@ struct Taps {
   std::vector<float> weights;  // empty with one tap
 };
 
-// The largest table, in taps.
+// The size limit of a table, in input positions.
 inline constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
-// Sets output 0 to the input with every table applied, one after the other. `fill` is one element of the input's type;
-// empty if no table fills.
+// Applies the tables to the input, one after another, and sets output 0 to the result. `fill` is one element of the
+// input's type; it may be empty if no table needs a fill value.
 void emit_resample(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
 
 // A tensor of one element that is 0.

@@ -10,7 +10,6 @@
 namespace backplane::gpu {
 namespace {
 
-// How one axis is resampled.
 struct Axis {
   int64_t from, to;
   double scale = 1;
@@ -36,7 +35,8 @@ double position(const Axis& axis, const Method& method, int64_t i) {
   const double x = static_cast<double>(i), n = static_cast<double>(axis.from), whole = axis.scale * n;
   const double center = (x + 0.5) / axis.scale - 0.5;
   if (method.coordinates == "half_pixel") return center;
-  // One division for center + n/2 · (1 - to / whole), so that coordinates that coincide with a pixel are exact.
+  // Computes center + n/2 · (1 - to / whole) with one division, so that coordinates that coincide with a pixel are
+  // exact.
   if (method.coordinates == "half_pixel_symmetric")
     return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
   if (method.coordinates == "pytorch_half_pixel") return axis.to > 1 ? center : 0;
@@ -56,7 +56,7 @@ double nearest_of(double x, const std::string& rule) {
   return x - low <= 0.5 ? low : low + 1;
 }
 
-// The weight of a position at this distance.
+// The weight of an input position at this distance from the coordinate.
 double weight_of(double distance, const Method& method) {
   const double d = std::fabs(distance), a = method.cubic;
   if (method.mode == "linear") return std::max(0.0, 1 - d);
@@ -71,7 +71,7 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
   if (!nearest) taps.count = 2 * reach;
   if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMaxTaps))
-    throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbours");
+    throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbors");
   const auto inside = [&](double place) {
     return static_cast<int32_t>(std::clamp(place, 0.0, static_cast<double>(axis.from - 1)));
   };
@@ -103,7 +103,6 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   return taps;
 }
 
-// The scale, size and region of each dimension of the input.
 std::vector<Axis> axes_of(Emit& e, const Method& method) {
   const Shape shape = e.shape(0);
   std::vector<Axis> all;

@@ -9,7 +9,7 @@ namespace backplane::gpu {
 std::string literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  // In hexadecimal, so that the value is exact; printf would use the decimal point of the host's locale.
+  // Hexadecimal digits are exact. printf is not used because it writes the decimal point of the host's locale.
   char digits[40];
   char* const end = std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex).ptr;
   const std::string number = "0x" + std::string(digits, end) + "f";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the rows of all families: names of the SDK, and conditions.
+// Names of the SDK and conditions that the rows of all operator families share.
 #pragma once
 
 #include <span>
@@ -26,10 +26,10 @@ inline Verdict accept() {
 // A number as an exact literal in kernels.
 std::string literal(float value);
 
-// Conditions that many rows share.
-Verdict same_types(const Node& node);  // of all inputs
-// Input `slot` is omitted, or its bytes can be read on the host before the node is planned: it is a constant, or an
-// input of the graph while the extents of all results are known without it.
+// All inputs have the same type.
+Verdict same_types(const Node& node);
+// Input `slot` is omitted, or the host can read its bytes before the node is planned: it is a constant, or an input of
+// the graph on which the extents of the node's outputs do not depend.
 Verdict known_on_host(const Node& node, uint32_t slot);
 
 }  // namespace backplane::gpu

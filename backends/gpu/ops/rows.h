@@ -14,7 +14,7 @@ struct Rows {
 
   int64_t count() const { return outer * inner; }
   std::string macros() const { return " -DLANES=" + std::to_string(lanes); }
-  // Starts the kernel: row get_global_id(0) / LANES, lane get_global_id(0) % LANES.
+  // Sets the launch's range. A work item's row is get_global_id(0) / LANES, its lane is get_global_id(0) % LANES.
   void range(LaunchBuilder& launch) const;
 };
 

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// `kind` as in kernels/softmax.cl: "0" softmax, "1" its logarithm.
+// `kind` is KIND of kernels/softmax.cl: "0" for softmax, "1" for the logarithm of softmax.
 void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind);
 
 }  // namespace backplane::gpu

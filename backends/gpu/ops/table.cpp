@@ -4,7 +4,6 @@
 namespace backplane::gpu {
 
 const Table& table() {
-  // Ordered for reading.
   static const Table kTable(
       {elementwise_rows(), movement_rows(), generate_rows(), gather_rows(), reduce_rows(), normalization_rows(),
        gemm_rows(), attention_rows(), rotary_rows(), conv_rows(), conv_transpose_rows(), pool_rows(), pad_rows(),

@@ -28,7 +28,6 @@ std::span<const Row> attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
 
-// The table of all rows.
 const Table& table();
 
 }  // namespace backplane::gpu

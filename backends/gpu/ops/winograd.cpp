@@ -7,7 +7,7 @@
 namespace backplane::gpu {
 namespace {
 
-// The windows of Winograd's tiles: 4 × 4 elements, 2 apart.
+// Winograd's tiles as windows: 4 × 4 input elements, 2 apart.
 Window tiles_of(const Window& w) {
   Window tiles = w;
   tiles.kernel = {1, 4, 4};
@@ -16,7 +16,7 @@ Window tiles_of(const Window& w) {
   return tiles;
 }
 
-// The number of tiles in the order of a phase's elements, including those between two lines.
+// The number of tiles, including the unused ones between two lines (kernels/winograd.cl).
 int64_t count_of(const Window& tiles) {
   return (tiles.out[1] - 1) * tiles.places()[2] + tiles.out[2];
 }

@@ -6,9 +6,10 @@
 
 namespace backplane::gpu {
 
-// Whether Winograd's method is possible and, unless an option decides, faster than a product of the windows.
+// Whether Winograd's method is possible and, unless the option `winograd` decides, expected to be faster than a
+// product.
 bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
-// As emit_windows in ops/conv.cpp, for one group.
+// Like emit_windows in ops/conv.cpp, but for a single group.
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y);
 
 }  // namespace backplane::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small model for the tests of every driver.
+// A small model for the tests of all GPU backends.
 #pragma once
 
 #include <cstdint>

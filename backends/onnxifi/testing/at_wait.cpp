@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the output event is waited for; the event's state does not change before.
+// A test library that runs a graph only when the output event is waited for; until then the event's state does not
+// change.
 #include "vendor.h"
 
 struct AtWait : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts weights only as descriptors: a model with initializers is invalid.
+// A test library that accepts weights only as descriptors: it rejects models with initializers as invalid.
 #include "vendor.h"
 
 struct Descriptors : vendor::Traits {

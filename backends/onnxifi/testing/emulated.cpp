@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that it emulates every model (FALLBACK).
+// A test library that accepts every model with the status FALLBACK: it emulates operators.
 #include "vendor.h"
 
 struct Emulated : vendor::Traits {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds only by onnxSetIOAndRunGraph, found by that name, without "Function", and only without a backend id.
+// A test library that binds tensors only through onnxSetIOAndRunGraph. It returns this function only under this exact
+// name, without the suffix "Function", and only if no backend id is passed.
 #include "vendor.h"
 
 struct Extension : vendor::Traits {

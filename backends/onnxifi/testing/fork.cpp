@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fork: descriptors of 96 bytes, two more arguments in onnxInitGraph, one more in onnxSetIOAndRunGraph, which is
-// the only way to run, and onnxWaitEventFor.
+// A test library of the later fork of ONNXIFI: descriptors have 96 bytes, onnxInitGraph has two more arguments, and
+// onnxSetIOAndRunGraph, the only way to run, has one more. The fork also has onnxWaitEventFor.
 #include "vendor.h"
 
 struct Descriptor {
@@ -42,7 +42,7 @@ onnxStatus set_io_and_run(onnxGraph graph, uint32_t inputs, const Descriptor* in
 
 VENDOR_COMMON(Fork)
 
-// The header declares onnxInitGraph with the arguments of ONNXIFI 1.0.
+// Has another name in C++, as the header declares onnxInitGraph with the arguments of ONNXIFI 1.0.
 VENDOR_EXPORT onnxStatus fork_init_graph(onnxBackend, const uint64_t*, size_t, const void*, uint32_t, const Descriptor*,
                                          onnxGraph*, uint32_t, void*) __asm__("onnxInitGraph");
 onnxStatus fork_init_graph(onnxBackend backend, const uint64_t*, size_t size, const void* model, uint32_t count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the pointers passed to onnxSetGraphIO, and reads descriptors, shapes and names at each run.
+// A test library that keeps the pointers passed to onnxSetGraphIO, and reads descriptors, shapes and names at each run.
 #include "vendor.h"
 
 struct Late : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A faulty library; FAULT selects the fault.
+// A faulty test library; the macro FAULT selects the fault.
 #include "vendor.h"
 
 #define STATUS 1    // onnxGetBackendIDs returns a status that ONNXIFI does not have
@@ -44,7 +44,7 @@ VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
 }
 VENDOR_EXPORT onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
   if (FAULT != SIZES) return Library::info(id, type, value, size);
-  if (type == ONNXIFI_BACKEND_NAME) {  // fills the buffer, without a final zero, with bytes that are not text
+  if (type == ONNXIFI_BACKEND_NAME) {  // fills the buffer with bytes that are not text, without a final zero
     std::memset(value, '\x1b', *size);
     std::memcpy(value, "Lies ", 5);
     return ONNXIFI_STATUS_SUCCESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that lacks most functions. */
+ * A test library that lacks most functions of ONNXIFI. */
 #include "onnxifi/onnxifi.h"
 
 onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {

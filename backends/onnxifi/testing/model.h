@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small ONNX interpreter for the test libraries: float tensors, and operators in the forms of opset 8. It parses what
-// the backend writes without the backend's code.
+// A small ONNX interpreter for the test libraries: float tensors, and operators in the forms of opset 8. It shares no
+// code with the backend, whose models it parses.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 
 namespace vendor {
 
-// One field of a protobuf message.
 struct Field {
   uint32_t number = 0;
   uint64_t value = 0;
@@ -129,7 +128,7 @@ struct Model {
     return result;
   }
 
-  // `values` holds the inputs; adds the weights and all computed values.
+  // `values` holds the inputs. Adds the weights and all computed values to it.
   void run(std::map<std::string, Tensor>& values) const {
     for (const auto& [name, tensor] : weights) values[name] = tensor;
     for (const Node& node : nodes) values[node.outputs[0]] = compute(node, values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what ONNXIFI specifies: two backends, everything reported, runs on a thread of its own.
+// A test library that does what ONNXIFI specifies, with two backends.
 #include "vendor.h"
 
 struct Plain : vendor::Traits {

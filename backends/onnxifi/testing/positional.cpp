@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifies inputs and outputs by their position, whatever their names are.
+// A test library that identifies inputs and outputs by their position and ignores their names.
 #include "vendor.h"
 
 struct Positional : vendor::Traits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports nothing about itself.
+// A test library that reports nothing about itself.
 #include "vendor.h"
 
 struct Silent : vendor::Traits {

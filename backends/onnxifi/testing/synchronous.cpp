@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxRunGraph returns when the run is complete. There is no output event, and calls must not overlap.
+// A test library whose onnxRunGraph returns when the run is complete. There is no output event, and calls must not
+// overlap.
 #include "vendor.h"
 
 struct Synchronous : vendor::Traits {

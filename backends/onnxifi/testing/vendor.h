@@ -22,8 +22,8 @@
 
 namespace vendor {
 
-// How runs happen: on a thread that waits for the input event; in onnxRunGraph, which returns when it is done; when the
-// output event is waited for.
+// Where a run happens: on a thread that waits for the input event, in the call of onnxRunGraph, or in the wait for the
+// output event.
 enum class Runs { kThread, kInCall, kAtWait };
 
 struct Traits {
@@ -33,10 +33,10 @@ struct Traits {
   static constexpr Runs kRuns = Runs::kThread;
   static constexpr bool kReportsEvent = true;           // a run has an output event
   static constexpr bool kByPosition = false;            // descriptors' names are ignored
-  static constexpr bool kReadsDescriptorsLate = false;  // at the run, not in onnxSetGraphIO
+  static constexpr bool kReadsDescriptorsLate = false;  // at each run instead of in onnxSetGraphIO
   static constexpr bool kWeightsAsDescriptors = false;
   static constexpr bool kThreadSafe = true;
-  static constexpr bool kEmulates = false;  // FALLBACK for every model
+  static constexpr bool kEmulates = false;  // returns FALLBACK for every model
   static constexpr int64_t kIrVersion = 3, kOpset = 8;
   static bool knows(onnxBackendInfo) { return true; }
   static onnxPointer buffer(const Descriptor& descriptor) { return descriptor.buffer; }
@@ -223,8 +223,8 @@ class Library {
       if (thread.joinable()) thread.join();
     }
     Model model;
-    std::vector<Descriptor> inputs, outputs;                           // copies,
-    const Descriptor *late_inputs = nullptr, *late_outputs = nullptr;  // or the caller's
+    std::vector<Descriptor> inputs, outputs;                           // copies of the caller's descriptors
+    const Descriptor *late_inputs = nullptr, *late_outputs = nullptr;  // the caller's descriptors themselves
     bool is_bound = false;
     std::thread thread;
   };
@@ -361,7 +361,8 @@ onnxExtensionFunctionPointer address(Function* function) {
 
 #define VENDOR_EXPORT extern "C" __attribute__((visibility("default")))
 
-// The functions that all libraries share: all but onnxInitGraph and those that take descriptors.
+// Exports the functions that are the same in all libraries: all except onnxInitGraph and those that bind or run a
+// graph.
 #define VENDOR_COMMON(Quirk)                                                                                       \
   VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {                                  \
     return vendor::Library<Quirk>::get_ids(ids, count);                                                            \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL's objects as C++ values that retain and release themselves, and its status codes as errors of the SDK.
+// Handles that retain and release OpenCL objects, and the conversion of OpenCL's status codes to errors of the SDK.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -16,13 +16,13 @@
 
 namespace backplane::opencl {
 
-// Throws sdk::Error when `status` is not CL_SUCCESS; `what` names the call and the thing: "buffer of 12 bytes".
+// Throws sdk::Error when `status` is not CL_SUCCESS. `what` names the object or action, such as "buffer of 12 bytes".
 void check(cl_int status, std::string_view what);
 sdk::Error error_of(cl_int status, std::string_view what);
-// "CL_OUT_OF_RESOURCES"; "OpenCL error -9999" for an unknown status.
+// Returns a name such as "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for an unknown status.
 std::string error_name(cl_int status);
 
-// Owns one reference.
+// Owns one reference to an OpenCL object.
 template <class T, cl_int (*kRetain)(T), cl_int (*kRelease)(T)>
 class Handle {
  public:

@@ -9,7 +9,7 @@
 namespace backplane::opencl {
 namespace {
 
-// Queries of extensions, by their registered numbers.
+// Device queries that extensions define, with the numbers from the extensions' specifications.
 constexpr cl_device_info kQueryPciKhr = 0x410F;  // cl_khr_pci_bus_info
 constexpr cl_device_info kQueryPciBusNv = 0x4008, kQueryPciSlotNv = 0x4009, kQueryPciDomainNv = 0x400A;
 constexpr cl_device_info kQueryComputeMajorNv = 0x4000, kQueryComputeMinorNv = 0x4001;

@@ -13,7 +13,7 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// All usable devices of all platforms. If there are none, `why_none` says why.
+// Returns all usable devices of all platforms. If there are none, sets `why_none` to the reason.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::opencl

@@ -22,14 +22,14 @@ ClContext make_context(const FoundDevice& device, const bp_native_t* native) {
     const bp_native_t given = sdk::read(native, "how.native");
     const auto raw = reinterpret_cast<cl_context>(given.handle);
     if (given.kind != BP_NATIVE_CL_CONTEXT || raw == nullptr)
-      throw sdk::Error(BP_UNSUPPORTED, name + " cannot be opened on a native of kind " + std::to_string(given.kind) +
-                                           ", only on a cl_context");
+      throw sdk::Error(BP_UNSUPPORTED, name + " cannot be opened on a native object of kind " +
+                                           std::to_string(given.kind) + "; pass a cl_context");
     size_t bytes = 0;
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, 0, nullptr, &bytes), "devices of a context");
     std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "devices of a context");
     if (std::find(devices.begin(), devices.end(), device.id) == devices.end())
-      throw sdk::Error(BP_UNSUPPORTED, "the context does not have the device " + name);
+      throw sdk::Error(BP_UNSUPPORTED, "the context does not contain " + name);
     check(clRetainContext(raw), "import of a context");
     return ClContext(raw);
   }
@@ -93,7 +93,7 @@ void Driver::check_available() const {
 gpu::Buffer Driver::buffer(uint64_t bytes) const {
   if (bytes > device_.caps.max_buffer_bytes) {
     throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a buffer of " + std::to_string(bytes) + " bytes exceeds the " +
-                                                std::to_string(device_.caps.max_buffer_bytes) + " that " +
+                                                std::to_string(device_.caps.max_buffer_bytes) + " bytes that " +
                                                 device_.caps.name + " allows");
   }
   cl_int status = CL_SUCCESS;
@@ -141,25 +141,25 @@ gpu::Queue Driver::queue() const {
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_QUEUE || native.handle == 0)
-    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot be created from native kind " + std::to_string(native.kind) +
-                                         ", only from a cl_command_queue");
+    throw sdk::Error(BP_UNSUPPORTED, "a stream cannot wrap a native object of kind " + std::to_string(native.kind) +
+                                         "; pass a cl_command_queue");
   const auto raw = reinterpret_cast<cl_command_queue>(native.handle);
   check(clRetainCommandQueue(raw), "import of a command queue");
   ClQueue queue(raw);
   if (queried<cl_context>(clGetCommandQueueInfo, raw, CL_QUEUE_CONTEXT, "context of a command queue") != context_.get())
     throw sdk::Error(BP_UNSUPPORTED,
-                     "the command queue is of another context; create it in the device's, that of an exported cl_mem");
+                     "the command queue is of another context; create it in the context of an exported cl_mem");
   const auto properties = queried<cl_command_queue_properties>(clGetCommandQueueInfo, raw, CL_QUEUE_PROPERTIES,
                                                                "properties of a command queue");
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
-    throw sdk::Error(BP_UNSUPPORTED, "the command queue is out of order; a stream works in order");
+    throw sdk::Error(BP_UNSUPPORTED, "the command queue is out of order; pass an in-order queue");
   return std::make_shared<CommandQueue>(std::move(queue));
 }
 
 gpu::Event Driver::import_event(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_EVENT || native.handle == 0)
-    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot be created from native kind " + std::to_string(native.kind) +
-                                         ", only from a cl_event");
+    throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a native object of kind " + std::to_string(native.kind) +
+                                         "; pass a cl_event");
   const auto raw = reinterpret_cast<cl_event>(native.handle);
   check(clRetainEvent(raw), "import of an event");
   return std::make_shared<const Event>(ClEvent(raw));

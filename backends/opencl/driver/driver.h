@@ -10,7 +10,7 @@ namespace backplane::opencl {
 
 class Driver final : public gpu::Driver {
  public:
-  // Uses the framework's context, or, without one, creates its own.
+  // Uses the framework's context, or creates one if `context` is NULL.
   Driver(const FoundDevice& device, const bp_native_t* context);
 
   void check_available() const override;

@@ -6,7 +6,6 @@
 namespace backplane::opencl {
 namespace {
 
-// The raw OpenCL events of a wait.
 class WaitList {
  public:
   explicit WaitList(std::span<const gpu::Event> events) {
@@ -23,7 +22,6 @@ gpu::Event held(cl_event event) {
   return std::make_shared<const Event>(ClEvent(event));
 }
 
-// A gate that opens by completing a user event.
 class OpenGate final : public gpu::Gate {
  public:
   explicit OpenGate(ClEvent event) : event_(std::move(event)) {}
@@ -65,7 +63,7 @@ void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
 
 Event::Times Event::times() const {
   const auto time = [this](cl_profiling_info what) {
-    cl_ulong t = 0;  // stays 0 if a framework's queue has no profiling
+    cl_ulong t = 0;  // stays 0 if profiling is disabled in the framework's queue
     clGetEventProfilingInfo(get(), what, sizeof t, &t, nullptr);
     return t;
   };
@@ -183,13 +181,13 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   };
   const auto ending = std::make_shared<Ending>();
   ending->end = std::move(end);
-  const ClEvent last = marker();  // keeps the event until the calls that use it have returned
+  const ClEvent last = marker();  // keeps the event alive until the calls below have returned
   ending->marker = last;
   const auto on_end = [](cl_event, cl_int status, void* self) {
     const std::unique_ptr<std::shared_ptr<Ending>> held(static_cast<std::shared_ptr<Ending>*>(self));
     Ending& ending = **held;
     if (ending.ended.exchange(true)) return;
-    ending.marker = {};  // before the end is reported
+    ending.marker = {};  // releases the event before the end is reported
     if (status == CL_COMPLETE) return ending.end(nullptr);
     const sdk::Error failure = error_of(status, "run");
     ending.end(&failure);
@@ -197,8 +195,8 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   auto held = std::make_unique<std::shared_ptr<Ending>>(ending);
   check(clSetEventCallback(last.get(), CL_COMPLETE, on_end, held.get()), "callback of an event");
   static_cast<void>(held.release());
-  // Flushes after the callback is set: Oclgrind executes the work in this call, and makes no callback for an event that
-  // is complete already.
+  // Flushes only after the callback is set: Oclgrind executes the work in clFlush, and never calls a callback that is
+  // set on a completed event.
   const cl_int status = clFlush(queue_.get());
   if (status != CL_SUCCESS && !ending->ended.exchange(true)) check(status, "flush");
 }

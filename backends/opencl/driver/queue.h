@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's memory, events, kernels and queues as OpenCL objects.
+// The engine's memory, events, kernels and queues, implemented with OpenCL objects.
 #pragma once
 
 #include "driver/cl.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a chain of islands on one device costs more than a single island: their kernels. Each further one makes the host
-// wait, calls it back and moves memory between host and device no more often.
+// A chain of islands on one device costs no more than its kernels: the host waits no more often than for a single
+// island, is called back no more often, and memory is moved between host and device no more often.
 #include <gmock/gmock.h>
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One node an island.
+// Each node is in its own island.
 SessionOptions apart(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);
@@ -35,7 +35,7 @@ class ChainTest : public OpenCl {
     EXPECT_EQ(session.node(static_cast<uint32_t>(nodes) - 1).island, static_cast<uint32_t>(nodes) - 1);
     Exec exec = session.exec();
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
-    exec.run();  // plans
+    exec.run();  // makes the plan
     const ClLayer& layer = cl_layer();
     const Trips before{layer.launches, layer.waits, layer.callbacks, layer.maps, layer.copies};
     exec.run();
@@ -54,7 +54,7 @@ TEST_F(ChainTest, MakesNoTripThroughTheHostBetweenIslands) {
   EXPECT_EQ(twenty.callbacks, one.callbacks);
 }
 
-// What lies between the islands stays in the device's memory, also where the device works on the host's.
+// Values between the islands stay in device memory, even if the device shares memory with the host.
 TEST_F(ChainTest, HandsNoMemoryOverBetweenIslands) {
   for (const char* memory : {"shared", "own"}) {
     const Environment env = opencl({{"opencl.memory", memory}});
@@ -64,7 +64,7 @@ TEST_F(ChainTest, HandsNoMemoryOverBetweenIslands) {
   }
 }
 
-// `a` is for an island of each device, `b` for one of this device alone.
+// Islands of both devices read `a`; only an OpenCL island reads `b`.
 TEST_F(ChainTest, WhatTheCpuReadsTooIsNotCopied) {
   const Environment env = opencl();
   Graph graph;
@@ -82,7 +82,7 @@ TEST_F(ChainTest, WhatTheCpuReadsTooIsNotCopied) {
   }
 }
 
-// A driver that refuses one allocation for all values between the islands may have one for each.
+// A driver may refuse a single allocation for all values between the islands, but grant one for each value.
 TEST_F(ChainTest, NeedsNoAllocationLargerThanAValue) {
   constexpr int64_t kElements = 10'000;
   const Environment env = opencl();
@@ -99,7 +99,7 @@ TEST_F(ChainTest, NeedsNoAllocationLargerThanAValue) {
   }
 }
 
-// Extents that are known only during the run: the values between the islands are allocated then.
+// If extents are known only during the run, the values between the islands are allocated then.
 TEST_F(ChainTest, WorksWithExtentsThatFollowFromValues) {
   const Environment env = opencl();
   Graph graph;

@@ -88,7 +88,6 @@ void* find(const char* function) {
   return found;
 }
 
-// Counts an OpenCL object if it was created.
 template <class Object>
 Object made(Object object, std::atomic<int64_t>& count) {
   if (object != nullptr) ++count;
@@ -124,7 +123,7 @@ using namespace backplane::opencl::testing;
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return failure
 #define REFUSE_IF_ASKED(name, Object) \
   if (const cl_int failure = cl_layer().failure(#name); failure != CL_SUCCESS) return refused<Object>(failure, status)
-// A retain or release that fails changes no count.
+// Defines functions that count an object's references. A call that fails changes no count.
 #define COUNTED(Object, count, retain, release)   \
   cl_int retain(Object object) {                  \
     REAL(retain);                                 \
@@ -306,7 +305,7 @@ cl_event clCreateUserEvent(cl_context context, cl_int* status) {
   return made(real(context, status), cl_layer().events);
 }
 
-// Reports failed work while "the end" is set to fail.
+// Callbacks report failed work while "the end" is set to fail.
 cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)(cl_event, cl_int, void*), void* user) {
   REAL(clSetEventCallback);
   FAIL_IF_ASKED(clSetEventCallback);

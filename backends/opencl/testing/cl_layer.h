@@ -18,7 +18,7 @@ namespace backplane::opencl::testing {
 
 class ClLayer {
  public:
-  // References held now: objects created plus retains, less releases.
+  // References held now: objects created, plus retains, minus releases.
   struct References {
     int64_t contexts, queues, memories, programs, kernels, events;
     bool operator==(const References&) const = default;
@@ -36,21 +36,21 @@ class ClLayer {
   std::atomic<uint64_t> maps{0};          // commands that map or unmap memory
   std::atomic<uint64_t> callbacks{0};     // registered event callbacks
   std::atomic<uint64_t> unflushed{0};     // commands with events, enqueued since the last clFlush or clFinish
-  std::atomic<uint64_t> queries{0};       // questions about events
+  std::atomic<uint64_t> queries{0};       // calls of clGetEventInfo
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
-  // Kernels of this name, created since the start.
+  // The number of kernels of this name that were created since the start of the program.
   uint64_t created(const std::string& kernel) const;
 
-  // After `good` successful ones, calls of `function` fail with `status`, until `clear_failures`. "the end" is not a
-  // function: event callbacks then report `status`, as if the work had failed.
+  // After `good` successful calls, calls of `function` fail with `status` until `clear_failures`. With "the end" as
+  // `function`, event callbacks report `status`, as if the work had failed.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Text that is prepended to programs created from source.
   void prepend_to_sources(std::string with);
   // The driver version that devices report.
   void set_driver_version(std::string version);
-  // Buffers of more bytes are refused.
+  // Creating a buffer of more than `bytes` bytes fails.
   void limit_buffers(uint64_t bytes) { buffer_limit = bytes; }
   // Undoes the four settings above.
   void clear_failures();

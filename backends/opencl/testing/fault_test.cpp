@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures of the device are reported as a code and one line, and the next run or session works.
+// Failures of the device are reported with a status code and one line of text, and the next run or session works.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
@@ -43,8 +43,8 @@ TEST_F(Fault, OutOfMemoryIsReportedAsExhausted) {
   bound(env).run();
 }
 
-// Makes each function fail from its first call on, then from its second, and so on until no call fails: nothing
-// crashes or leaks, and the error code is right.
+// Makes each function fail from its first call on, then from its second, and so on until no call fails. Nothing may
+// crash or leak, and the error code must be right.
 TEST_F(Fault, EveryAllocationMayFail) {
   const Environment env = opencl();
   bound(env).run();

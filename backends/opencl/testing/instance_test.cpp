@@ -117,7 +117,7 @@ TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
   EXPECT_EQ(cl_layer().copies, copies);
 }
 
-// Many branches and a node that joins them. Runs with a deadline enqueue the kernels in several batches.
+// The model has many branches and a node that joins them. Runs with a deadline enqueue the kernels in several batches.
 TEST_F(InstanceTest, ABatchedRunGivesTheSameBits) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});

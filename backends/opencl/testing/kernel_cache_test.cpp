@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels stay cached when a program starts again. A new environment acts as such a start: a new process would read the
-// same files.
+// Kernels stay cached when a program starts again. A new environment stands for such a start, as a new process would
+// read the same files.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -28,7 +28,7 @@ Start start() {
   return {cl_layer().from_source - source, cl_layer().from_binary - binary, exec.output(0u).values<float>()};
 }
 
-// A start that compiles the model's kernels and no others: the device was measured in the start before.
+// A start that compiles only the model's kernels, because an earlier start has measured the device.
 Start cold_start(const CacheFolder& folder) {
   start();
   for (const fs::path& file : folder.kernels()) fs::remove(file);

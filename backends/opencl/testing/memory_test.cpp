@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between devices and with the framework: shared without a copy, or copied if a device has its own.
+// Memory that devices and the framework exchange: shared without a copy, or copied if a device has memory of its own.
 #include <gmock/gmock.h>
 
 #include "testing/session.h"
@@ -26,7 +26,7 @@ bp_space_t space_of(const Environment& env, uint32_t index) {
   return space;
 }
 
-// The last space: that of cl_mem.
+// The index of the last space, which is the device's own memory.
 uint32_t own_space(const Environment& env) {
   return device_of(env).space_count - 1;
 }
@@ -47,7 +47,7 @@ Buffer import_of(const Environment& env, const bp_external_t& external) {
   return env.import_memory(device_of(env).id, external, own_space(env));
 }
 
-// y = -|-x| over n floats, as three nodes, so that each one's device can be chosen.
+// y = -|-x| over n floats, as three nodes, so that tests can choose a device for each.
 Model chain_of_three(int64_t n) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {n});
@@ -63,7 +63,6 @@ SessionOptions pinned(std::map<std::string, std::string> pins) {
   return how;
 }
 
-// Binds kElements floats.
 void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
   const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kElements, nullptr, buffer};
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
@@ -71,7 +70,6 @@ void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
 
 class MemoryTest : public OpenCl {
  protected:
-  // The trace of one run of `exec`.
   static std::string trace_of(const Environment& env, Exec& exec) {
     env.start_trace();
     exec.run();
@@ -142,8 +140,8 @@ TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
   }
 }
 
-// The framework's own cl_mem are bound as input and output, and nothing is copied, whether the device shares the host's
-// memory or not.
+// The framework's own cl_mem objects are bound as input and output. Nothing is copied, even if the device does not
+// share host memory.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
   for (const char* memory : {"shared", "own"}) {
     SCOPED_TRACE(memory);
@@ -194,7 +192,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
   }
 }
 
-// Between islands of OpenCL and of the CPU backend: what the framework bound is copied for islands that cannot use it.
+// With islands of OpenCL and of the CPU backend, a bound cl_mem is copied for islands that cannot use it.
 TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
@@ -212,7 +210,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
     EXPECT_EQ(cl_layer().copies - copies, expected_copies);
     copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -7));
-    // Host memory instead, then the cl_mem again.
+    // Binds host memory instead, then the cl_mem again.
     exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 8)));
     exec.run();
     copy(env, y.abi(), host_buffer(back));

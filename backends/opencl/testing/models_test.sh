@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# models_test.sh BACKPLANE LEAST NAME [OPTION…]: a model of the test data runs on OpenCL, with what that has no kernel for on the
-# CPU backend, and agrees with the stored results. At least LEAST percent of the arithmetic is OpenCL's.
+# models_test.sh BACKPLANE LEAST NAME [OPTION…]: checks that the model NAME of the test data runs on OpenCL and agrees with the stored
+# results. Nodes that OpenCL does not support run on the CPU backend; at least LEAST percent of the arithmetic must run on OpenCL.
 set -euo pipefail
 program=$1 least=$2 name=$3
 shift 3
@@ -18,7 +18,7 @@ if [[ $listed != *'"backend": "opencl"'* ]]; then
     echo "skipped: this machine has no OpenCL device; scripts/setup.sh installs one for the processor"
     exit 77
 fi
-# A network starts here once: PoCL compiles every kernel a second time where its binary is asked for.
+# Does not store kernel binaries: PoCL compiles a kernel a second time when its binary is queried, and each model starts only once.
 options="--device opencl,cpu --fallback prefer --set opencl.binaries=driver $*"
 # shellcheck disable=SC2086
 "$program" explain "$model" $options --json | "$data/venv/bin/python" -c '

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# oclgrind_test.sh CONFORM PLUGIN [SANITIZER]: the kernels run ONNX's node tests in Oclgrind, which sees each access to memory: none is
-# invalid, none races with another. First a kernel is damaged, to see that this would be noticed.
+# oclgrind_test.sh CONFORM PLUGIN [SANITIZER]: runs ONNX's node tests in Oclgrind, which checks that no memory access of a kernel is
+# invalid or races with another. First runs a damaged kernel, to check that Oclgrind reports it.
 set -euo pipefail
 conform=$1 plugin=$2 sanitizer=${3-}
 data=/usr/share/libonnx-testdata/data/node
@@ -21,9 +21,9 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export BACKPLANE_CACHE_DIR=$work
-one=$(taskset -cp $$ | grep -o '[0-9]*' | tail -1) # Oclgrind's compiler does not bear several threads
+one=$(taskset -cp $$ | grep -o '[0-9]*' | tail -1) # Oclgrind's compiler does not work with several threads
 
-# checked PLUGIN OUT SECONDS WORD…: the node tests, each limited to SECONDS; all output goes to OUT.
+# checked PLUGIN OUT SECONDS WORD…: runs the node tests, each limited to SECONDS. All output goes to the file OUT.
 checked() {
     local plugin=$1 out=$2 seconds=$3
     shift 3
@@ -32,7 +32,7 @@ checked() {
 }
 reports='^(plugin: )?(Invalid|Oclgrind|Work-group divergence|.*data race|OCLGRIND)'
 
-# One work item too many in each line of a pool.
+# Damages a kernel: one work item too many writes in each line of a pool.
 sed 's/if (ox >= ow || oy >= oh) return;/if (ox >  ow || oy >= oh) return;/' "$plugin" >"$work/libbackplane_opencl.so"
 if cmp -s "$plugin" "$work/libbackplane_opencl.so"; then
     echo "kernels/pool.cl is not as this test expects it: choose another check to damage"
@@ -46,11 +46,11 @@ if ! grep -qE "$reports" "$work/damaged"; then
     exit 1
 fi
 
-# That case took as long as the first case of any process: the simulator starts, and the first kernels are compiled. A case that takes
-# four times as long on this machine hangs.
+# The case above took as long as any process's first case, in which the simulator starts and kernels are compiled. A case that takes
+# four times as long on this machine is considered hung.
 limit=$((4 * (SECONDS - started) + 20))
 echo "one case took $((SECONDS - started)) s here: each of the others may take $limit s"
-checked "$plugin" "$work/out" "$limit" || true # what Oclgrind itself does not bear fails, and is counted
+checked "$plugin" "$work/out" "$limit" || true # cases that Oclgrind does not support fail; the passed ones are counted below
 if grep -E -m 10 -A8 "$reports" "$work/out"; then
     echo "Oclgrind found faults"
     exit 1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the backend's tests: environments with it and the CPU backend, a folder for caches, small models.
+// Shared by the tests of the OpenCL backend: environments with the OpenCL and CPU backends, a cache folder, small
+// models.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ inline Environment opencl(std::map<std::string, std::string> options = {}) {
   return environment({kPlugin, kCpuPlugin}, std::move(options));
 }
 
-// Every node on OpenCL, or compiling fails.
+// All nodes must run on OpenCL; otherwise compiling fails.
 inline SessionOptions only_opencl() {
   SessionOptions how;
   how.devices = {"opencl"};
@@ -33,7 +34,7 @@ inline SessionOptions only_opencl() {
   return how;
 }
 
-// An empty folder that is the cache folder (BACKPLANE_CACHE_DIR) as long as the object lives.
+// An empty folder that is used as the cache folder (BACKPLANE_CACHE_DIR) while the object lives.
 class CacheFolder {
  public:
   CacheFolder() {
@@ -51,7 +52,7 @@ class CacheFolder {
       setenv(kVariable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
-  // Cache entries with kernels, recognized by their source; a device's measurements have entries too.
+  // The cache entries that contain kernels, recognized by their source; a device's measurements are entries too.
   std::vector<std::filesystem::path> kernels() const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) {
@@ -71,7 +72,6 @@ class CacheFolder {
 using gpu::testing::small_input;
 using gpu::testing::small_model;
 
-// Skips tests on machines without an OpenCL device.
 class OpenCl : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a frame of samples/05_streams waits for the device.
+// Tests how often a frame of samples/05_streams waits for the device.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -42,7 +42,7 @@ bp_host_t test_host() {
   return host;
 }
 
-// It outlives what an abandoned device leaves behind.
+// Lives until the process exits, as the objects and threads of an abandoned device still use it.
 const bp_host_t& shared_host() {
   static const bp_host_t kHost = test_host();
   return kHost;
@@ -132,7 +132,6 @@ class SyncTest : public OpenCl {
     clGetCommandQueueInfo(queue_of(stream()), CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
     return context;
   }
-  // Allocates memory of the device.
   bp_buffer_t buffer() {
     bp_device_info_t info{};
     info.size = sizeof info;
@@ -261,7 +260,7 @@ TEST_F(SyncTest, AFailureReachesAllThatWaitForIt) {
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
   Ended first, second;
-  const Semaphore mended;  // delays the second run, or its own end would fail too
+  const Semaphore mended;  // delays the second run, so that the injected failure does not affect its end too
   ok(start(1, &second, {bp_native_point(semaphore, 0, 1), mended.at(1)}, {bp_native_point(last, 0, 1)}));
   cl_layer().fail("the end", CL_OUT_OF_RESOURCES);
   ok(start(0, &first, {}, {bp_native_point(semaphore, 0, 1)}));
@@ -349,7 +348,7 @@ TEST_F(SyncTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
-  for (const int instance : {0, 1}) {  // plans, which would wait for the stream
+  for (const int instance : {0, 1}) {  // makes the plans; in a stream, this would wait for the stream
     Ended warm;
     ok(start(instance, &warm, {}, {}));
     ASSERT_EQ(warm.status(), BP_OK);
@@ -384,7 +383,7 @@ TEST_F(SyncTest, AStreamEndsBeforeThePointsOfItsRuns) {
   ok(slots->sync->semaphore_signal(first, 1, error()));
 }
 
-// Otherwise a driver may never start the work in its queue, and a wait for the signal never ends.
+// Without a flush, a driver may never start the work in its queue, and a wait for the signal would never end.
 TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -408,7 +407,7 @@ TEST_F(SyncTest, WhatARunSignalsIsFlushed) {
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
 }
 
-// However much is in flight, a run that is added asks the driver about few of the others.
+// However many runs are in flight, adding one queries the driver about only a few of the others.
 TEST_F(SyncTest, ALongQueueCostsEachRunNoMore) {
   constexpr uint64_t kRuns = 1000;
   bp_stream_t* const stream = this->stream();
@@ -435,7 +434,7 @@ TEST_F(SyncTest, ALongQueueCostsEachRunNoMore) {
   EXPECT_EQ(z, std::vector<float>(kElements, 3));
 }
 
-// A stream waits on the device for another's unfinished run, which waits for a point of the host.
+// A stream waits on the device for another stream's unfinished run, which itself waits for a host point.
 TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -458,7 +457,7 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   EXPECT_EQ(last.status(), BP_OK);
   EXPECT_EQ(z, std::vector<float>(kElements, 3));
   ok(slots->sync->stream_wait(one, BP_FOREVER, error()));
-  // A point fails: the run that waits for it reports that, and both streams go on.
+  // If a point fails, the run that waits for it reports the failure, and both streams continue.
   Ended first, second;
   ok(start(0, &first, {go.at(2)}, {bp_native_point(native, 0, 2)}, 0, one));
   ok(start(1, &second, {bp_native_point(native, 0, 2)}, {}, 0, two));
@@ -467,7 +466,8 @@ TEST_F(SyncTest, StreamsWaitForEachOtherAndForTheHost) {
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
 }
 
-// A host point carries the failure of its run, or one before in the stream, which is still reported afterwards.
+// A host point carries the first failure among its run and earlier runs of the stream. The stream still reports the
+// failure afterwards.
 TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -510,12 +510,12 @@ TEST_F(SyncTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
   }
 }
 
-// Waits for an abandoned device end, and what has not been started is not.
+// Abandoning a device ends the waits for it, and work that has not been started is never started.
 TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   ASSERT_NE(slots->device->abandon, nullptr);
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const never = semaphore();
-  static const Semaphore& of_host = *new Semaphore;  // the plugin's thread may still be on its way out of a wait
+  static const Semaphore& of_host = *new Semaphore;  // static: the plugin's thread may still be returning from a wait
   of_host.reset(0);
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
@@ -545,7 +545,7 @@ TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   EXPECT_EQ(stream_wait.get(), BP_DEVICE_LOST);
   EXPECT_EQ(semaphore_wait.get(), BP_DEVICE_LOST);
   EXPECT_EQ(alone.status(), BP_DEVICE_LOST);
-  of_host.signal(1);  // its thread ends, and the queue stays blocked
+  of_host.signal(1);  // ends the thread that waits for it, but the queue stays blocked
   EXPECT_FALSE(in_stream.yet(kAWhile));
   EXPECT_EQ(cl_layer().launches, launches);
 }
@@ -572,7 +572,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   const cl_command_queue own = queue_of(stream());
   const bp_native_t native{sizeof native, BP_NATIVE_CL_QUEUE, reinterpret_cast<uint64_t>(own)};
   EXPECT_EQ(queue_of(stream(&native)), own);
-  // A run waits for work that the framework enqueued before.
+  // A run waits for work that the framework has enqueued before it.
   cl_device_id id = nullptr;
   clGetCommandQueueInfo(own, CL_QUEUE_DEVICE, sizeof id, &id, nullptr);
   cl_int status = CL_SUCCESS;
@@ -580,7 +580,7 @@ TEST_F(SyncTest, StreamsAreCommandQueues) {
   ASSERT_EQ(clEnqueueMarkerWithWaitList(own, 1, &gate, nullptr), CL_SUCCESS);
   bind(0, of(x), of(y));
   Ended warm;
-  ok(start(0, &warm, {}, {}));  // plans, which would wait for the stream
+  ok(start(0, &warm, {}, {}));  // makes the plan; in the stream, this would wait for the stream
   EXPECT_EQ(warm.status(), BP_OK);
   Ended end;
   ok(start(0, &end, {}, {}, 0, stream(&native)));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tiles_test.sh BACKPLANE alone|largest_group|smallest_group: a network agrees with its stored results when its matrix products are
-# cut into tiles of this kind. Which tiles there are depends on the device, so the device is asked.
+# tiles_test.sh BACKPLANE alone|largest_group|smallest_group: checks that a network agrees with its stored results when its matrix
+# products use a tile of this kind. The tiles depend on the device, so they are read from an error message of the backend.
 set -euo pipefail
 program=$1 kind=$2
 name=light/squeezenet
@@ -17,7 +17,7 @@ if [[ $listed != *'"backend": "opencl"'* ]]; then
     exit 77
 fi
 
-# The refusal of a tile that no device has lists the tiles of this one: NAME runs A, B; without the option …
+# The error for an unknown tile lists the tiles of the device NAME: "NAME runs A, B; without the option …"
 refusal=$("$program" run "$data/$name/model.onnx" --device opencl,cpu --fallback prefer --set opencl.tile=none 2>&1 || true)
 mapfile -t tiles < <(sed -nE 's/.* runs (.*); without the option.*/\1/p' <<<"$refusal" | tr -d ' ' | tr , '\n')
 if [[ ${#tiles[@]} -eq 0 ]]; then
@@ -25,7 +25,7 @@ if [[ ${#tiles[@]} -eq 0 ]]; then
     exit 1
 fi
 
-# Work items in a group: the product at the end of ROWSxVECTORxCOLUMNS/DEPTH:GROUP_ROWSxGROUP_COLUMNS.
+# Prints the work items in a group: GROUP_ROWS times GROUP_COLUMNS of the tile ROWSxVECTORxCOLUMNS/DEPTH:GROUP_ROWSxGROUP_COLUMNS.
 group_items() {
     local group=${1#*:}
     echo $((${group%x*} * ${group#*x}))
@@ -33,7 +33,7 @@ group_items() {
 chosen=
 for tile in "${tiles[@]}"; do
     if [[ $kind == alone ]]; then
-        # Best one whose rows are not a power of two: its last rows are cut differently from those of the others.
+        # Prefers a tile with 6 or 12 rows: not a power of two, so its last rows are divided differently.
         if [[ $tile != */* ]] && [[ -z $chosen || ($tile =~ ^(6|12)x && ! $chosen =~ ^(6|12)x) ]]; then chosen=$tile; fi
     elif [[ $tile == */* ]]; then
         items=$(group_items "$tile")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test code: a stand-in for libcuda.so.1 with one device, the host. Each stream is a thread that runs its work in order
-// and waits for events and words as CUDA's do; device memory is host pages, unmapped when freed; kernels are those that
-// the stand-in for NVRTC compiled. Machine code for a GPU loads too, but its kernels do nothing: so the real NVRTC can
-// be tried without a GPU.
+// and, like a CUDA stream, can wait for events and for words in memory. Device memory is host pages, unmapped when
+// freed. The stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so
+// that the real NVRTC can be tried without a GPU.
 //
 // Environment variable STANDIN_ARCH: the device's compute capability; the default is "90".
 #include "testing/standin/cuda.h"
@@ -79,7 +79,7 @@ std::condition_variable& order_changed = *new std::condition_variable;
 }  // namespace
 
 struct EventState {
-  uint64_t recorded = 0, reached = 0;  // number of recordings; the last that was reached
+  uint64_t recorded = 0, reached = 0;  // how often it was recorded; the last recording that its stream reached
   Clock::time_point time;
 };
 struct CUevent_st {
@@ -155,7 +155,7 @@ void wait_for_all() {
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
-// Each allocation of device memory has its own pages; once freed, they cannot be accessed any more.
+// Each allocation of device memory has its own pages, which are unmapped when it is freed: a later access crashes.
 std::mutex memory_mutex;
 std::map<CUdeviceptr, size_t> allocations;
 size_t page_size() {
@@ -314,7 +314,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   }
   std::memcpy(&header, image, sizeof header);
   if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) return CUDA_ERROR_INVALID_IMAGE;
-  // dlopen identifies libraries by their names, so each needs a different name.
+  // dlopen returns the library that is already loaded under a name, so each module needs its own file.
   std::string name = (std::filesystem::temp_directory_path() / "standin_XXXXXX").string();
   const int file = mkstemp(name.data());
   const auto* from = static_cast<const char*>(image) + sizeof header;
@@ -472,7 +472,7 @@ EXPORT CUresult cuStreamCreate(CUstream* out, unsigned) {
   return CUDA_SUCCESS;
 }
 
-// Waits for the stream's work, unlike CUDA, so that none outlives the test that started it.
+// Unlike CUDA's function, waits for the stream's work, so that no work outlives the test that started it.
 EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   {

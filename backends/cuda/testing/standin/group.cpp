@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-// A work item with its own stack. The C library's contexts start items; jumps, which need no system call, switch
-// between them.
+// A work item with its own stack. setcontext starts an item. After that, _longjmp switches between items, as it needs
+// no system call.
 struct Item {
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   ucontext_t first;
@@ -23,7 +23,7 @@ struct Item {
 };
 
 struct Group {
-  std::vector<std::unique_ptr<Item>> items;  // reused from group to group
+  std::vector<std::unique_ptr<Item>> items;  // reused by later groups
   Item* running = nullptr;
   jmp_buf scheduler;
   ucontext_t home;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: runs the work items of a group on one thread, each until the next barrier.
+// Test code: runs all work items of a group on one thread, and switches between them at barriers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace standin {
 
-// Runs `groups` of `size` items each, one group after the other.
+// Runs `groups` of `size` work items each, one group after another. `pack` holds the kernel's arguments.
 void run(const Kernel& kernel, const void* pack, const std::array<unsigned, 3>& groups,
          const std::array<unsigned, 3>& size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included before each kernel that the stand-in compiles for the host: the part of CUDA C++ that kernels/cuda.cl uses.
-// For each kernel, a module exports functions that copy its arguments and run its groups; image.h declares them for the
-// caller. Includes no header itself, so that a kernel compiles in a tenth of a second.
+// Included before each kernel that the stand-in for NVRTC compiles for the host: defines the part of CUDA C++ that
+// kernels/cuda.cl uses. For each kernel, a module exports functions that copy its arguments and run its work groups;
+// image.h declares them for the caller. Includes no header itself, so that a kernel compiles in a tenth of a second.
 #define __global__ BACKPLANE_KERNEL
 #define __shared__ static thread_local
 #define __restrict__ __restrict
@@ -143,11 +143,11 @@ struct Pack<First, Rest...> {
   }
 };
 
-// How the stand-in calls a kernel (image.h).
+// The functions of one kernel. Must have the layout of standin::Kernel in image.h.
 struct StandinKernel {
   void* (*pack)(void** values);
-  void (*run_item)(const void* pack);   // one item of a group with barriers
-  void (*run_group)(const void* pack);  // all items of a group without barriers
+  void (*run_item)(const void* pack);   // runs one work item, for kernels with barriers
+  void (*run_group)(const void* pack);  // runs all work items of a group, for kernels without barriers
   void (*place)(const unsigned* item, const unsigned* group, const unsigned* size);
   int has_barrier;
 };

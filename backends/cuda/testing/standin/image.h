@@ -13,7 +13,7 @@ struct ImageHeader {
 
 // The record that a module exports for each kernel, as "standin_NAME" (host.h).
 struct Kernel {
-  void* (*pack)(void** values);  // the caller frees the result with free()
+  void* (*pack)(void** values);  // copies the arguments; the caller frees the result with free()
   void (*run_item)(const void* pack);
   void (*run_group)(const void* pack);
   void (*place)(const unsigned* item, const unsigned* group, const unsigned* size);

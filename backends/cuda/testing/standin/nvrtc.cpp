@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test code: a stand-in for NVRTC that compiles kernels for the host with the host's compiler. Its "machine code" is a
-// shared library after a header (image.h), which the stand-in for the driver loads (cuda.cpp). Environment variable
-// STANDIN_SOURCES: a folder where it stores the sources, for the test of the real NVRTC.
+// header (image.h) and a shared library, which the stand-in for the driver loads (cuda.cpp). If the environment
+// variable STANDIN_SOURCES names a folder, it also stores the sources there, for the test of the real NVRTC.
 #include <nvrtc.h>
 #include <unistd.h>
 
@@ -36,7 +36,6 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A temporary folder, removed by the destructor.
 class Folder {
  public:
   Folder() {
@@ -66,7 +65,7 @@ void keep(const std::string& text, const std::string& options) {
 }
 
 bool run(const std::string& command) {
-  return std::system(command.c_str()) == 0;  // NOLINT(bugprone-command-processor): a compiler, with our words
+  return std::system(command.c_str()) == 0;  // NOLINT(bugprone-command-processor): runs a compiler, in tests only
 }
 
 }  // namespace
@@ -107,12 +106,12 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
   if (!run(compiler + "-E -P" + macros + " '" + (folder / "source.cpp").string() + "' -o '" +
            (folder / "source.ii").string() + "'" + log))
     return failed();
-  // The kernels are known only after preprocessing.
+  // Kernels are found after preprocessing, which removes those that the options disable.
   std::string text = contents(folder / "source.ii");
   static const std::regex kKernel("BACKPLANE_KERNEL\\s+void\\s+(\\w+)");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kKernel), end; at != end; ++at) names.insert((*at)[1]);
-  // The first occurrence is the definition (host.h).
+  // The first occurrence is the definition in host.h; any further one is a call.
   const size_t first = text.find("__syncthreads()");
   const bool has_barrier = text.find("__syncthreads()", first + 1) != std::string::npos;
   text = std::regex_replace(text, std::regex("BACKPLANE_KERNEL"), "");
