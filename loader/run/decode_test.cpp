@@ -122,7 +122,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
-#else  // elsewhere oneDNN computes products, and allocates in each call
+#else  // on other processors oneDNN computes matrix products, and it allocates in every call
   std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif
@@ -134,7 +134,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
     EXPECT_EQ(counters->copied_bytes - before.copied, (kCapacity - 1) * (3 * 8 + kWords * 4));
   }
 
-  // The result of the model without caches for the same tokens.
+  // The model without caches must compute the same scores for the same tokens.
   Exec whole = env.compile(gpt2(false)).exec();
   std::vector<int64_t> places(kCapacity);
   for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;
