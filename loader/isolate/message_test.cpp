@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that are cut off or damaged, graphs and containers in them, and a channel whose other side misbehaves.
+// Truncated and damaged messages, graphs and containers in messages, and a channel whose other side misbehaves.
 #include "isolate/message.h"
 
 #include <gmock/gmock.h>
@@ -91,7 +91,8 @@ TEST(GraphWire, AGraphComesBackWhole) {
   const void* data = nullptr;
   EXPECT_EQ(graph.api->weight_map(&graph, 0, &data, nullptr), BP_OK);
   float third = 0;
-  std::memcpy(&third, static_cast<const char*>(data) + 2 * sizeof third, sizeof third);  // a weight may be misaligned
+  std::memcpy(&third, static_cast<const char*>(data) + 2 * sizeof third, sizeof third);  // memcpy, because a weight may
+                                                                                         // be misaligned
   EXPECT_EQ(third, 3);
 }
 
