@@ -16,8 +16,8 @@ struct bp_builder_t {
 
 namespace {
 
-constexpr uint32_t kMaxOutputs = 1'000'000;  // of one node; bounds the work for an invalid count, because each output
-                                             // gets a value and a name
+// The most outputs of one node. Each gets a value and a name, so an invalid count could exhaust memory.
+constexpr uint32_t kMaxOutputs = 1'000'000;
 
 const void* bytes_of(const bp_tensor_t& tensor) {
   return tensor.buffer.address ? static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset : nullptr;

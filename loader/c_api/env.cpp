@@ -100,9 +100,7 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
     BP_TRY(c_api::usable(env, "env"));
     const std::string_view whole = abi::view(name);
     const size_t slash = whole.find('/');
-    if (slash == std::string_view::npos)
-      return {};  // names without a backend belong to the loader, which has no
-                  // extensions
+    if (slash == std::string_view::npos) return {};  // the loader itself has no extensions
     for (const auto& device : env->environment->devices()) {
       Backend& backend = device->backend();
       if (backend.id != whole.substr(0, slash)) continue;

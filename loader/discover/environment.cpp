@@ -39,13 +39,12 @@ namespace fs = std::filesystem;
 struct Settings {
   Selection selection;
   ProbeSettings probe;
-  bool when_used = false;  // load backends that an earlier process has stored only on first use
+  bool when_used = false;                             // a backend that an earlier process stored is loaded on first use
   std::optional<std::set<std::string>> trusted_keys;  // set if manifests must be signed
   Isolation isolation;
   CacheSettings cache;
   ImportLimits import;
-  std::map<std::string, Host::Options, std::less<>> backends;  // options by backend id, with names without the prefix
-                                                               // "<id>."
+  std::map<std::string, Host::Options, std::less<>> backends;  // by backend id; names lack the prefix "<id>."
 };
 
 template <class Number>
@@ -171,8 +170,8 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // shared by all backends without options and isolation
-  std::map<std::string, std::string> situations;  // of the other backends, by id
+  std::string plain_situation;                    // shared by all backends that have no options and are not isolated
+  std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
     if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
@@ -283,7 +282,7 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // The backend's situation: a hash of everything but the library on which its devices depend (known.h). Backends
+  // The backend's situation: a hash of everything on which its devices depend, except the library (known.h). Backends
   // without options and isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);

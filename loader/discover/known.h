@@ -40,9 +40,9 @@ struct KnownBackend {
   std::vector<KnownDevice> devices;
 };
 
-// A hash of everything but the library on which a plugin's devices may depend: its options, the environment variables
-// that it may read, the folders in its option "path" and in variables named *_PATH, and the devices and system
-// libraries of this machine.
+// A hash of everything on which a plugin's devices may depend, except its library: its options, the environment
+// variables that it may read, the folders in its option "path" and in variables named *_PATH, and the devices and
+// system libraries of this machine.
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, the library has changed since it was stored, or it changed so shortly before that

@@ -38,8 +38,8 @@ class BadPlugin : public ::testing::TestWithParam<PluginCase> {};
 
 TEST_P(BadPlugin, IsRefusedWithItsReason) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // stores the verdict on kFake before the time limit
-                                                                  // is reduced
+  // Stores the verdict on kFake before the time limit is reduced.
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());
   if (GetParam().in_text == std::string_view("in time")) sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1500");
   const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
   ASSERT_TRUE(fs::exists(library)) << library;

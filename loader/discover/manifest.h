@@ -33,8 +33,8 @@ struct Manifest {
   std::string sha256;                     // of the library: 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
   std::string key, signature;  // Ed25519, in hexadecimal; empty: not signed
-  std::string signed_text;  // the text that the signature covers: the JSON without "signature", with sorted keys and no
-                            // spaces
+  // The text that the signature covers: the JSON without "signature", with sorted keys and no spaces.
+  std::string signed_text;
 
   bool disables = false;  // the file is empty: it disables manifests of the same file name in later folders
 };

@@ -28,10 +28,10 @@ constexpr uint32_t kFatal = UINT32_MAX;
 
 struct Fault {
   const char* name;
-  uint32_t probed;           // BP_REFUSED_* if the probe tries the plugin first
-  uint32_t in_process;       // BP_REFUSED_* without the probe, or kFatal
-  const char* in_text = "";  // expected, with the probe, in the text of the refusal or in the error of opening the
-                             // device
+  uint32_t probed;      // BP_REFUSED_* if the probe tries the plugin first
+  uint32_t in_process;  // BP_REFUSED_* without the probe, or kFatal
+  // Expected with the probe, in the refusal or in the error of opening the device.
+  const char* in_text = "";
 };
 
 constexpr Fault kFaults[] = {
@@ -179,8 +179,8 @@ std::string_view expected(std::string_view text) {
 
 TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // stores the verdict on kFake before the time limit
-                                                                  // is reduced
+  // Stores the verdict on kFake before the time limit is reduced.
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());
   std::printf("%-20s %-11s %-11s %-11s %s\n", "fault", "probe", "in process", "isolated", "reason");
   for (const Fault& fault : kFaults) {
     SCOPED_TRACE(fault.name);

@@ -16,8 +16,9 @@ struct Found {
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
   bool named;                  // the user or framework named this file or folder, so a warning is logged if it is bad
   bool folder = false;         // a folder that the framework named and that cannot be read
-  bool listed = false;  // found in a folder: an earlier manifest with the same id masks it, an empty one with the same
-                        // name disables it
+  // Found in a folder. Such a manifest is masked by an earlier one with its id, and disabled by an empty one with its
+  // name.
+  bool listed = false;
 };
 
 std::vector<Found> search(const bp_env_desc_t& desc);

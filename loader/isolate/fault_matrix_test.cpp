@@ -159,8 +159,8 @@ TEST(FaultMatrix, InThisProcess) {
   if (!fault) GTEST_SKIP() << "the other test starts this one";
   ::alarm(20);
   use(fault, "none");
-  std::_Exit(HasFailure() ? 1 : kSurvived);  // not 0, because a plugin that calls exit could also end the process with
-                                             // 0
+  // Not 0, because a plugin that calls exit could also end the process with 0.
+  std::_Exit(HasFailure() ? 1 : kSurvived);
 }
 
 // A sanitizer reports a stack overflow itself and then exits, so the text names no signal.

@@ -299,8 +299,8 @@ bool WireGraph::read_part(Reader& in, uint32_t depth, Part* parent) {
 
 bool WireGraph::check(const Part& part) const {
   const uint64_t values = part.values.size(), types = part.types.size(), weights = part.weights.size();
-  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;  // `read` checks the upper bound once all graphs are
-                                                             // complete
+  // `read` checks the upper bound of `outer` once all graphs are complete.
+  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;
   for (const bp_node_t& node : part.nodes)
     if (!within(node.first_input, node.input_count, part.operands.size()) ||
         !within(node.first_output, node.output_count, part.operands.size()) ||

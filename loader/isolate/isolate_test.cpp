@@ -245,8 +245,7 @@ TEST(Isolate, DeadlinesReachTheBackend) {
   RunOptions options;
   options.timeout = std::chrono::milliseconds(50);
   EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_TIMED_OUT);
-  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // in the same process: a run that obeys its deadline
-                                                               // does not end it
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // the process was not killed
 }
 
 TEST(Isolate, ASessionIsPlacedAgainAfterACrash) {
@@ -254,8 +253,7 @@ TEST(Isolate, ASessionIsPlacedAgainAfterACrash) {
   SessionOptions how = on({"fault", "cpu"});
   how.fallback = BP_FALLBACK_PREFER;
   Exec exec = env.compile(one_node("Neg"), how).exec();
-  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // the CPU computed this: the fault backend copies its
-                                                               // input
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // by the CPU; the fault backend does not negate
 }
 
 // Kills the process during 200 runs.

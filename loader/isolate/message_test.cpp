@@ -91,8 +91,7 @@ TEST(GraphWire, AGraphComesBackWhole) {
   const void* data = nullptr;
   EXPECT_EQ(graph.api->weight_map(&graph, 0, &data, nullptr), BP_OK);
   float third = 0;
-  std::memcpy(&third, static_cast<const char*>(data) + 2 * sizeof third, sizeof third);  // memcpy, because a weight may
-                                                                                         // be misaligned
+  std::memcpy(&third, static_cast<const char*>(data) + 2 * sizeof third, sizeof third);  // a weight may be misaligned
   EXPECT_EQ(third, 3);
 }
 

@@ -90,7 +90,7 @@ struct ProxyProgram {
   ProxyBackend& backend;
   Remote remote;
   Graphs graphs;                              // the loader's graphs, which must outlive the program
-  std::vector<uint32_t> in_kinds, out_kinds;  // BP_KIND_*
+  std::vector<uint32_t> in_kinds, out_kinds;  // BP_KIND_* of the inputs and outputs
   bp_program_info_t info{};
   std::vector<bp_inplace_t> inplace;
 };

@@ -290,8 +290,8 @@ onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name, o
     if (id != nullptr) find_id(id);  // clients look up functions before they have an id
     if (name == nullptr || function == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
     std::string_view wanted = name;
-    constexpr std::string_view kSuffix = "Function";  // clients may append this suffix, which is part of the function's
-                                                      // type name
+    // Clients may append this suffix, because it is part of the name of the function's type.
+    constexpr std::string_view kSuffix = "Function";
     if (wanted.ends_with(kSuffix)) wanted.remove_suffix(kSuffix.size());
     for (const Function& each : kFunctions) {
       if (each.name != wanted) continue;

@@ -273,8 +273,8 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
 
 Status Exec::check_symbols() const {
   const model::Graph& graph = model_->model().graph;
-  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});  // by symbol: the extent, and the
-                                                                                  // input that has it
+  // By symbol: its extent, and the input that has it.
+  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
     if (!inputs_[i].bound)

@@ -110,8 +110,8 @@ class DeviceRun {
 
   bp_run_t run_{};
   Device* device_ = nullptr;
-  std::vector<bp_point_t> waits_, signals_;  // run_ points to the elements, which stay in place when this object is
-                                             // moved
+  // run_ points to the elements, which stay in place when this object is moved.
+  std::vector<bp_point_t> waits_, signals_;
 };
 
 }  // namespace backplane

@@ -92,8 +92,8 @@ TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   exec.bind_output(0u, y);
   const auto begin = std::chrono::steady_clock::now();
   exec.run(in(stream));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // returns before the three
-                                                                                        // islands of 100 ms have run
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // less than the three islands
+                                                                                        // of 100 ms
   stream.wait();
   EXPECT_THAT(y.values<float>(), ElementsAre(-1, 2, -3));
   const partial::Counters& counted = counters(env);
@@ -323,9 +323,8 @@ TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {
   const Stream stream = env.stream(partial_id(env));
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run(in(stream));
-  while (counters(env).runs < 1)
-    std::this_thread::yield();  // by now the first island is idle again and the second is
-                                // busy
+  // Until the first island has ended: it can run again, while the second is busy.
+  while (counters(env).runs < 1) std::this_thread::yield();
   const Semaphore done;
   RunOptions how = in(stream);
   how.signals = {done.at(1)};
@@ -349,8 +348,8 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
-    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // declared last: its destructor waits for
-                                                                           // the run, which uses the objects above
+    // Declared last: its destructor waits for the run, which uses the objects above.
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};

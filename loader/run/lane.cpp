@@ -23,8 +23,8 @@ void destroy_semaphore(const Device& device, bp_native_semaphore_t* semaphore) {
 }  // namespace
 
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
-  constexpr uint64_t kCancelSliceNs = 2'000'000;  // plugins do not see that the token is set, so their waits are split
-                                                  // into slices
+  // A plugin's wait does not end when the token is set, so it is split into slices.
+  constexpr uint64_t kCancelSliceNs = 2'000'000;
   for (;;) {
     if (device.given_up()) return {false, device.lost(), 0};
     if (cancelled(cancel)) return {false, {BP_CANCELLED, "the run was cancelled while it waited for a stream"}, 0};

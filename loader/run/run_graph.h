@@ -24,8 +24,7 @@ struct MemoryLocation {
   bool operator==(const MemoryLocation&) const = default;
 };
 struct BoundLocations {
-  std::vector<MemoryLocation> inputs, outputs;  // by input and output of the model's graph; host memory if nothing is
-                                                // bound
+  std::vector<MemoryLocation> inputs, outputs;  // by graph input and output; unbound: host memory
 };
 
 // One copy of a value, in one memory.

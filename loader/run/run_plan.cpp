@@ -237,8 +237,8 @@ bool RunPlan::is_dynamic(const Task& task) const {
 // waits on its device for the earlier task's mark (a semaphore).
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
-  std::vector<uint8_t> followed(graph_.tasks.size());  // the task is followed in its stream by another task, whose end
-                                                       // implies its own
+  // By task: another task follows it in its stream, so the end of that task implies its end.
+  std::vector<uint8_t> followed(graph_.tasks.size());
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     const Task& task = graph_.tasks[t];
     Issue& issue = issues_[t];

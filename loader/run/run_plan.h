@@ -61,8 +61,7 @@ class RunPlan {
   const RunGraph& graph_;
   RunState& state_;
   std::vector<bool> dynamic_steps_, dynamic_values_;
-  std::vector<std::vector<uint32_t>> in_arena_;  // by memory: the values in its arena, in the order of their first
-                                                 // tasks
+  std::vector<std::vector<uint32_t>> in_arena_;  // by memory: the values in its arena, by first task
   std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that must end before it starts
   std::vector<Issue> issues_;                    // by task
   std::unique_ptr<TaskGraph> tasks_;

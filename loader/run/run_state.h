@@ -117,13 +117,13 @@ class RunState {
   Status bind_slot(uint32_t step, uint32_t slot, ReplicaRef ref, Slot& bound);
 
   const RunGraph& graph_;
-  std::vector<Block> arenas_;   // by memory
+  std::vector<Block> arenas_;   // by memory: one block for values between islands
   std::vector<Block> imports_;  // by memory: its import of the arena in host memory
   std::vector<Value> values_;
   std::vector<StepState> steps_;
   std::vector<Scratch> scratch_;
   std::vector<Lane> lanes_;
-  std::vector<std::unique_ptr<Mark>> marks_;  // by task
+  std::vector<std::unique_ptr<Mark>> marks_;  // by task; null: the host waits for the task
 };
 
 // Whether two buffers are the same bytes.

@@ -71,8 +71,7 @@ TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
     EXPECT_THAT(run(exec, {-7, 8, 9}), ElementsAre(-7, -8, -9));
     EXPECT_EQ(counters(env).copies, 0u);
     EXPECT_EQ(counters(env).allocations, 0u);
-    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // one for the input and one for the output, in two
-                                                                    // runs
+    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // two runs, each with one input and one output
   }
 }
 

@@ -90,15 +90,14 @@ class Runner {
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
-  std::atomic<bool> some_pending_{false};  // some call may not have ended, or some stream may still hold work of this
-                                           // run
+  std::atomic<bool> some_pending_{false};  // this run may have unfinished calls or work in streams
   uint64_t first_id_ = 0;                  // bp_run_t.id of task t is first_id_ + t
   uint64_t mark_ = 0;                      // the value to which all marks are set in this run
   bool at_once_ = false;
-  bool bounded_ = false;        // by a deadline or a cancel token: few tasks are in streams at a time
-  bp_cancel_t cancel_;          // for calls that block: follows the framework's token, and is set when a task fails
-  bp_cancel_t cancel_pending_;  // for asynchronous calls, which may outlive the framework's token: set when that token
-                                // is set or a task fails
+  bool bounded_ = false;  // the run has a deadline or a cancel token, so few tasks are in streams at a time
+  bp_cancel_t cancel_;    // for calls that block: follows the framework's token, and is set when a task fails
+  // For asynchronous calls: set when the framework's token is set or a task fails. They may outlive that token.
+  bp_cancel_t cancel_pending_;
   std::mutex mutex_;
   std::condition_variable changed_;  // a call ended
   Status failure_;

@@ -31,8 +31,7 @@ struct SessionRequest {
 };
 
 struct Covered {
-  std::shared_ptr<const model::Model> model;  // with the framework's ranges of dimensions and the types that backends
-                                              // reported
+  std::shared_ptr<const model::Model> model;  // with the framework's ranges and the types that backends reported
   std::vector<DeviceCoverage> devices;        // in order of preference
 };
 

@@ -150,8 +150,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const uint32_t a = graph.node("Neg", "a", {x});
-  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns its input unchanged, which shows where
-                                                   // the node ran
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns `a`, which shows where `b` ran
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
   SessionOptions how;
   how.devices = {"fake", "cpu"};

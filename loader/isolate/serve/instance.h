@@ -79,8 +79,8 @@ class ServedInstance {
   bp_instance_t* handle_ = nullptr;
   std::vector<Slot> inputs_, outputs_;
   Running running_;
-  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // by id: shared memory that the loader created for this
-                                                               // instance
+  // Shared memory that the loader created for this instance, by id.
+  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;
   std::map<uint64_t, uint64_t> block_bytes_;
   std::vector<std::byte> scratch_;
   DeviceBuffer device_scratch_;
