@@ -437,7 +437,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                            candidate.device_count) +
                                    (candidate.isolated ? maker.bounds() : "");
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
-    // A backend with options is wanted, and one of the options is probably wrong.
+    // The framework set options for this backend, so it wants the backend. Probably one of the options is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();
     maker.log().write(misconfigured ? BP_LOG_ERROR : bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));

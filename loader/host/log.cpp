@@ -17,7 +17,7 @@
 namespace backplane {
 namespace {
 
-constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "debug"};  // by BP_LOG_*
+constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "debug"};  // indexed by BP_LOG_*
 static_assert(BP_LOG_ERROR == 1 && BP_LOG_DEBUG == 4);
 constexpr std::string_view kCategories[kLogCategories] = {"loader", "discover", "backend"};
 

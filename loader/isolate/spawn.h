@@ -19,8 +19,8 @@ struct Program {
 };
 
 // Starts the program. Its descriptor 3 + i is `descriptors[i]`, its standard input is `input` (/dev/null if -1), and
-// its output and error output are /dev/null. It inherits no other descriptor, blocks and ignores no signals, and leads
-// its own process group. BP_PERMISSION_DENIED or BP_UNSUPPORTED if it cannot be started.
+// its output and error output are /dev/null. It inherits no other descriptors, starts with no signals blocked or
+// ignored, and leads its own process group. BP_PERMISSION_DENIED or BP_UNSUPPORTED if it cannot be started.
 Result<pid_t> spawn(const Program& program, const std::vector<int>& descriptors, int input = -1);
 
 }  // namespace backplane::isolate

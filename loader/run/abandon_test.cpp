@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
 uint64_t id_of(const Environment& env, uint32_t device = 0) {
-  return env.devices()[1 + device].info.id;  // after the CPU's
+  return env.devices()[1 + device].info.id;  // device 0 is the CPU's
 }
 
 void wait_until(const std::function<bool()>& is_true) {
@@ -77,7 +77,7 @@ TEST(Abandon, ARunWithoutADeadlineEnds) {
     bind_x(never_run);
     const Error error = end_when_abandoned(
         env, [&] { return counted->runs == 1; }, [&] { exec.run(); });
-    EXPECT_EQ(error.status(), BP_TIMED_OUT);  // as after a deadline
+    EXPECT_EQ(error.status(), BP_TIMED_OUT);  // the same status as after a deadline
     EXPECT_TRUE(error.abandoned());
     EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
     EXPECT_EQ(failure([&] { never_run.run(); }).status(), BP_DEVICE_LOST);

@@ -27,8 +27,8 @@ Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   return tensor;
 }
 
-// With caches, the model's inputs are one token, its position, the length and the caches of earlier tokens; without,
-// all tokens and their positions. The weights are the same.
+// If `cached`, the inputs are one token, its position, the length of the sequence, and the caches of earlier tokens.
+// Otherwise they are all tokens and their positions. The weights are the same in both models.
 Model gpt2(bool cached) {
   Graph graph;
   uint64_t seed = 1;
@@ -79,7 +79,8 @@ Model gpt2(bool cached) {
   return graph.finish(outputs);
 }
 
-// Decodes with caches in the memory of a device (0: host memory). With `counters`, checks that no cache is copied.
+// Decodes with caches in the memory of the device with this id (0: host memory). With `counters`, checks that no cache
+// is copied.
 void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();

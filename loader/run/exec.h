@@ -63,7 +63,7 @@ class Exec {
     std::unique_ptr<RunPlan> plan;
     std::unique_ptr<Runner> runner;
     ~Run() {
-      if (state) state->stop();  // afterwards no callback reaches the runner
+      if (state) state->stop();  // after this, no callback reaches the runner
     }
   };
 

@@ -282,7 +282,7 @@ class Maker {
   RunGraph& run_;
   std::vector<std::pair<Device*, uint32_t>> devices_;  // each device, with the index of the memory in which it works
   std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // additional spaces, with the memories in them
-  std::vector<uint32_t> run_value_of_;                       // by model value
+  std::vector<uint32_t> run_value_of_;                       // indexed by model value
   std::vector<uint32_t> output_memory_of_;  // by model value: the memory of the buffer that is bound to an output
   // By model value: the index of the device's own memory if only its islands use the value; otherwise 0.
   std::vector<uint32_t> private_memory_of_;

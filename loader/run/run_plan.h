@@ -63,7 +63,7 @@ class RunPlan {
   std::vector<bool> dynamic_steps_, dynamic_values_;
   std::vector<std::vector<uint32_t>> in_arena_;  // by memory: the values in its arena, by first task
   std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that must end before it starts
-  std::vector<Issue> issues_;                    // by task
+  std::vector<Issue> issues_;                    // indexed by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
   // For input extents seen before: the extents of all values. A value without extents is dynamic.

@@ -263,7 +263,7 @@ TEST(Run, DeadlinesAndCancellationEndAHang) {
   canceller.join();
 }
 
-// Neg is on device 0, Abs on device 1 and, at a high cost, on device 2.
+// Options with which device 0 runs Neg, device 1 runs Abs, and device 2 also runs Abs, but at a high cost.
 std::map<std::string, std::string> with_a_spare(const std::string& fault) {
   return {{"partial.devices", "3"}, {"partial.seconds", "1e-6"}, {"partial.0.ops", "Neg"},  {"partial.1.ops", "Abs"},
           {"partial.2.ops", "Abs"}, {"partial.2.seconds", "1"},  {"partial.1.fault", fault}};

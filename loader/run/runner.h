@@ -87,7 +87,7 @@ class Runner {
   const RunPlan& plan_;
   Trace& trace_;
   std::vector<Call> calls_;                    // by task; the last is for copies after all tasks
-  const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
+  const bp_cancel_t* cancel_token_ = nullptr;  // the framework's token
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
   std::atomic<bool> some_pending_{false};  // this run may have unfinished calls or work in streams
@@ -99,7 +99,7 @@ class Runner {
   // For asynchronous calls: set when the framework's token is set or a task fails. They may outlive that token.
   bp_cancel_t cancel_pending_;
   std::mutex mutex_;
-  std::condition_variable changed_;  // a call ended
+  std::condition_variable changed_;  // notified when a call ends
   Status failure_;
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;

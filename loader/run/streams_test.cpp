@@ -123,7 +123,7 @@ TEST(Streams, DescriptorsThatNoDeviceImportsAreClosed) {
   EXPECT_EQ(descriptors(), before);
 }
 
-// Returns the device's intervals of this name in a timeline, in microseconds.
+// Returns begin and end, in microseconds, of the device's spans with this name in a timeline.
 std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
                                                  const std::string& name) {
   std::smatch process;

@@ -69,7 +69,7 @@ Sandbox sandbox_of(std::string_view word) {
   for (;;) {
     pollfd watched{kControlSocket, POLLIN, 0};
     const int ready = ::poll(&watched, 1, kAliveMs);
-    // The loader has ended. Its end of the socket may still be open in a child of the loader.
+    // Detects that the loader has ended even if its end of the socket is still open in a child of the loader.
     if (getppid() != loader) _exit(0);
     if (ready <= 0) continue;
     ControlPacket packet{};

@@ -69,7 +69,7 @@ onnxTensorDescriptorV1 describe(Described& one) {
   return d;
 }
 
-// ONNX's own tolerance: 1e-3 relative plus 1e-7 absolute.
+// The tolerance of ONNX's own tests: 1e-3 relative plus 1e-7 absolute.
 bool agrees(const Tensor& got, const Tensor& want) {
   if (std::memcmp(got.bytes.data(), want.bytes.data(), want.bytes.size()) == 0) return true;
   for (uint64_t i = 0; i < want.count(); ++i) {
