@@ -33,8 +33,8 @@ bp_status_t bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* ou
     BP_TRY(c_api::usable(env, "env"));
     const auto candidates = env->environment->candidates();
     if (i >= candidates.size())
-      return {BP_NOT_FOUND, "there are " + std::to_string(candidates.size()) + " candidates: there is no number " +
-                                std::to_string(i)};
+      return {BP_NOT_FOUND, "there are " + std::to_string(candidates.size()) +
+                                " candidates; there is none with index " + std::to_string(i)};
     const Candidate& candidate = candidates[i];
     bp_candidate_t out{};
     out.size = sizeof out;

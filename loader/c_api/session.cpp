@@ -144,8 +144,8 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     const Session& s = *latest;
     const Placement& placement = s.placement();
     if (i >= placement.device.size())
-      return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) + " nodes: there is no number " +
-                                std::to_string(i)};
+      return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) +
+                                " nodes; there is none with index " + std::to_string(i)};
     const uint32_t chosen = placement.device[i];
     bp_placed_node_t out{};
     out.size = sizeof out;
@@ -178,8 +178,8 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
     for (const DeviceCoverage& known : latest->coverage()) {
       if (known.device->id() != device) continue;
       if (i >= known.nodes.size())
-        return {BP_NOT_FOUND, "the graph has " + std::to_string(known.nodes.size()) + " nodes: there is no number " +
-                                  std::to_string(i)};
+        return {BP_NOT_FOUND, "the graph has " + std::to_string(known.nodes.size()) +
+                                  " nodes; there is none with index " + std::to_string(i)};
       const NodeVerdict& verdict = known.nodes[i];
       bp_node_verdict_t out{};
       out.answer = verdict.answer;
@@ -205,8 +205,8 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
       return {BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs"};
     const auto& programs = latest->programs();
     if (island >= programs.size())
-      return {BP_NOT_FOUND, "the session has " + std::to_string(programs.size()) + " islands: there is no number " +
-                                std::to_string(island)};
+      return {BP_NOT_FOUND, "the session has " + std::to_string(programs.size()) +
+                                " islands; there is none with index " + std::to_string(island)};
     const Device& device = *programs[island]->device;
     BP_TRY(c_api::has_plugin_handles(device));
     if (device.given_up()) return device.lost();

@@ -151,8 +151,8 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether a refusal is no sign of a defect: a duplicate or disabled backend, no devices, or refused by the plugin
-// itself.
+// Whether this refusal is normal, and not the sign of a defect: the backend is a duplicate, is disabled, finds no
+// devices, or refuses this host.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;

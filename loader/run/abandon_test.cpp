@@ -133,8 +133,8 @@ TEST(Abandon, AWaitForAStreamEnds) {
   RunOptions how;
   how.stream = &stream;
   exec.run(how);
-  std::thread binds(
-      [&] { EXPECT_EQ(end_of([&] { bind_x(exec); }).status(), BP_OK); });  // bind waits for the stream too
+  // A bind waits for the stream too.
+  std::thread binds([&] { EXPECT_EQ(end_of([&] { bind_x(exec); }).status(), BP_OK); });
   const auto is_running = [&] { return counters(env).runs == 1; };
   EXPECT_EQ(end_when_abandoned(env, is_running, [&] { stream.wait(); }).status(), BP_DEVICE_LOST);
   binds.join();

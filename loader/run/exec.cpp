@@ -128,7 +128,7 @@ Result<Exec::Binding*> Exec::binding(uint32_t slot) {
   const uint32_t index = is_output ? slot - BP_SLOT_OUTPUT : slot;
   if (index >= bindings.size())
     return Status(BP_NOT_FOUND, "the model has " + std::to_string(bindings.size()) +
-                                    (is_output ? " outputs" : " inputs") + ": there is no slot " +
+                                    (is_output ? " outputs" : " inputs") + "; there is no slot " +
                                     std::to_string(index));
   return &bindings[index];
 }
@@ -244,7 +244,7 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
     const bp_symbol_extent_t given = abi::element(symbols, i, stride);
     if (given.symbol >= wanted.size())
       return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) +
-                                " named dimensions: there is no number " + std::to_string(given.symbol)};
+                                " named dimensions; there is none with index " + std::to_string(given.symbol)};
     if (wanted[given.symbol])
       return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
     wanted[given.symbol] = given.extent;

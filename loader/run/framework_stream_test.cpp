@@ -218,8 +218,8 @@ TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
   EXPECT_THAT(refused.text(), HasSubstr("runs on device 'cpu'"));
   EXPECT_EQ(counters(env).runs, 0u);
-  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(),
-            BP_UNSUPPORTED);  // the CPU device has no streams
+  // The first device is the CPU, which has no streams.
+  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);
   bp_run_t run{};
   run.size = sizeof run;
   run.stream = stream.get();

@@ -143,8 +143,8 @@ class Maker {
     return static_cast<uint32_t>(value.replicas.size() - 1);
   }
 
-  // Returns the index of a value's replica in a memory. If there is none, adds it, and a copy to it (two if the copy
-  // must go through host memory).
+  // Returns the index of a value's replica in a memory. If there is none, adds it, and the transfer that writes it (or
+  // two transfers through host memory).
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;

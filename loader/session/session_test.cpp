@@ -196,7 +196,7 @@ TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
 TEST(Session, ATooNewFormIsRefusedWithoutAQuery) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
-  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // FLOAT16 is supported since opset 27
+  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // Range accepts FLOAT16 since opset 27
   const Environment env = environment({kOld});
   const Error error = failure([&] { env.compile(model); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
