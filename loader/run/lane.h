@@ -50,7 +50,7 @@ class Lane {
   bp_stream_t* stream_ = nullptr;
 };
 
-// A semaphore of a lane's device for which other lanes can wait. The number of the run is its value.
+// A semaphore of a lane's device for which other lanes can wait. Its value is the number of the latest run.
 class Mark {
  public:
   explicit Mark(const Lane& lane) : device_(&lane.device()) {}

@@ -11,7 +11,7 @@ namespace backplane {
 namespace {
 
 // If a backend rejects an island, placement is repeated. Each round takes nodes away from a device, so the rounds
-// always end. The limit bounds the delay if a backend rejects only a few nodes in each.
+// always end. The limit bounds the delay if a backend rejects only a few nodes per round.
 constexpr int kMaxReviewRounds = 16;
 
 }  // namespace
