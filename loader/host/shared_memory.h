@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that other processes can map: its blocks, the block that contains an address, and the table of the draft
-// extension.
+// Allocates blocks of host memory that other processes can map, and finds the block that contains an address. Also
+// implements the draft extension for shared memory.
 #pragma once
 
 #include <cstdint>

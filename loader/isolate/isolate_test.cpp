@@ -253,7 +253,7 @@ TEST(Isolate, ASessionIsPlacedAgainAfterACrash) {
   SessionOptions how = on({"fault", "cpu"});
   how.fallback = BP_FALLBACK_PREFER;
   Exec exec = env.compile(one_node("Neg"), how).exec();
-  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // by the CPU; the fault backend does not negate
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // computed by the CPU
 }
 
 // Kills the process during 200 runs.

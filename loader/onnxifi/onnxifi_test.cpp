@@ -378,7 +378,7 @@ TEST_F(Onnxifi, RefusesWrongModelsAndWeights) {
             ONNXIFI_STATUS_UNSUPPORTED_PROPERTY);
   EXPECT_EQ(onnxInitGraph(graph_, nullptr, model.size(), model.data(), 0, nullptr, &none),
             ONNXIFI_STATUS_INVALID_BACKEND);
-  // The count may include an initializer of the model, without a descriptor for it.
+  // The count of weights may include the model's own initializers, which need no descriptors.
   const std::string with_weight =
       model_bytes({{"", 13}}, graph({node("Add", {"a", "b"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
                                     {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})},
