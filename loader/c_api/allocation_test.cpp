@@ -62,7 +62,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr uint64_t kTries = 100;  // repetitions of each call; the failing allocations are spread evenly
+constexpr uint64_t kTries = 100;  // repetitions of each call, spread over its allocations
 
 Environment make_environment() {
   EnvironmentOptions how;

@@ -60,8 +60,7 @@ namespace backplane::c_api {
 
 // Creates a handle for the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
-// BP_UNSUPPORTED if the plugin's handles belong to another process, because the backend is isolated. The device must
-// have been opened.
+// BP_UNSUPPORTED if the backend is isolated: its handles belong to another process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
 // Copies `to.bytes` bytes from a device's buffer to host memory.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);

@@ -37,7 +37,7 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
   return {};
 }
 
-// Assigns an option to its backend: "cpu.threads" = "2" becomes option "threads" of backend cpu.
+// "cpu.threads" = "2" sets option "threads" of backend cpu.
 Status add_option(const Environment& environment, const bp_option_t& option, SessionRequest& request) {
   const std::string_view name = abi::view(option.name);
   const size_t dot = name.find('.');

@@ -151,8 +151,8 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether this refusal is normal, and not the sign of a defect: the backend is a duplicate, is disabled, finds no
-// devices, or refuses this host.
+// Whether this refusal is no sign of a defect: a duplicate, disabled or without devices, or refused by the plugin
+// itself.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -227,9 +227,8 @@ struct Environment::Maker {
     return hash;
   }
 
-  // Returns an id for a device that is the same in every process. It is derived from the UUID or PCI address if the
-  // driver reports one, and otherwise from the device's number. It differs from the ids of all devices of the
-  // environment and of `others`.
+  // Returns an id that is the same in every process. It is derived from the UUID or PCI address if the driver reports
+  // one, otherwise from the device's number. It differs from the ids of the environment's devices and of `others`.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
                  std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);
@@ -282,8 +281,8 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // The backend's situation: a hash of everything on which its devices depend, except the library (known.h). Backends
-  // without options and isolation share one.
+  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends without options
+  // and isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
@@ -404,7 +403,7 @@ struct Environment::Maker {
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Written only if there is no valid entry, so that later starts do not write to the disk.
+    // Not repeated at later starts, which then do not write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
 

@@ -34,8 +34,8 @@ struct Backend {
   ~Backend();  // destroys the backend in the plugin
   Backend(const Backend&) = delete;
 
-  // Loads the plugin if that was deferred. Must be called before `plugin` or `handle` is used, unless a device of the
-  // backend has been opened. Thread-safe.
+  // Loads the plugin if that was deferred. Must precede any use of `plugin` or `handle`; opening a device does it too.
+  // Thread-safe.
   Status ensure_loaded();
 
   std::shared_ptr<isolate::Library>
@@ -78,8 +78,8 @@ class Device {
   void* framework() const { return framework_; }
   // The newest ONNX versions that the device supports. The device must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // Abandons the device because a run on it did not end. The device is never used again. Does not wait for an `open` in
-  // progress. Thread-safe.
+  // Abandons the device because a run did not end; it is never used again. Does not wait for an `open` in progress.
+  // Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
   Status lost() const;  // the error of calls after the device was given up
@@ -97,7 +97,7 @@ class Device {
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
-  std::mutex mutex_;         // ensures that only one thread opens the device
+  std::mutex mutex_;         // only one thread may open the device
   std::mutex handle_mutex_;  // guards changes of handle_ and given_up_; never held during a call into the plugin
   bp_device_t* handle_ = nullptr;
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
@@ -129,7 +129,7 @@ class Environment {
 
   std::span<const Candidate> candidates() const { return candidates_; }
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
-  // Finds a device by name ("cpu" is "cpu:0"). The text of BP_NOT_FOUND lists the existing names.
+  // By name ("cpu" is "cpu:0"). The text of BP_NOT_FOUND lists the existing names.
   Result<Device*> find(std::string_view name) const;
   Result<Device*> device(uint32_t index) const;
   Result<Device*> device_of(uint64_t id) const;

@@ -42,9 +42,8 @@ struct Manifest {
 // [a-z0-9_]{1,32}
 bool legal_backend_id(std::string_view id);
 
-// Parse and read a manifest. BP_REFUSED_MANIFEST if it is malformed; read_manifest also returns BP_REFUSED_MISSING if
-// the file cannot be read, and BP_REFUSED_UNTRUSTED if other users can write to it. Errors name `file`; `library` is
-// relative to its folder.
+// BP_REFUSED_MANIFEST if it is malformed; read_manifest also returns BP_REFUSED_MISSING if the file cannot be read, and
+// BP_REFUSED_UNTRUSTED if other users can write to it. Errors name `file`; `library` is relative to its folder.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
                       CheckedFolders* checked = nullptr);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. The plugin only has to survive; its
-// errors are reported later, by the loader. child.h lists this program's descriptors, probe_report.h describes its
-// reports.
+// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. The plugin only has to survive: the
+// loader reports its errors later. child.h lists the descriptors, probe_report.h describes the reports.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>

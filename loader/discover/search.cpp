@@ -43,8 +43,8 @@ class Search {
     found_.push_back({full_path(path), std::string(found_by), true});
   }
 
-  // Adds the manifests in a folder, ordered by the bytes of their names. A folder that was already searched is skipped.
-  // An unreadable folder is reported if it is `named`.
+  // Adds the manifests in a folder, in byte order of their names. Skips folders that were searched before. Reports an
+  // unreadable folder if it is `named`.
   void folder(const fs::path& path, std::string_view found_by, bool named) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -64,7 +64,7 @@ class Search {
   std::set<fs::path> seen_;
 };
 
-// Searches the base folders of the XDG Base Directory Specification, which requires relative paths to be ignored.
+// The base folders of the XDG Base Directory Specification, which ignores relative paths.
 void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
                   const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {

@@ -135,7 +135,7 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
 namespace backplane {
 namespace {
 
-// Runs a function of the table. Only the code of its status crosses the ABI; exceptions become codes too.
+// Only a status code crosses the ABI.
 template <class F>
 bp_status_t fenced(F call) noexcept {
   try {

@@ -27,9 +27,8 @@ class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
-  // If `level` is 0, BACKPLANE_LOG determines the levels; the default is errors. If `sink` is NULL, lines go to the
-  // file that BACKPLANE_LOG_FILE names, otherwise to standard error. With BACKPLANE_LOG_FORMAT=json, each line there is
-  // a JSON object.
+  // `level` 0: BACKPLANE_LOG determines the levels, by default errors. `sink` NULL: lines go to the file that
+  // BACKPLANE_LOG_FILE names, otherwise to standard error, as JSON objects if BACKPLANE_LOG_FORMAT=json.
   Log(uint32_t level, Sink sink, void* self);
 
   // Returns a log with another category and the same destination.

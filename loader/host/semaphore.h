@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_semaphore_t: a 64-bit value that only grows and that threads can wait for. Some of its values may have
+// Implements bp_semaphore_t: a 64-bit value that only grows and that threads can wait for. Values can be marked as
 // failed.
 #pragma once
 
@@ -41,8 +41,7 @@ struct bp_semaphore_t {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_;
-  // In ascending order. When the array is full, the two oldest records are merged, and the values between them fail
-  // too.
+  // Ascending. When the array is full, the two oldest records are merged, and the values between them fail too.
   std::array<Failure, 16> failures_;
   size_t failure_count_ = 0;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates blocks of host memory that other processes can map, and finds the block that contains an address. Also
-// implements the draft extension for shared memory.
+// Blocks of host memory that other processes can map, and the draft extension that offers them to backends.
 #pragma once
 
 #include <cstdint>

@@ -175,7 +175,7 @@ bp_weight_t read_weight(Reader& in) {
   return weight;
 }
 
-// Reads a count and that many items. `least` is the size in bytes of the smallest possible item.
+// Reads a count, then that many items, each of which takes at least `least` bytes.
 template <class T, class Read>
 std::vector<T> read_list(Reader& in, uint64_t least, Read read) {
   std::vector<T> list;

@@ -37,7 +37,7 @@ Environment isolated(std::vector<std::string> files, const std::string& which,
   return environment(std::move(files), std::move(options));
 }
 
-// The processes of isolated backends that this process has started and that are still running.
+// The running processes of isolated backends that this process has started.
 std::vector<pid_t> processes() {
   std::vector<pid_t> found;
   DIR* const all = ::opendir("/proc");

@@ -53,8 +53,8 @@ bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>
 
 }  // namespace
 
-// A lane (a channel and its number) that is borrowed for one call. Returned afterwards only if the call was finished,
-// because an unfinished call leaves the channel in an unknown state.
+// Borrows a lane (a channel and its number) for one call. An unfinished call may leave data in the channel, so the lane
+// is then not returned.
 class Process::Lease {
  public:
   Lease(Process& process, Lane* lane) : process_(process), lane_(lane) {}

@@ -33,8 +33,8 @@ struct Patience {
   const bp_cancel_t* cancel = nullptr;
 };
 
-// Answers the process's requests during a call. The returned status is sent back; if it is OK, so are the bytes in
-// `out` and the descriptors in `out_files`, which are then closed.
+// Answers the process's requests during a call. The returned status is sent back, with `out` and `out_files` if it is
+// OK. `out_files` are then closed.
 class Answers {
  public:
   virtual ~Answers() = default;
@@ -72,7 +72,7 @@ class Process {
   void kill(std::string why);
 
   // Sends a request and returns the bytes after the reply's status. BP_DEVICE_LOST if the process ended; BP_TIMED_OUT
-  // if it was killed because it did not reply within a grace period after the caller's deadline.
+  // if it was killed because the caller's deadline had long passed.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
   // Runs an instance without containers. Sends only numbers, and makes no heap allocation.

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kFirstPauseNs = 10'000'000;  // after the second failure in a row
 constexpr uint64_t kLongestPauseNs = 30'000'000'000;
-constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // the caller waits for shorter pauses; longer ones are errors
+constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // longer pauses are errors
 constexpr uint64_t kComputingNs = 600'000'000'000;
 
 uint64_t now_ns() {
@@ -22,8 +22,7 @@ uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-// The pause before the next start, in ns. 0 after the first failure, so that a single crash costs little. Doubles with
-// each failure after the second.
+// The pause before the next start, in ns: 0 after one failure, so that a single crash costs little; then it doubles.
 uint64_t pause_after(uint32_t failures) {
   if (failures < 2) return 0;
   return std::min(kLongestPauseNs, kFirstPauseNs << std::min(failures - 2, 20u));

@@ -293,7 +293,7 @@ Status ProxyInstance::execute(const bp_run_t& run) {
     if (!slot.staged) continue;
     if (const uint64_t bytes = used_bytes(slot, slot.address)) std::memcpy(slot.piece.data(), slot.address, bytes);
   }
-  // Outputs with strides are copied before the run too: copying them back must not change the bytes between elements.
+  // Copies outputs with strides too, because copying back must not change the bytes between their elements.
   for (const Slot& slot : outputs_)
     if (slot.staged && slot.layout != BP_LAYOUT_DENSE) std::memcpy(slot.piece.data(), slot.address, slot.capacity);
   const bp_host_t* host = backend().host();

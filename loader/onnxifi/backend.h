@@ -35,7 +35,7 @@ const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
 // Null if `handle` is not an id or has been released.
 std::shared_ptr<BackendId> backend_id(void* handle);
 
-// A device that the program uses, with its properties applied.
+// A device in use, with the program's properties.
 class Backend {
  public:
   // Throws INVALID_PROPERTY, UNSUPPORTED_PROPERTY or BACKEND_UNAVAILABLE. `properties` may be NULL.

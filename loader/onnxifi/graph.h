@@ -27,8 +27,8 @@ class Graph {
     std::vector<Buffer> imported;            // memory imported from a driver
     std::vector<bp_tensor_t> tensors;        // of the inputs, then of the outputs
   };
-  // An exec and the state of its current run. The exec is the last member: its destructor waits for the run, which uses
-  // the other members.
+  // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
+  // others.
   struct Flight {
     explicit Flight(Exec made) : exec(std::move(made)) {}
 

@@ -32,7 +32,7 @@ class Handles {
     const auto at = objects_.find(handle);
     return at == objects_.end() ? nullptr : at->second;
   }
-  // Removes and returns the object, or returns NULL in the same cases as `find`. The handle is invalid afterwards.
+  // Removes and returns the object, or NULL if `find` would. The handle is invalid afterwards.
   std::shared_ptr<T> remove(void* handle) {
     const std::lock_guard lock(mutex_);
     const auto node = objects_.extract(handle);

@@ -42,7 +42,7 @@ Error end_of(Call call) {
   std::_Exit(1);
 }
 
-// Makes the call, and abandons the device once `is_true` returns true. Returns the call's error.
+// Makes a call during which the device is abandoned, once `is_true`. Returns the call's error.
 template <class Call>
 Error end_when_abandoned(const Environment& env, const std::function<bool()>& is_true, Call call) {
   std::thread abandons([&] {
@@ -289,7 +289,7 @@ TEST(Deadline, HoldsForCopiesOfOutputs) {
   }
 }
 
-// The two islands are independent, so the run starts its tasks concurrently.
+// The two islands are independent, so tasks run concurrently.
 TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});

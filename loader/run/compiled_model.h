@@ -25,7 +25,7 @@ class CompiledModel {
 
   virtual const Environment& environment() const = 0;
   virtual const model::Model& model() const = 0;
-  // In an order in which they can run: the producer of a value comes before its consumers.
+  // Producers come before their consumers.
   virtual const std::vector<std::shared_ptr<Program>>& programs() const = 0;
   virtual bool compiled() const = 0;  // false: placed only, without programs
   // The current weight of a value; null if the value is not a weight. Thread-safe.

@@ -438,8 +438,8 @@ void Exec::release() {
 
 namespace {
 
-// Returns `run`, or a copy of it in `room` if `run` is null, lacks newer fields, or has the deadline BP_FOREVER. In the
-// copy that deadline becomes 0 (none).
+// Returns `run`, or a copy in `room` if it is null, lacks newer fields, or has the deadline BP_FOREVER, which becomes
+// 0.
 Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
     room = {};

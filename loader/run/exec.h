@@ -33,8 +33,8 @@ class Exec {
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
   // Sets the extents of named dimensions in all bound inputs that have them or, after an error, in none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
-  // Runs and waits; or, if `run` names a stream of the framework, puts the run into that stream and returns. After
-  // an error, `done` is not called and the signals do not advance. `run` may be null.
+  // Runs and waits; with a stream of the framework, puts the run there and returns. After an error, `done` is not
+  // called and the signals do not advance. `run` may be null.
   Status run(const bp_run_t* run);
   // Runs on the exec's own thread, which the first call starts. After BP_OK, `done` and the signals report how the run
   // ends.

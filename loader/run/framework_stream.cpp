@@ -179,8 +179,8 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
-    // If this run times out, `stream_wait` may return BP_TIMED_OUT for it. The run's id lets the caller distinguish
-    // that from the timeout of `stream_wait` itself.
+    // `stream_wait` may report this run's BP_TIMED_OUT. The id distinguishes it from the timeout of `stream_wait`
+    // itself.
     if (order.deadline && !order.done && !order.id) own.run_.id = new_run_ids(1);
   }
   BP_TRY(own.take(order.waits, order.wait_count, own.waits_));

@@ -12,8 +12,8 @@
 
 namespace backplane {
 
-// A stream that the framework created. All members are thread-safe, except that no other call may run during `close`.
-// Once the device is given up, members return BP_DEVICE_LOST without calling the plugin, and waits in progress end.
+// A stream that the framework created. Thread-safe, except that no other call may run during `close`. Once the device
+// is given up, members return BP_DEVICE_LOST without calling the plugin, and waits in progress end.
 class FrameworkStream {
  public:
   // Copies `how`. Opens the device.
@@ -30,8 +30,7 @@ class FrameworkStream {
   // Waits like `wait`, but keeps failures of the work for the next `wait`. Returns BP_TIMED_OUT, BP_CANCELLED or
   // BP_DEVICE_LOST if some work may not have ended.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Waits like `wait`. A failure in the result is not reported by any other wait, unless the caller passes it to
-  // `keep`.
+  // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to `keep`.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
   // Keeps a failure for the next `wait` to report.
   void keep(Status failure) noexcept;
@@ -52,8 +51,7 @@ class FrameworkStream {
   Status kept_;
 };
 
-// A native semaphore that the framework created. Members are thread-safe, and return BP_DEVICE_LOST once the device is
-// given up.
+// A native semaphore that the framework created. Thread-safe; returns BP_DEVICE_LOST once the device is given up.
 class FrameworkSemaphore {
  public:
   static Result<std::shared_ptr<FrameworkSemaphore>> create(std::shared_ptr<Environment> environment, Device& device,

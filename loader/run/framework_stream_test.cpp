@@ -28,7 +28,7 @@ RunOptions in(const Stream& stream) {
   return how;
 }
 
-// A framework's allocator. Returns host memory, which the devices of the partial backend import.
+// A framework's allocator of host memory, which partial devices import.
 struct Pool {
   std::atomic<int> allocations{0}, releases{0};
 
@@ -296,8 +296,7 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
-// If a wait that timed out reported an earlier failure, the framework would conclude that all work has ended, and free
-// memory that the device still writes.
+// Otherwise the framework would conclude that all work has ended, and free memory that the device still writes.
 TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();

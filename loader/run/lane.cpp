@@ -31,8 +31,7 @@ StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t dead
     const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
     PluginError error;
     const bp_status_t code = sync_of(device).stream_wait(stream, until, error.get());
-    // BP_TIMED_OUT can also be the failure of some work in the stream. In that case the wait ended before its deadline,
-    // or the error names the run.
+    // Work in the stream may have failed with BP_TIMED_OUT too. Then the wait ended early, or the error names the run.
     const bool over = code == BP_TIMED_OUT && !error.get()->run && until <= monotonic_now();
     if (over && until < deadline) continue;
     return {!over, device_status(device, error, code), error.get()->run};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes and marks. A lane is a stream of an asynchronous device: its work runs in order without the host. A mark is a
-// semaphore by which lanes wait for each other. Once a device is given up, nothing here calls its plugin.
+// A lane is a stream of an asynchronous device: its work runs in order without the host. A mark is a semaphore by which
+// lanes wait for each other. Once a device is given up, nothing here calls its plugin.
 #pragma once
 
 #include <cstdint>

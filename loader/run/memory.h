@@ -69,8 +69,7 @@ class Memory {
 // Whether `copy` can copy from `from` to `to`. If not, two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
 
-// Copies `bytes` bytes in the stream of `run`; if `run` is null, the copy is complete on return. BP_UNSUPPORTED if the
-// memories are not `direct`.
+// Copies in the stream of `run`; without `run`, the copy is complete on return. BP_UNSUPPORTED if it is not `direct`.
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
             uint64_t bytes, const bp_run_t* run = nullptr);
 // The device whose plugin copies between two memories; null: the host copies.

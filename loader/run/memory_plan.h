@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns each buffer an offset in one block of memory. Buffers whose lifetimes do not overlap may share memory.
+// Assigns buffers offsets in one block of memory, in which buffers with disjoint lifetimes may overlap.
 #pragma once
 
 #include <cstdint>

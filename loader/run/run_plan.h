@@ -18,7 +18,7 @@ namespace backplane {
 // Only `make` changes the plan; runs only read it.
 class RunPlan {
  public:
-  // How the runner starts a task. Marks are semaphores by which tasks of other lanes (streams) wait for a task.
+  // How the runner starts a task. A mark is a semaphore for which tasks of other lanes (streams) can wait.
   struct Issue {
     bool in_stream = false;  // it can be put into its lane's stream: it has a lane, and it is an island or copies bytes
     bool reports = false;    // the host must be notified when the task ends

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a run that changes from run to run: extents, buffers, instances of programs and the bindings of their
-// slots. RunState owns all of it and is the only class that writes it. Exec passes in the framework's bindings, RunPlan
-// everything that follows from the extents, and Runner the results that are known only during a run.
+// The part of a run that changes from run to run: extents, buffers, instances of programs and their bindings. RunState
+// owns all of it and is the only class that writes it. Exec passes in the framework's bindings, RunPlan what follows
+// from the extents, and Runner the results of a run.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace backplane {
 
 class RunState {
  public:
-  // The memory of a replica, which is one copy of a value.
+  // The memory of a replica (one copy of a value).
   struct Buffer {
     bp_buffer_t buffer{};     // `bytes` is its capacity
     uint64_t generation = 0;  // of the allocation that contains the buffer

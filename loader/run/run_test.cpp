@@ -58,7 +58,7 @@ TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
     Exec exec =
         env.compile(chain_of_three(), pinned({{"a", "partial:0"}, {"b", "partial:1"}, {"y", "partial:0"}})).exec();
     EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
-    // x and y are copied once each, and the two values between islands once each, or twice through host memory.
+    // x and y are copied once each; the two values between islands once each, or twice through host memory.
     EXPECT_EQ(counters(env, 0).copies + counters(env, 1).copies, peers ? 4u : 6u);
   }
 }

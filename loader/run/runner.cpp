@@ -17,7 +17,6 @@ namespace {
 
 using Started = TaskGraph::Started;
 
-// Replaces the contents of `to` with a copy of `from`.
 Status copy_container(const bp_container_t& from, bp_container_t& to) {
   to.clear();
   for (uint64_t i = 0; i < from.count(); ++i) {
@@ -123,7 +122,6 @@ Status Runner::run_at_once() {
   return tasks.run(start_task, watch) && drain() ? Status() : abandon();
 }
 
-// Starts the tasks in order on this thread.
 Status Runner::run_in_order() {
   bool ends = true;
   for (uint32_t task = 0; task < graph_.tasks.size() && ends; ++task) {
@@ -144,7 +142,7 @@ Status Runner::run_in_order() {
 bool Runner::uses_stream(uint32_t task) const {
   if (!plan_.issue(task).in_stream || !bounded_) return plan_.issue(task).in_stream;
   const uint32_t step = graph_.tasks[task].step;
-  // A copy uses the stream even in a bounded run: outside of a stream it would block and could not be abandoned.
+  // A copy stays in its stream: elsewhere it would block and could not be abandoned.
   return step == BP_NONE || (!at_once_ && graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
 }
 
@@ -258,8 +256,8 @@ Started Runner::start(uint32_t number) {
   return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
 }
 
-// Fills in the plugin's bp_run_t. With `in_stream`, sets the stream and the marks to wait for and to signal; with
-// `reports`, the callback for the end of the call.
+// Fills in the plugin's bp_run_t. `in_stream` adds the stream and the marks; `reports` adds the callback for the call's
+// end.
 void Runner::order(Call& call, bool in_stream, bool reports) {
   const Task& task = graph_.tasks[call.task];
   const RunPlan::Issue& issue = plan_.issue(call.task);
@@ -374,8 +372,8 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance still executes the previous run: wait for that run
       StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      // This wait consumes failures of work in the stream. Before this run's first task, a failure belongs to an
-      // earlier run and is kept for the stream's next wait. Later it may belong to this run, which then fails with it.
+      // This wait consumes failures in the stream. Before this run's first task, they belong to an earlier run and are
+      // kept for the stream's next wait. Later they may belong to this run, which then fails.
       if (end.ended && &task == &first) stream.keep(std::exchange(end.status, {}));
       status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }
@@ -448,7 +446,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    // The failed task may be an earlier one of the stream that has no `done` of its own.
+    // An earlier task of the stream may have failed, one without its own `done`.
     Call* const earlier = runner.call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
     status = Status::reported(code, error).context("device '" + failed.device->name() + "'");

@@ -86,10 +86,9 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     return std::move(entry.front());
   }
 
-  // Runs ready tasks until no task is ready.
   void work(std::unique_lock<std::mutex>& lock) {
     while (has_ready()) {
-      // Takes the ready task that comes first in the planned order.
+      // The first in the planned order.
       const auto first = std::ranges::min_element(ready);
       const uint32_t task = *first;
       *first = ready.back();
@@ -120,7 +119,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<uint32_t> waits_for;
-  std::vector<uint8_t> passed_on;  // by task: its successors by stream order have been released
+  std::vector<uint8_t> passed_on;  // by task: its successors in streams have been released
   std::vector<uint32_t> ready;
   uint32_t running = 0, starting = 0, left = 0, helpers = 0;
   bool stopped = false, by_host = false;

@@ -21,9 +21,8 @@ class TaskGraph {
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
 
-  // Lets task `after` start when task `before`, which must have the smaller number, has ended. With `in_stream`,
-  // `after` may start as soon as `before` has started, because streams keep their order. Must not be called after the
-  // first run.
+  // Lets task `after` start when task `before`, which has a smaller number, has ended. With `in_stream`, it may start
+  // when `before` has started, because streams keep their order. Only before the first run.
   void order(uint32_t before, uint32_t after, bool in_stream = false);
   // Whether only one order of the tasks is possible.
   bool is_chain() const;
@@ -35,7 +34,7 @@ class TaskGraph {
     std::function<void()> poll;          // called once per slice
     std::function<bool()> must_abandon;  // called once per slice, unless a call of `start` is in progress
     std::chrono::milliseconds slice{0};
-    bool by_host = false;  // true: `in_stream` has no effect, and successors wait for the end of the task
+    bool by_host = false;  // true: successors `in_stream` also wait for the end of a task
   };
   // Starts each task when its predecessors allow it, and returns when no task is pending. After a failure no further
   // task starts. `start` is called from several threads. `end` must be called once for each pending task, from any

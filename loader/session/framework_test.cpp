@@ -57,7 +57,7 @@ TEST(Model, WeightsMayBePassedSeparately) {
     EXPECT_EQ(released, 0);
   }
   EXPECT_EQ(released, 1);
-  // A call that fails does not take ownership of the weights, so `release` is not called.
+  // A call that fails does not take the weights, so it does not call `release`.
   weight.name = view::text("unknown");
   EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
   weight.name = view::text("b");

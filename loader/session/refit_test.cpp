@@ -94,8 +94,7 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   EXPECT_THAT(y(), ElementsAre(7, 14));
 }
 
-// A device is lost after its weight was replaced. The null backend, which can replace weights, takes over and must
-// receive later refits.
+// A device is lost after its weight was replaced. The null backend takes over, and must receive later refits.
 TEST(Session, RefitsReachADeviceThatTookOver) {
   const Environment env = environment(
       {BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to the loader, which it answers only while it waits for a call: about a graph, or to report the spans of a
-// run.
+// Requests that the loader answers while it waits for a call: about a graph, or with the spans of a run.
 #pragma once
 
 #include <atomic>
@@ -17,8 +16,8 @@
 
 namespace backplane::isolate {
 
-// The lanes (channels) on which the loader currently waits for a call that concerns one object. Requests about that
-// object can be sent on any of them.
+// The lanes (channels) on which the loader waits for a call that concerns one object. Requests about the object can be
+// sent on any of them.
 class ActiveLanes {
  public:
   // While this exists, the current call of `lane` concerns the object to which `active` belongs.

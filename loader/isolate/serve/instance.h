@@ -14,7 +14,7 @@
 
 namespace backplane::isolate {
 
-// The parameters of a run. They are read only once from the channel's page or a message, which the loader may change.
+// The parameters of a run, read only once from the page or message, which the loader may change.
 struct RunOrder {
   uint64_t deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
@@ -30,7 +30,7 @@ class ServedInstance {
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);
-  // Reads the contents of input containers before a run, and writes those of output containers after it.
+  // Read the contents of input containers before a run, and write those of output containers after it.
   Status read_containers(Reader& in);
   Status write_containers(Writer& out) const;
   ServedProgram& program() const { return *program_; }

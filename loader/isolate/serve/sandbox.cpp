@@ -109,8 +109,7 @@ bool restrict_files(const SandboxSettings& settings) {
 
 // ---- calls into the kernel ------------------------------------------------------------------------------------------
 
-// On x86-64, numbers from here on are a second set of numbers for the same system calls. They must not bypass the
-// filter.
+// On x86-64, numbers from here on are second numbers for the same system calls, and must not bypass the filter.
 constexpr uint32_t kX32 = 0x40000000u;
 
 #if defined(__x86_64__)
@@ -175,7 +174,7 @@ bool restrict_calls(Sandbox kind) {
   for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
   if (kind == Sandbox::kStrict)
     for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
-  // socket(): kDrivers allows local sockets, and all other sockets are refused. Every remaining call is allowed.
+  // socket(): kDrivers allows local sockets. All other sockets are refused.
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   if (kind == Sandbox::kDrivers) {

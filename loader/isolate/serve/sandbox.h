@@ -20,9 +20,8 @@ struct SandboxSettings {
   bool limits_memory = true;          // limits memory to that of the machine; a sanitizer reserves more
 };
 
-// Enters the sandbox permanently, for this thread and for all threads and processes that it starts later. Returns the
-// restrictions that took effect, such as "limits, no new privileges, files (Landlock)". Restrictions that the kernel
-// does not support are omitted.
+// Enters the sandbox permanently, with all threads and processes that this thread starts later. Returns the
+// restrictions in effect, such as "limits, no new privileges, files (Landlock)", without those that the kernel lacks.
 std::string enter_sandbox(const SandboxSettings& settings);
 
 }  // namespace backplane::isolate

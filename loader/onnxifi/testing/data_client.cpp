@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The result of a case: "passed", the status of a refusal, or a description of the error.
+// The result of a case: "passed", the status of a refusal, or the error.
 struct Result {
   bool good;
   std::string text;
