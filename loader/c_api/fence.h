@@ -61,7 +61,6 @@ void destroy(Handle* handle) noexcept {
   }
 }
 
-// Passes the text to the caller's sink.
 inline Status send(const std::string& text, bp_text_sink_t sink, void* context) {
   if (!sink) return {BP_INVALID_ARGUMENT, "sink is NULL"};
   sink(context, abi::text(text));

@@ -71,7 +71,6 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   return order;
 }
 
-// Copies with one device's plugin.
 Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;

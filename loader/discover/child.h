@@ -18,7 +18,7 @@ inline constexpr int kChildFile = 4;    // the open file that was passed, if any
 
 struct ChildSetup {
   std::filesystem::path program;
-  std::vector<std::string> arguments;    // without the program's name as the first argument
+  std::vector<std::string> arguments;    // without the program's name
   std::vector<std::string> environment;  // "NAME=VALUE"
   std::string input;                     // at most 4096 bytes
   int file = -1;                         // passed as kChildFile

@@ -127,7 +127,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     handle_ = opened;
     if (!given_up_) return handle_;
   }
-  abandon(opened);  // the device was given up while the plugin opened it
+  abandon(opened);  // given up while the plugin opened it
   return lost();
 }
 

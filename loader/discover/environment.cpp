@@ -170,7 +170,7 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // shared by all backends that have no options and are not isolated
+  std::string plain_situation;                    // shared by backends without options and isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {

@@ -46,7 +46,7 @@ struct Backend {
   bp_backend_t* handle = nullptr;
   std::atomic<bool> given_up{false};  // one of its devices was given up, so the backend is never destroyed
   std::string id;
-  std::string library;         // path of the plugin
+  std::string library;         // path
   std::shared_ptr<Host> host;  // the host that was passed to the plugin
 
   std::function<Status()> load;  // loads the plugin on first use; empty once loaded

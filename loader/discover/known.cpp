@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr uint32_t kMost = 1000;  // entries in any list that are accepted
+constexpr uint32_t kMost = 1000;  // entries in any list
 // In nanoseconds. The clocks of file systems advance in steps, some of them long. A file that changed shortly before it
 // was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;

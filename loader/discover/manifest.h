@@ -28,8 +28,8 @@ struct Manifest {
   uint32_t opset_min = 0;  // of ai.onnx; 0: not stated
   uint32_t opset_max = 0;
   std::vector<std::string> device_kinds;  // "cpu", "gpu", "npu", "fpga", "other"
-  int32_t priority = 0;                   // within one folder, manifests with higher priority are considered first
-  bool isolated = false;                  // the manifest requests a process of its own for the backend
+  int32_t priority = 0;                   // within one folder, higher ones are considered first
+  bool isolated = false;                  // the backend requests its own process
   std::string sha256;                     // of the library: 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
   std::string key, signature;  // Ed25519, in hexadecimal; empty: not signed

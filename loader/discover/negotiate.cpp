@@ -106,7 +106,6 @@ class Tables {
   }
 
  private:
-  // Keeps only the first complaint.
   void complaint(std::string text) {
     if (complaint_.empty()) complaint_ = std::move(text);
   }

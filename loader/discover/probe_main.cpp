@@ -28,7 +28,6 @@ using namespace backplane;
 
 constexpr size_t kMaxOpened = 16;  // the most devices that are opened
 
-// The path of a descriptor that the loader passed to this process.
 std::string own_descriptor(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }

@@ -31,7 +31,6 @@ class Request {
   }
   Request& only_given() { return flags_ = BP_ENV_ONLY_GIVEN, *this; }
 
-  // Calls `use` with the descriptor.
   template <class F>
   auto with(F use) const {
     std::vector<bp_text_t> files, folders;

@@ -34,7 +34,7 @@ class CancelWatch {
   // Async-signal-safe.
   static void wake() noexcept {
     const int fd = wake_fd_.load();
-    if (fd < 0) return;  // no link has been created, so no thread is waiting
+    if (fd < 0) return;  // no link was ever created
     const int saved = errno;
     const uint64_t one = 1;
     static_cast<void>(!write(fd, &one, sizeof one));

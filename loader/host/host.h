@@ -69,7 +69,7 @@ class Host {
   std::mutex mutex_;
   std::condition_variable changed_;
   size_t tasks_ = 0;
-  const int owner_;  // the process that created this object; a forked child lacks the threads that run the tasks
+  const int owner_;  // process id; a forked child lacks the threads that run the tasks
   bp_host_t table_;
 };
 

@@ -26,7 +26,7 @@ bool release_shared(void* address);
 
 // A range of bytes in a block.
 struct SharedRange {
-  uint64_t block = 0;   // the block's id
+  uint64_t block = 0;
   int descriptor = -1;  // a copy of the block's descriptor; the caller owns it
   uint64_t offset = 0;  // in bytes, from the start of the block
 };

@@ -64,7 +64,7 @@ void Threads::parallel_for(const bp_loop_t& loop) {
   if (pieces <= 1 || count_ == 1) return loop.body(loop.context, worker() < count_ ? worker() : 0, 0, count);
 
   const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more element
-  int start, end;  // only their addresses are used, to announce an order to the thread sanitizer
+  int start, end;  // addresses that announce an order to the thread sanitizer
   happens_before(&start);
   arena_->tasks.execute([&] {
     // Isolated: a thread that waits for an inner loop takes no other piece of this loop. That piece would run with the

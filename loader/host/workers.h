@@ -31,7 +31,7 @@ class Workers {
   std::vector<std::thread> threads_;
   size_t idle_ = 0;
   bool ending_ = false;
-  const int owner_;  // the process that created this object; a forked child has none of the threads
+  const int owner_;  // process id; a forked child has none of the threads
 };
 
 }  // namespace backplane

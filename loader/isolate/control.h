@@ -15,8 +15,8 @@ inline constexpr int kLibraryFile = 4;
 struct ControlPacket {
   enum Kind : uint32_t { kNewChannel = 1, kCancel = 2 };
   uint32_t kind;
-  uint32_t channel;  // number of the channel
-  uint64_t call;     // for kCancel: number of the call
+  uint32_t channel;
+  uint64_t call;  // for kCancel: number of the call
 };
 
 // The most bytes in the packet of a log line, which consists of the level and the text.

@@ -96,7 +96,7 @@ class Process {
                                Answers* answers);
   Status broken(Operation operation, const Status& status);
 
-  const int owner_;  // the process that created this object; a forked child has no watching thread
+  const int owner_;  // process id; a forked child has no watching thread
   const pid_t child_;
   Descriptor process_;  // a pidfd
   Descriptor control_;

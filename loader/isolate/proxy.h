@@ -70,7 +70,7 @@ struct ProxyDevice {
   ProxyBackend& backend;
   uint32_t index;
   uint64_t id;
-  std::string options;  // in the form that is sent to the process
+  std::string options;  // as sent to the process
 
   std::mutex mutex;
   Remote remote;

@@ -143,7 +143,7 @@ bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* err
     }
     if (!in.complete()) return malformed(device.backend, Operation::kOpsets);
     const std::lock_guard lock(device.mutex);
-    if (device.opsets.empty()) {  // filled once, because results that were returned earlier must stay valid
+    if (device.opsets.empty()) {  // filled once, because earlier results must stay valid
       for (const auto& [domain, version] : list)
         device.opsets.push_back({abi::text(device.opset_texts.emplace_back(domain)), version, 0});
     }

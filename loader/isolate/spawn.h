@@ -14,7 +14,7 @@ namespace backplane::isolate {
 
 struct Program {
   std::filesystem::path file;
-  std::vector<std::string> arguments;    // without the program's name as the first argument
+  std::vector<std::string> arguments;    // without the program's name
   std::vector<std::string> environment;  // "NAME=VALUE"
 };
 

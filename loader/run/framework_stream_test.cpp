@@ -296,7 +296,7 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
-// Otherwise the framework would conclude that all work has ended, and free memory that the device still writes.
+// An earlier failure would let the framework conclude that all work has ended, and free memory that is still written.
 TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();

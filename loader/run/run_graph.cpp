@@ -167,7 +167,6 @@ class Maker {
     return replica_in(index, memory_of(device));
   }
 
-  // Records that the task reads the replica, and so must come after its writer.
   void read(Replica& replica, uint32_t task) {
     replica.readers.push_back(task);
     if (replica.writer != BP_NONE) run_.tasks[task].after.push_back(replica.writer);

@@ -99,7 +99,7 @@ class RunState {
     bp_instance_t* instance = nullptr;
     std::vector<Slot> slots;  // inputs, then outputs
     uint32_t scratch = BP_NONE;
-    uint64_t scratch_generation = 0;  // of the scratch memory that is bound to the instance
+    uint64_t scratch_generation = 0;  // of the bound scratch memory
   };
   // Scratch memory shared by all instances on a device. They run one after another, and need its contents only during a
   // run.

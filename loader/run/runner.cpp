@@ -446,7 +446,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    // An earlier task of the stream may have failed, one without its own `done`.
+    // The failed task may be an earlier one of the stream that has no `done` of its own.
     Call* const earlier = runner.call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
     status = Status::reported(code, error).context("device '" + failed.device->name() + "'");

@@ -21,11 +21,11 @@ namespace backplane {
 struct SessionRequest {
   std::vector<std::string> devices;  // in order of preference; empty: all devices
   Policy policy;
-  uint32_t compute_types = 0;  // the BP_COMPUTE_* flags that are allowed
+  uint32_t compute_types = 0;  // allowed BP_COMPUTE_* flags
   uint32_t flags = 0;          // BP_SESSION_* flags
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;
-  std::vector<model::Symbol> symbols;  // ranges that the framework set for dimensions
+  std::vector<model::Symbol> symbols;  // the framework's ranges for dimensions
   const bp_cancel_t* cancel = nullptr;
   std::function<void(uint32_t, uint32_t)> progress;
 };

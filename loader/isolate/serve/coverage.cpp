@@ -10,7 +10,7 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint64_t kMostText = 1000;          // bytes of a detail or a name that are sent
+constexpr uint64_t kMostText = 1000;          // bytes of a detail or a name
 constexpr uint32_t kMostRanges = 4096;        // in one verdict
 constexpr uint32_t kMostNodes = 10'000'000;   // in one group
 constexpr uint64_t kMostAnswers = 64u << 20;  // bytes of all verdicts and groups

@@ -43,7 +43,7 @@ class Lane {
   std::unique_ptr<Channel> channel_;
   std::mutex mutex_;        // allows one request at a time
   uint64_t answering_ = 0;  // the number of the current call in this process; 0: none
-  uint64_t answered_ = 0;   // the number of calls so far
+  uint64_t answered_ = 0;   // calls so far
   std::mutex cancel_mutex_;
   uint64_t call_ = 0;  // the number that the loader gave the current call; 0: none
   bp_cancel_t token_;

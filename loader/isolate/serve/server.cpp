@@ -23,7 +23,6 @@ Status no_such(const char* what) {
   return {BP_DEVICE_LOST, std::string("there is no such ") + what + " in this process"};
 }
 
-// Writes an array of operator sets that the plugin returned.
 Status write_opsets(const bp_opset_t* opsets, uint32_t count, uint32_t stride, Writer& out) {
   if (!opsets) count = 0;
   if (count > kMostOpsets || (count && stride > kMostStride))
