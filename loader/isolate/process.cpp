@@ -179,7 +179,7 @@ void Process::watch() {
   } else if (result == 0) {
     how_ = "ended the process (exit code " + std::to_string(end.si_status) + ")";
   } else {
-    how_ = "ended the process";  // because the framework ignores SIGCHLD or reaps all children
+    how_ = "ended the process";  // no details: the framework ignores SIGCHLD or reaps all children
   }
   ended_.store(true, std::memory_order_release);
   for (const auto& lane : lanes_) lane->channel->wake();

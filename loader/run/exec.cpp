@@ -177,7 +177,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const MemoryLocation before = binding->location();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
-  if (binding->location() != before) drop_run();  // values must be copied elsewhere
+  if (binding->location() != before) drop_run();  // the run needs other copies
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};

@@ -70,7 +70,7 @@ class Exec {
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run_forever();                 // a device that did not return may still write to its memory
+  void keep_run_forever();                 // because a device may still write to its memory
   const Device* abandoned_device() const;  // a device that the run uses and that was given up; null: none
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);
