@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call survives any one failed allocation or returns an error; it corrupts nothing, and later calls succeed.
-// Only the calling thread's allocations fail: the client's, the loader's and the backends'.
+// Fails one allocation at a time in every call. The call must succeed or return an error, and later calls must work.
+// Only allocations of the calling thread fail: those of the client, the loader and the backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-thread_local int64_t until_failure = -1;  // allocations that still succeed; below 0: all do
+thread_local int64_t until_failure = -1;  // allocations that still succeed; negative: all of them
 thread_local uint64_t allocations = 0;
 
 void* allocate(size_t size, size_t alignment) {
@@ -62,7 +62,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr uint64_t kTries = 100;  // of each call, spread over its allocations
+constexpr uint64_t kTries = 100;  // repetitions of each call, spread over its allocations
 
 Environment make_environment() {
   EnvironmentOptions how;
@@ -72,7 +72,7 @@ Environment make_environment() {
   return Environment(how);
 }
 
-// y = Relu(x · w + b), so that the CPU backend folds, fuses and packs.
+// y = Relu(x · w + b), in which the CPU backend folds constants, fuses nodes and packs weights.
 Model make_model() {
   Builder builder(21);
   const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});
@@ -90,9 +90,9 @@ std::vector<float> run(Exec& exec) {
   return exec.output(0u).values<float>();
 }
 
-// Repeats `call`, each time with one failing allocation. Afterwards `check` must still succeed.
+// Repeats `call`, each time with one failing allocation. `check` must succeed between and after these calls.
 void sweep(const std::function<void()>& call, const std::function<void()>& check) {
-  call();  // allocates what is created only once
+  call();  // makes allocations that happen only once
   const uint64_t before = allocations;
   call();
   const uint64_t all = allocations - before;
@@ -107,13 +107,13 @@ void sweep(const std::function<void()>& call, const std::function<void()>& check
       ++failed;
       EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << error.text();
     } catch (const std::bad_alloc&) {
-      ++failed;  // an allocation of the client itself
+      ++failed;  // an allocation of the client failed
     }
     until_failure = -1;
     if (n % 16 == 0) check();
   }
   check();
-  std::printf("  %lu allocations: %lu failed a call, %lu were survived\n", static_cast<unsigned long>(all),
+  std::printf("  %lu allocations: %lu made a call fail, %lu did not\n", static_cast<unsigned long>(all),
               static_cast<unsigned long>(failed), static_cast<unsigned long>(survived));
   EXPECT_GT(failed, 0u);
 }
@@ -132,7 +132,7 @@ class Allocation : public ::testing::Test {
 
 TEST_F(Allocation, FailsWhileAnEnvironmentIsMade) {
   sweep(
-      [] {  // a backend that fails is refused, with the reason
+      [] {  // a backend that cannot allocate is refused with a reason
         const Environment env = make_environment();
         const bp_candidate_t candidate = env.candidates().at(0);
         EXPECT_EQ(env.devices().empty(), candidate.refusal != BP_REFUSED_NONE) << view::text(candidate.text);

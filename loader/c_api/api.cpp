@@ -11,8 +11,8 @@ const char* bp_status_name(bp_status_t status) {
 }
 
 const bp_loader_api_t* bp_get_api(uint32_t version) {
-  // A draft version must match exactly; from 1.0 on the table serves every program of its major version, if the program
-  // checks the table's size.
+  // A draft version (0.N) must match exactly. From 1.0 on, one table serves all programs of its major version; programs
+  // check its size.
   const bool draft = BP_VERSION_MAJOR(BP_ABI_VERSION) == 0;
   if (draft && version != BP_ABI_VERSION) return nullptr;
   if (version < BP_ABI_VERSION_MIN || BP_VERSION_MAJOR(version) != BP_VERSION_MAJOR(BP_ABI_VERSION)) return nullptr;

@@ -16,7 +16,8 @@ struct bp_builder_t {
 
 namespace {
 
-constexpr uint32_t kMaxOutputs = 1'000'000;  // of a node; each gets a value and a name, whatever the caller meant
+// The most outputs of one node. Each gets a value and a name, so an invalid count could exhaust memory.
+constexpr uint32_t kMaxOutputs = 1'000'000;
 
 const void* bytes_of(const bp_tensor_t& tensor) {
   return tensor.buffer.address ? static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset : nullptr;
@@ -29,7 +30,7 @@ Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view na
   if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
     return Status(BP_UNSUPPORTED, std::string(name) + ": a constant must be a dense tensor in host memory");
   if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": rank or extents are not valid");
+    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": the rank or the extents are invalid");
   return known;
 }
 
@@ -89,7 +90,8 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
   const bool single = given.type == BP_ATTR_FLOAT || given.type == BP_ATTR_INT || given.type == BP_ATTR_STRING ||
                       given.type == BP_ATTR_TENSOR || given.type == BP_ATTR_GRAPH;
   if (single && given.count != 1)
-    return Status(BP_INVALID_ARGUMENT, label + " has " + std::to_string(given.count) + " values, its type takes one");
+    return Status(BP_INVALID_ARGUMENT,
+                  label + " has " + std::to_string(given.count) + " values, but its type takes one");
   return attribute;
 }
 
@@ -141,7 +143,7 @@ bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(abi::check_flags(known.flags, 0, "input.flags"));
     if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-      return {BP_INVALID_ARGUMENT, "input.rank or input.extents are not valid"};
+      return {BP_INVALID_ARGUMENT, "input.rank or input.extents is invalid"};
     model::Type type;
     type.kind = BP_KIND_TENSOR;
     type.dtype = known.dtype;
@@ -178,7 +180,7 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     BP_TRY(abi::check_chain(known.chain));
     if (known.input_count && !known.inputs) return {BP_INVALID_ARGUMENT, "node.inputs is NULL"};
     if (known.output_count > kMaxOutputs)
-      return {BP_INVALID_ARGUMENT, "node.output_count is " + std::to_string(known.output_count) + ", at most " +
+      return {BP_INVALID_ARGUMENT, "node.output_count is " + std::to_string(known.output_count) + "; at most " +
                                        std::to_string(kMaxOutputs) + " are accepted"};
     BP_TRY(abi::check_array(known.attributes, known.attribute_count, known.attribute_stride, "node.attributes"));
     model::Node made;

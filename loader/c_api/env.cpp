@@ -33,8 +33,8 @@ bp_status_t bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* ou
     BP_TRY(c_api::usable(env, "env"));
     const auto candidates = env->environment->candidates();
     if (i >= candidates.size())
-      return {BP_NOT_FOUND,
-              "there are " + std::to_string(candidates.size()) + " candidates, no number " + std::to_string(i)};
+      return {BP_NOT_FOUND, "there are " + std::to_string(candidates.size()) +
+                                " candidates; there is none with index " + std::to_string(i)};
     const Candidate& candidate = candidates[i];
     bp_candidate_t out{};
     out.size = sizeof out;
@@ -100,7 +100,7 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
     BP_TRY(c_api::usable(env, "env"));
     const std::string_view whole = abi::view(name);
     const size_t slash = whole.find('/');
-    if (slash == std::string_view::npos) return {};  // the loader has no extensions of its own
+    if (slash == std::string_view::npos) return {};  // the loader itself has no extensions
     for (const auto& device : env->environment->devices()) {
       Backend& backend = device->backend();
       if (backend.id != whole.substr(0, slash)) continue;
@@ -116,8 +116,8 @@ const void* bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t v
 
 Status c_api::has_plugin_handles(const Device& device) {
   if (!device.backend().isolated) return {};
-  return {BP_UNSUPPORTED,
-          "backend '" + device.backend().id + "' has a process of its own: its handles are not usable here"};
+  return {BP_UNSUPPORTED, "backend '" + device.backend().id +
+                              "' runs in a process of its own: its handles cannot be used in this process"};
 }
 
 bp_status_t bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device, bp_error_t* error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fence between C callers and C++: no exception crosses it, and no handle survives a fork.
+// The boundary between C callers and C++. No exception crosses it, and handles are refused after a fork.
 #pragma once
 
 #include <new>
@@ -18,7 +18,7 @@ inline Status forked() {
           "this handle belongs to the parent process: create a new environment after fork, or use posix_spawn"};
 }
 
-// Runs `body` (which returns a Status) and turns errors and exceptions into a status code and a bp_error_t.
+// Calls `body`, which returns a Status. Converts errors and exceptions to a status code and a bp_error_t.
 template <class Body>
 bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   try {
@@ -36,7 +36,7 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// `usable` checks a handle; `clear` sets an out-handle to NULL before anything else can fail.
+// `usable` checks a handle. `clear` sets an out-handle to NULL, before anything can fail.
 template <class Handle>
 Status usable(const Handle* handle, const char* name) {
   if (!handle) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -51,7 +51,7 @@ Status clear(T** out, const char* name) {
   return {};
 }
 
-// Destroys a handle, but only in the process that created it: in a forked child it does nothing.
+// Destroys a handle in the process that created it. Does nothing in a forked child.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (!handle || handle->generation != generation()) return;
@@ -61,7 +61,6 @@ void destroy(Handle* handle) noexcept {
   }
 }
 
-// Sends text to the caller's sink.
 inline Status send(const std::string& text, bp_text_sink_t sink, void* context) {
   if (!sink) return {BP_INVALID_ARGUMENT, "sink is NULL"};
   sink(context, abi::text(text));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects handles that were created before a fork.
+// Detects handles that a parent process created before a fork.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::c_api {
 
-// Counts forks since the first call: 0 in the process of that call, one more in each child.
+// Counts the forks since the first call. It is 0 in the process of that call, and one more in each child than in its
+// parent.
 uint32_t generation();
 
 }  // namespace backplane::c_api

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the opaque handles of loader.h. Each keeps what it needs alive.
+// Implements the opaque handles of loader.h. Each handle keeps alive the objects that it uses.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form. Created on demand, because sessions have their own views.
+  // The whole graph in canonical form. Created on demand, because sessions do not need it.
   const backplane::model::View& view() const;
 
  private:
@@ -36,11 +36,11 @@ struct bp_session_t {
   std::shared_ptr<backplane::Session> session;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form.
+  // The whole graph in canonical form, created on demand.
   const backplane::model::View& view() const;
-  // A copy of the text that lives as long as this handle, even if another session replaces `session`.
+  // Returns a copy of the text that this handle owns. It stays valid if another session replaces `session`.
   std::string_view keep(std::string_view text) const;
-  // Keeps the programs of `earlier` as long.
+  // Keeps the programs of `earlier` for the life of this handle.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;
 
  private:
@@ -58,11 +58,11 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// Creates a handle of the model.
+// Creates a handle for the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
-// BP_UNSUPPORTED if the plugin's handles mean nothing in this process. The device must have been opened.
+// BP_UNSUPPORTED if the backend is isolated: its handles belong to another process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
-// Copies the contents of a device's buffer to host memory.
+// Copies `to.bytes` bytes from a device's buffer to host memory.
 Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
 
 }  // namespace backplane::c_api

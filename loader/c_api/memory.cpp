@@ -12,9 +12,9 @@ using c_api::fenced;
 
 namespace {
 
-constexpr uint64_t kHostAlignment = 64;  // of allocations for devices without memory of their own
+constexpr uint64_t kHostAlignment = 64;  // in bytes; used for devices without memory of their own
 
-// A device opened for its memory slots.
+// A device that has been opened, with its memory functions.
 struct Opened {
   Device* device;
   bp_device_t* handle;
@@ -22,7 +22,7 @@ struct Opened {
 
   Status needs(const void* slot, const char* what) const {
     if (api && slot) return {};
-    return {BP_UNSUPPORTED, "device '" + device->name() + "' offers no " + what};
+    return {BP_UNSUPPORTED, "device '" + device->name() + "' does not support " + what};
   }
   Status status(const PluginError& error, bp_status_t code) const {
     return error.status(code, "device '" + device->name() + "'");
@@ -41,17 +41,17 @@ const void* slot(const bp_memory_api_t* api, Slot bp_memory_api_t::*which) {
   return api ? reinterpret_cast<const void*>(api->*which) : nullptr;
 }
 
-// Returns the plugin's handle of a framework's stream, which must be of this device; NULL for NULL.
+// Returns the plugin's handle of a framework's stream, or NULL for NULL. The stream must belong to this device.
 Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
   if (!stream) return static_cast<bp_stream_t*>(nullptr);
   const FrameworkStream& known = *stream_of(stream);
   if (&known.device() != device.device)
-    return Status(BP_INVALID_ARGUMENT, "the stream is of device '" + known.device().name() + "', the memory of '" +
-                                           device.device->name() + "'");
+    return Status(BP_INVALID_ARGUMENT, "the stream belongs to device '" + known.device().name() +
+                                           "', but the memory to '" + device.device->name() + "'");
   return known.plugin_stream();
 }
 
-// Checks a framework's buffer, which may be empty.
+// Checks a framework's buffer, which may have 0 bytes.
 Status check(const bp_buffer_t* buffer, const char* name) {
   if (!buffer) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   BP_TRY(abi::check_buffer(*buffer, name));
@@ -66,12 +66,11 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   if (!known.stream) BP_TRY(check_reported(known));
   BP_ASSIGN(DeviceRun order, DeviceRun::of(known));
   if (order.device() && order.device() != device.device)
-    return Status(BP_INVALID_ARGUMENT,
-                  "the run is of device '" + order.device()->name() + "', the work of '" + device.device->name() + "'");
+    return Status(BP_INVALID_ARGUMENT, "the run belongs to device '" + order.device()->name() + "', but the work to '" +
+                                           device.device->name() + "'");
   return order;
 }
 
-// Copies through one device.
 Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;
@@ -82,7 +81,7 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   return device.status(error, device.api->copy(device.handle, &own, error.get()));
 }
 
-// The target's device does not read the source's memory: copies through host memory.
+// Copies through host memory, because the target's device cannot read the source's memory.
 Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
   std::vector<char> between(what.bytes);
   bp_buffer_t host{};
@@ -144,7 +143,8 @@ bp_status_t bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate
         return {BP_NOT_FOUND, "device '" + opened.device->name() + "' has one memory space, number 0"};
       buffer.address = env->environment->services().allocate(known.bytes, kHostAlignment);
       if (!buffer.address)
-        return {BP_RESOURCE_EXHAUSTED, "no host memory for " + std::to_string(known.bytes) + " bytes"};
+        return {BP_RESOURCE_EXHAUSTED,
+                "host memory is exhausted: cannot allocate " + std::to_string(known.bytes) + " bytes"};
     }
     buffer.device = device;
     buffer.space = known.space;
@@ -163,7 +163,7 @@ bp_status_t bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* 
     BP_TRY(abi::check_chain(external.chain));
     BP_TRY(abi::check_flags(external.flags, BP_BUFFER_READ_ONLY, "what.external.flags"));
     BP_ASSIGN(const Opened opened, open(env, device));
-    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::import), "import of memory"));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::import), "importing memory"));
     known.external = &external;
     bp_buffer_t buffer{};
     PluginError plugin_error;
@@ -183,7 +183,7 @@ bp_status_t bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external
     BP_TRY(check(known.buffer, "what.buffer"));
     BP_ASSIGN(bp_external_t external, abi::read(out_external, "out_external"));
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
-    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::export_), "export of memory"));
+    BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::export_), "exporting memory"));
     PluginError plugin_error;
     BP_TRY(opened.status(plugin_error, opened.api->export_(opened.handle, &known, &external, plugin_error.get())));
     return abi::write(external, out_external, "out_external");
@@ -250,7 +250,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
       for (uint64_t i = 0; i < buffer->bytes; ++i) to[i] = reinterpret_cast<const char*>(&known.pattern)[i % size];
     };
     if (!buffer->memory) {
-      if (known.run) return {BP_UNSUPPORTED, "a host buffer is not filled in a stream: leave run NULL"};
+      if (known.run) return {BP_UNSUPPORTED, "host buffers cannot be filled in a stream: leave run NULL"};
       repeat(host_address(*buffer));
       return {};
     }
@@ -291,7 +291,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
                                        std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
     if (!from->memory && !to->memory) {
-      if (known.run) return {BP_UNSUPPORTED, "host buffers are not copied in a stream: leave run NULL"};
+      if (known.run) return {BP_UNSUPPORTED, "host buffers cannot be copied in a stream: leave run NULL"};
       std::memmove(host_address(*to), host_address(*from), known.bytes);
       return {};
     }
@@ -300,7 +300,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     BP_ASSIGN(const Opened source, open(env, from->device));
     if (target.device->reads_from(*source.device)) return copy_by(target, known);
     if (known.run)
-      return {BP_UNSUPPORTED, "device '" + target.device->name() + "' does not read the memory of '" +
+      return {BP_UNSUPPORTED, "device '" + target.device->name() + "' cannot read the memory of '" +
                                   source.device->name() + "': copy through host memory"};
     return copy_in_two(source, target, known);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invalid copies, fills, mappings, imports and bindings are refused; valid ones go through.
+// Invalid copies, fills, mappings, imports and bindings are refused. Valid ones succeed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class MemoryCalls : public ::testing::Test {
     const bp_release_t what{sizeof what, 0, &own, nullptr};
     api().memory_release(env.get(), &what);
   }
-  // Copies from host memory to the device's in the order of `run`.
+  // Copies from host memory to the device's memory, with `run`.
   bp_status_t copy() { return copy(from, own, &run); }
   bp_status_t copy(const bp_buffer_t& source, const bp_buffer_t& target, const bp_run_t* order = nullptr,
                    uint32_t flags = 0) {
@@ -130,7 +130,7 @@ TEST_F(MemoryCalls, ClientBuffersAreMappedAndFilled) {
     void* const pointer = host.map(BP_MAP_READ | BP_MAP_WRITE);
     host.unmap(pointer, BP_MAP_READ | BP_MAP_WRITE);
   } catch (const Error& error) {
-    EXPECT_EQ(error.status(), BP_UNSUPPORTED);  // the device's own memory need not be mappable
+    EXPECT_EQ(error.status(), BP_UNSUPPORTED);  // not every device can map its memory
   }
 }
 
@@ -163,7 +163,7 @@ TEST_F(MemoryCalls, RefuseRunsThatNoCopyHas) {
   run.output = [](void*, uint32_t, uint32_t, const int64_t*, uint64_t, bp_tensor_t*) -> bp_status_t { return BP_OK; };
   EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
   run.output = nullptr;
-  run.stream = nullptr;  // nothing would report its end
+  run.stream = nullptr;  // without a stream, nothing would report the run's end
   EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(text, HasSubstr("nothing would report how the run ends"));
   EXPECT_EQ(counters(env).copies, 0u);

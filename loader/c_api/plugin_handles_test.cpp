@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's own handles, passed to the functions of an extension table.
+// The plugin's own handles, which a framework may pass to the functions of an extension.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ const partial::HandlesApi& table_of(const Environment& env) {
 
 TEST(PluginHandles, OfDevicesAreThePlugins) {
   const Environment env = streaming({{"partial.devices", "2"}});
-  for (uint32_t i = 0; i < 2; ++i)  // after the CPU
+  for (uint32_t i = 0; i < 2; ++i)  // the first device is the CPU's
     EXPECT_EQ(table_of(env).device_index(env.plugin_device(env.devices()[1 + i].info.id)), i);
   bp_device_t* none = nullptr;
   EXPECT_EQ(api().env_plugin_device(env.get(), 12345, &none, nullptr), BP_NOT_FOUND);

@@ -26,7 +26,7 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
   }
   if (name != "costs")
     return {BP_NOT_FOUND, "a session has no option loader." + std::string(name) +
-                              ": there are loader.costs and loader.max_island_nodes"};
+                              ": the options are loader.costs and loader.max_island_nodes"};
   constexpr std::pair<std::string_view, Costs> kNames[] = {
       {"reported", Costs::kReported}, {"known", Costs::kKnown}, {"measure", Costs::kMeasure}};
   const auto found = std::ranges::find(kNames, value, &std::pair<std::string_view, Costs>::first);
@@ -37,7 +37,7 @@ Status loader_option(std::string_view name, std::string_view value, SessionReque
   return {};
 }
 
-// "cpu.threads" = "2" goes to backend cpu as "threads".
+// "cpu.threads" = "2" sets option "threads" of backend cpu.
 Status add_option(const Environment& environment, const bp_option_t& option, SessionRequest& request) {
   const std::string_view name = abi::view(option.name);
   const size_t dot = name.find('.');
@@ -144,8 +144,8 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     const Session& s = *latest;
     const Placement& placement = s.placement();
     if (i >= placement.device.size())
-      return {BP_NOT_FOUND,
-              "the graph has " + std::to_string(placement.device.size()) + " nodes, no number " + std::to_string(i)};
+      return {BP_NOT_FOUND, "the graph has " + std::to_string(placement.device.size()) +
+                                " nodes; there is none with index " + std::to_string(i)};
     const uint32_t chosen = placement.device[i];
     bp_placed_node_t out{};
     out.size = sizeof out;
@@ -178,8 +178,8 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
     for (const DeviceCoverage& known : latest->coverage()) {
       if (known.device->id() != device) continue;
       if (i >= known.nodes.size())
-        return {BP_NOT_FOUND,
-                "the graph has " + std::to_string(known.nodes.size()) + " nodes, no number " + std::to_string(i)};
+        return {BP_NOT_FOUND, "the graph has " + std::to_string(known.nodes.size()) +
+                                  " nodes; there is none with index " + std::to_string(i)};
       const NodeVerdict& verdict = known.nodes[i];
       bp_node_verdict_t out{};
       out.answer = verdict.answer;
@@ -205,8 +205,8 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
       return {BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs"};
     const auto& programs = latest->programs();
     if (island >= programs.size())
-      return {BP_NOT_FOUND,
-              "the session has " + std::to_string(programs.size()) + " islands, no number " + std::to_string(island)};
+      return {BP_NOT_FOUND, "the session has " + std::to_string(programs.size()) +
+                                " islands; there is none with index " + std::to_string(island)};
     const Device& device = *programs[island]->device;
     BP_TRY(c_api::has_plugin_handles(device));
     if (device.given_up()) return device.lost();
@@ -235,7 +235,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
     BP_TRY(abi::check_array(refit.weights, refit.count, refit.stride, "what.weights"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
-    std::deque<std::vector<char>> copies;  // host copies of tensors in device memory
+    std::deque<std::vector<char>> copies;  // host copies of tensors that are in device memory
     for (uint32_t i = 0; i < refit.count; ++i) {
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls into a plugin. Catches its exceptions and restores the thread's signal mask.
+// Calls into a plugin. Every call catches the plugin's exceptions and restores the thread's signal mask.
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ class KeptSignalMask {
   sigset_t before_;
 };
 
-// The error's text buffer, saved before the call, because the plugin can overwrite the fields of `error`.
+// The text buffer of an error. Saved before the call, because the plugin can overwrite the pointers in `error`.
 class ErrorText {
  public:
   explicit ErrorText(bp_error_t* error) : error_(error), text_(error->text), capacity_(error->text_capacity) {}
@@ -45,7 +45,7 @@ class ErrorText {
   uint64_t capacity_;
 };
 
-// Returns what `call` returns, or BP_INTERNAL with a text in `error` if it throws.
+// Returns the result of `call`. If `call` throws, returns BP_INTERNAL and writes the exception's text into `error`.
 template <class F>
 bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   const KeptSignalMask mask;
@@ -60,7 +60,7 @@ bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   return BP_INTERNAL;
 }
 
-// For functions that destroy something and return nothing.
+// For plugin functions that return nothing.
 template <class F>
 void call_plugin(F&& call) noexcept {
   const KeptSignalMask mask;

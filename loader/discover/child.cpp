@@ -30,7 +30,7 @@ void listen(int report, std::string& output) {
     output.append(piece, got);
 }
 
-// Waits until the child has exited and reads its report; false if the limit passes first.
+// Collects the child's report until the child has exited. Returns false if `limit` passes first.
 bool await(int process, int report, std::chrono::milliseconds limit, std::string& output) {
   const Clock::time_point deadline = Clock::now() + limit;
   bool listening = true;
@@ -52,14 +52,14 @@ bool await(int process, int report, std::chrono::milliseconds limit, std::string
   }
 }
 
-// Environment variables; a final '*' matches anything.
+// The environment variables that a child inherits. A final '*' matches any rest of the name.
 constexpr std::string_view kPassed[] = {
     "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
-    // of the usual drivers and compute libraries
+    // usual drivers and compute libraries
     "CUDA_*", "NVIDIA_*", "NV_*", "OCL_*", "OPENCL_*", "POCL_*", "CLVK_*", "RUSTICL_*", "MESA_*", "HSA_*", "HIP_*",
     "ROCR_*", "ROC_*", "AMD_*", "GPU_*", "ZE_*", "ZES_*", "ZET_*", "SYCL_*", "ONEAPI_*", "DNNL_*", "ONEDNN_*", "TBB_*",
     "OMP_*", "KMP_*", "MKL_*", "VK_*", "HWLOC_*",
-    // of sanitizers and coverage
+    // sanitizers and coverage
     "ASAN_*", "LSAN_*", "TSAN_*", "UBSAN_*", "LLVM_PROFILE_FILE"};
 
 }  // namespace
@@ -70,20 +70,20 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
                   fmt::format("{} for {}: {}", what, setup.program.string(), std::strerror(error)));
   };
   int report[2], input[2];
-  if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return cannot("no pipe", errno);
+  if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) return cannot("cannot create a pipe", errno);
   const Descriptor read_end(report[0]);
   ChildResult result;
   pid_t child = -1;
   {
     const Descriptor write_end(report[1]);
-    if (::pipe2(input, O_CLOEXEC) != 0) return cannot("no pipe", errno);
+    if (::pipe2(input, O_CLOEXEC) != 0) return cannot("cannot create a pipe", errno);
     const Descriptor input_read(input[0]);
     {
       const Descriptor input_write(input[1]);
-      // Does not block: the input fits into the pipe.
+      // Does not block, because the input fits into the pipe.
       if (::write(input_write.get(), setup.input.data(), setup.input.size()) !=
           static_cast<ssize_t>(setup.input.size()))
-        return cannot("no input", errno);
+        return cannot("cannot write the input", errno);
     }
     const int file = setup.file >= 0 ? setup.file : input_read.get();
     BP_ASSIGN(child, isolate::spawn({setup.program, setup.arguments, setup.environment}, {write_end.get(), file},
@@ -91,18 +91,18 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
   }
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (process.get() < 0) {
-    // Either the kernel has no such descriptors, or the framework ignores SIGCHLD and the child is already gone.
+    // Either the kernel has no process descriptors, or the framework ignores SIGCHLD and the child no longer exists.
     const int error = errno;
     ::kill(-child, SIGKILL);
     if (error != ESRCH) {
       ::waitpid(child, nullptr, 0);
-      return cannot("no descriptor of a child process", error);
+      return cannot("cannot get a descriptor of the child process", error);
     }
     listen(read_end.get(), result.output);
     return result;
   }
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
-  // Kills the group before the leader is reaped: until then its number cannot be reused.
+  // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
   ::kill(-child, SIGKILL);
   siginfo_t end{};
   int reaped;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a helper program and returns its report. The process belongs to a framework: no bare fork, no SIGCHLD handler,
-// no waitpid(-1), no leaked descriptor.
+// Runs a helper program and returns its report. Because the framework owns this process, the code avoids a bare fork, a
+// SIGCHLD handler, waitpid(-1) and inherited descriptors.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@
 
 namespace backplane {
 
-// The program's descriptors, in addition to standard input, from which it reads ChildSetup::input.
-inline constexpr int kChildReport = 3;  // for its report
-inline constexpr int kChildFile = 4;    // an open file, if there is one
+// The program's descriptors, in addition to standard input, on which it receives ChildSetup::input.
+inline constexpr int kChildReport = 3;  // the program writes its report here
+inline constexpr int kChildFile = 4;    // the open file that was passed, if any
 
 struct ChildSetup {
   std::filesystem::path program;
@@ -22,22 +22,22 @@ struct ChildSetup {
   std::vector<std::string> environment;  // "NAME=VALUE"
   std::string input;                     // at most 4096 bytes
   int file = -1;                         // passed as kChildFile
-  std::chrono::milliseconds limit;       // on the program's run time
+  std::chrono::milliseconds limit;       // the longest time that the program may run
 };
 
 struct ChildResult {
-  std::string output;      // the bytes written to kChildReport
-  bool timed_out = false;  // the limit has passed; the child was killed
-  int signal = 0;          // the signal that killed it, or 0
-  int exit_code = -1;  // -1 if a signal ended it, or if unknown (the framework ignores SIGCHLD or reaps all children)
+  std::string output;      // everything that the program wrote to kChildReport
+  bool timed_out = false;  // the limit passed, and the child was killed
+  int signal = 0;          // the signal that ended it; 0: none
+  int exit_code = -1;      // -1: a signal ended it, or the framework ignores SIGCHLD or reaps all children
 };
 
-// Runs the program in a process group of its own, all of which is killed when the program has exited or the limit has
-// passed. All other descriptors are closed or empty. Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if no child can be
-// started or watched.
+// Runs the program in a process group of its own. Kills the whole group when the program has exited or the limit has
+// passed. The child inherits no other descriptors. Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if the child cannot
+// be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
-// The environment variables of this process that a plugin may need to find its libraries, its files and its devices.
+// The environment variables of this process that a plugin may need to find its libraries, files and devices.
 std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

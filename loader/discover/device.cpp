@@ -85,7 +85,7 @@ void Device::abandon(bp_device_t* opened) const {
 }
 
 Status Device::lost() const {
-  return Status(BP_DEVICE_LOST, fmt::format("device {} did not come back from a run and was given up", name_))
+  return Status(BP_DEVICE_LOST, fmt::format("device {} did not return from a run and was given up", name_))
       .with_flags(BP_ERROR_DEVICE_LOST);
 }
 
@@ -100,7 +100,8 @@ Result<bp_device_t*> Device::open() {
 Status Device::open_as(const bp_device_open_t& wanted) {
   if (given_up_) return lost();
   std::lock_guard lock(mutex_);
-  if (handle_) return {BP_BAD_STATE, fmt::format("device {} is open already: open it before it is used", name_)};
+  if (handle_)
+    return {BP_BAD_STATE, fmt::format("device {} is already open: set its options before its first use", name_)};
   return open_locked(wanted).take_status();
 }
 
@@ -126,13 +127,13 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     handle_ = opened;
     if (!given_up_) return handle_;
   }
-  abandon(opened);  // it was given up meanwhile
+  abandon(opened);  // given up while the plugin opened it
   return lost();
 }
 
-// Reads the operator sets of the device, or those of its backend if the device does not report any.
+// Reads the device's operator sets. If the device reports none, uses those of its backend.
 Status Device::ask_opsets(bp_device_t* opened) {
-  constexpr uint32_t kMost = 1000;  // domains
+  constexpr uint32_t kMost = 1000;  // the most domains that are accepted
   constexpr uint32_t kMaxStride = 4096;
   constexpr uint64_t kMaxName = 4096;
   const bp_coverage_api_t& api = *backend_->plugin->coverage;

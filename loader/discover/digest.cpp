@@ -11,7 +11,7 @@
 
 #include "base/release.h"
 
-// The ELF header of the file that this code is linked into, defined by the linker.
+// The ELF header of the library or program that contains this code. The linker defines it.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace backplane {
@@ -27,7 +27,7 @@ std::string hex(const unsigned char* bytes, size_t count) {
   return text;
 }
 
-// Calls `take` with all bytes in order. False if the file cannot be read or changed meanwhile.
+// Passes all bytes to `take`, in order. Returns false if the file cannot be read, or has changed since it was opened.
 template <class F>
 bool read_all(const File& file, F take) {
   std::vector<unsigned char> piece(static_cast<size_t>(std::min<uint64_t>(kPiece, file.size())));
@@ -40,7 +40,7 @@ bool read_all(const File& file, F take) {
   return file.facts_now() == file.facts();
 }
 
-// The description of the note NT_GNU_BUILD_ID, as hexadecimal digits; empty if there is none.
+// The content of the NT_GNU_BUILD_ID note as hexadecimal digits, or an empty string if there is no such note.
 std::string linkers_build_id() {
   const auto* image = reinterpret_cast<const char*>(&__ehdr_start);
   const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(image + __ehdr_start.e_phoff);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of files and strings, by libsodium.
+// Hashes of files and strings, computed by libsodium.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace backplane {
 
-// BLAKE2b-256 and SHA-256 of all of a file's bytes, as 64 hexadecimal digits. nullopt if the file cannot be read
-// completely or changed meanwhile.
+// BLAKE2b-256 or SHA-256 of the whole file, as 64 hexadecimal digits. nullopt if the file cannot be read completely or
+// changes while it is read.
 std::optional<std::string> blake2b_of(const File& file);
 std::optional<std::string> sha256_of(const File& file);
 
 // BLAKE2b-256 of a string.
 std::string blake2b_of(std::string_view text);
 
-// Identifies this build of the loader: the linker's build id, or CMake's if there is none.
+// Identifies this build of the loader: the linker's build id, or the id that CMake generated if there is none.
 std::string own_build_id();
 
 }  // namespace backplane

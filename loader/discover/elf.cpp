@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
+// The ELF format: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 #include "discover/elf.h"
 
 #include <elf.h>
@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string_view>
 
-// The ELF header of the file that this code is linked into, which names the machine of this process. Defined by the
-// linker.
+// The ELF header of the library or program that contains this code, defined by the linker. It names the machine of this
+// process.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace backplane {
@@ -19,11 +19,11 @@ namespace {
 
 using Segments = std::vector<Elf64_Phdr>;
 
-// More than any linker writes: a file beyond these limits was crafted to waste time.
+// No linker writes more than this. A file beyond these limits was crafted to waste time.
 constexpr uint16_t kMaxSegments = 256;
-constexpr uint64_t kMaxEntries = 4096;  // of the dynamic section
+constexpr uint64_t kMaxEntries = 4096;  // in the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries
-constexpr size_t kMaxName = 256;        // bytes of a name
+constexpr size_t kMaxName = 256;        // bytes in the name of a needed library
 
 std::string machine_name(unsigned machine) {
   switch (machine) {
@@ -50,7 +50,7 @@ bool inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
-// Checks the header, and that headers and segments are within the file.
+// Checks the ELF header, and that all headers and segments lie within the file.
 Refusal check_header(const std::string& name, const File& file, Segments& out_segments) {
   auto not_a_library = [&](std::string_view why) {
     return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is not a shared library: {}", name, why)};
@@ -90,12 +90,12 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
       return not_a_library(fmt::format("it is cut off after {} bytes", file.size()));
     dynamic += segment.p_type == PT_DYNAMIC;
   }
-  // The system's loader would use the last of several entries, this code the first.
+  // With several, the system's loader would use the last and this code the first.
   if (dynamic != 1) return not_a_library(fmt::format("it has {} dynamic sections, not one", dynamic));
   return {};
 }
 
-// Reads the names of the libraries that the file needs: DT_NEEDED of its dynamic section.
+// Reads the names of the libraries that the file needs, from the DT_NEEDED entries of its dynamic section.
 Refusal needed_libraries(const std::string& name, const File& file, const Segments& segments,
                          std::vector<std::string>& out_names) {
   auto not_a_library = [&](std::string_view why) {
@@ -109,8 +109,7 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
     return not_a_library(fmt::format("its dynamic section has no end within {} entries", kMaxEntries));
 
   const auto table = std::ranges::find(entries, DT_STRTAB, &Elf64_Dyn::d_tag);
-  if (table == entries.end())
-    return {};  // no dependencies are known; the system's loader reports what is wrong with the file
+  if (table == entries.end()) return {};  // a broken file without a string table: the system's loader will report it
   uint64_t strings = UINT64_MAX;
   for (const Elf64_Phdr& s : segments)
     if (s.p_type == PT_LOAD && table->d_un.d_ptr >= s.p_vaddr && table->d_un.d_ptr - s.p_vaddr < s.p_filesz)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the headers of an ELF file before the system's loader does.
+// Reads the headers of an ELF file before the system's loader opens it.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace backplane {
 
-// Refuses `file`, called `name` in errors, unless it is a complete shared library for this machine; sets the libraries
-// that it needs. Reads less than 150 KB, whatever the headers contain. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE.
+// Sets the libraries that `file` needs. BP_REFUSED_NOT_A_LIBRARY or _ARCHITECTURE if it is not a complete shared
+// library for this machine. Errors call it `name`. Reads less than 150 KB, even if the headers are malicious.
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
 
-// This process's processor, as manifests name it: "x86_64", "aarch64".
+// The processor of this process, spelled as in manifests: "x86_64", "aarch64".
 std::string own_machine();
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: any bytes are read as an ELF file within their bounds, or refused with a text that names the file.
+// libFuzzer: reads arbitrary bytes as an ELF file. Reads stay within the file, and every refusal names the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

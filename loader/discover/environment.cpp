@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns backends into devices. `Maker::consider` handles one file; an error in it refuses that candidate and does not
-// affect others.
+// Turns files into backends and devices. `Maker::consider` handles one file. An error there refuses that candidate and
+// does not affect the others.
 #include "discover/environment.h"
 
 #include <fmt/format.h>
@@ -39,12 +39,12 @@ namespace fs = std::filesystem;
 struct Settings {
   Selection selection;
   ProbeSettings probe;
-  bool when_used = false;                             // known libraries are loaded on first use
-  std::optional<std::set<std::string>> trusted_keys;  // set if signatures are required
+  bool when_used = false;                             // a backend that an earlier process stored is loaded on first use
+  std::optional<std::set<std::string>> trusted_keys;  // set if manifests must be signed
   Isolation isolation;
   CacheSettings cache;
   ImportLimits import;
-  std::map<std::string, Host::Options, std::less<>> backends;  // options by backend id; names without the prefix
+  std::map<std::string, Host::Options, std::less<>> backends;  // by backend id; names lack the prefix "<id>."
 };
 
 template <class Number>
@@ -103,7 +103,7 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
   if (name == "import_bytes") return read_option(name, value, settings.import.bytes);
   if (name == "import_seconds") return read_option(name, value, settings.import.seconds);
   return {BP_NOT_FOUND,
-          fmt::format("there is no option loader.{}: there are loader.cache, loader.cache_bytes, loader.disable, "
+          fmt::format("there is no option loader.{}: the options are loader.cache, loader.cache_bytes, loader.disable, "
                       "loader.import_bytes, loader.import_seconds, loader.isolate, loader.isolate_paths, "
                       "loader.isolate_sandbox, loader.load, loader.probe, loader.require_signed and loader.select",
                       name)};
@@ -129,7 +129,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     uint32_t limit = 0;
     const std::string_view digits = text;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), limit);
-    // An invalid setting of the user does not fail the program: the default is used.
+    // An invalid value does not make the program fail: the default is used.
     if (error == std::errc() && end == digits.data() + digits.size() && limit > 0)
       settings.probe.limit = std::chrono::milliseconds(std::min<uint32_t>(limit, 3'600'000));
   }
@@ -141,7 +141,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     if (dot == name.npos || dot == 0)
       return Status(
           BP_NOT_FOUND,
-          fmt::format("there is no option \"{}\": names are \"loader.<name>\" or \"<backend>.<name>\"", name));
+          fmt::format("there is no option \"{}\": option names are \"loader.<name>\" or \"<backend>.<name>\"", name));
     if (name.substr(0, dot) == "loader")
       BP_TRY(loader_option(name.substr(dot + 1), abi::view(option.value), settings));
     else
@@ -151,7 +151,8 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether the file may be without defects: a duplicate, disabled, without devices, or refused by the plugin itself.
+// Whether this refusal is no sign of a defect: a duplicate, disabled or without devices, or refused by the plugin
+// itself.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -165,36 +166,35 @@ struct Environment::Maker {
 
   const Log& log() const { return discovery; }
 
-  std::map<std::string, std::string> masks;  // by full id: the first manifest with that id
-  std::map<fs::path, std::string> disabled;  // by file name: an empty manifest
+  std::map<std::string, std::string> masks;  // by full id: the path of the first manifest with that id
+  std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // of backends without options and isolation
-  std::map<std::string, std::string> situations;  // of the others, by id
+  std::string plain_situation;                    // shared by backends without options and isolation
+  std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
     if (const std::string_view why = settings.selection.unwanted(id, full_id); !why.empty())
       return {BP_REFUSED_DISABLED, fmt::format("{}: backend {} {}", file, id, why)};
     for (const auto& taken : env.backends_)
       if (taken->id == id)
-        return {BP_REFUSED_DUPLICATE,
-                fmt::format("{}: backend {} was already taken from {}", file, id, taken->library)};
+        return {BP_REFUSED_DUPLICATE, fmt::format("{}: backend {} was already found in {}", file, id, taken->library)};
     return {};
   }
 
-  // Refuses an empty manifest, and one that a manifest in an earlier folder masks or disables.
+  // Refuses an empty manifest, and one that an earlier manifest masks (same id) or disables (same file name, empty).
   Refusal unmasked(const Found& found, const Manifest& manifest) {
     const std::string file = found.path.string();
     if (manifest.disables) {
       disabled.try_emplace(found.path.filename(), file);
-      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is empty: it disables {} in lower folders", file,
+      return {BP_REFUSED_DISABLED, fmt::format("manifest {} is empty: it disables {} in later folders", file,
                                                found.path.filename().string())};
     }
     if (const auto empty = disabled.find(found.path.filename()); found.listed && empty != disabled.end())
       return {BP_REFUSED_DISABLED, fmt::format("manifest {} is disabled by the empty {}", file, empty->second)};
     const auto [first, is_new] = masks.try_emplace(manifest.full_id, file);
     if (!is_new && found.listed)
-      return {BP_REFUSED_DUPLICATE, fmt::format("manifest {} is masked by {}, which has the id {} too", file,
+      return {BP_REFUSED_DUPLICATE, fmt::format("manifest {} is masked by {}, which also has the id {}", file,
                                                 first->second, manifest.full_id)};
     return {};
   }
@@ -205,13 +205,13 @@ struct Environment::Maker {
     if (Refusal refusal = unmasked(found, manifest)) return refusal;
     if (Refusal refusal = may_take(manifest.backend_id, manifest.full_id, candidate.manifest)) return refusal;
     if (manifest.version_max < BP_ABI_VERSION_MIN || manifest.version_min > BP_ABI_VERSION)
-      return {
-          BP_REFUSED_VERSION,
-          fmt::format(
-              "manifest {}: its backend speaks ABI {}.{} to {}.{}, this loader {}.{}: install a build for this loader",
-              candidate.manifest, BP_VERSION_MAJOR(manifest.version_min), BP_VERSION_MINOR(manifest.version_min),
-              BP_VERSION_MAJOR(manifest.version_max), BP_VERSION_MINOR(manifest.version_max),
-              BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
+      return {BP_REFUSED_VERSION,
+              fmt::format("manifest {}: its backend supports ABI {}.{} to {}.{}, but this loader {}.{}: install a "
+                          "build for this loader",
+                          candidate.manifest, BP_VERSION_MAJOR(manifest.version_min),
+                          BP_VERSION_MINOR(manifest.version_min), BP_VERSION_MAJOR(manifest.version_max),
+                          BP_VERSION_MINOR(manifest.version_max), BP_VERSION_MAJOR(BP_ABI_VERSION),
+                          BP_VERSION_MINOR(BP_ABI_VERSION))};
     if (const std::string own = own_machine();
         !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
       return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}: this process needs {}",
@@ -227,8 +227,8 @@ struct Environment::Maker {
     return hash;
   }
 
-  // The id of a device, the same in every process: derived from its identity if the driver reports one, otherwise from
-  // its number. No other device of the environment has it, and none of `others`.
+  // Returns an id that is the same in every process. It is derived from the UUID or PCI address if the driver reports
+  // one, otherwise from the device's number. It differs from the ids of the environment's devices and of `others`.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
                  std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);
@@ -254,7 +254,7 @@ struct Environment::Maker {
     return devices;
   }
 
-  // Adds a backend, which is complete or is loaded on first use, and its devices.
+  // Adds a backend (already created, or to be loaded on first use) and its devices to the environment.
   void enter(std::unique_ptr<Backend> backend, std::vector<bp_device_info_t>& infos, Candidate& candidate,
              bool isolated) {
     candidate.isolated = isolated;
@@ -275,13 +275,14 @@ struct Environment::Maker {
     return found == settings.backends.end() ? kNone : found->second;
   }
 
-  // Describes the process of an isolated backend for the candidate's text.
+  // Describes the isolated backend's process, for the candidate's text.
   std::string bounds() const {
     const std::string& sandbox = settings.isolation.sandbox();
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // The situation (known.h) of a backend; those without options and isolation share one.
+  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends without options
+  // and isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
@@ -293,13 +294,13 @@ struct Environment::Maker {
     return known;
   }
 
-  // A file that was found, with its manifest if it is a manifest.
+  // A file that was found. If it is a manifest, includes the parsed manifest.
   struct Considered : Found {
     Manifest manifest;
-    Refusal refusal;  // of the manifest
+    Refusal refusal;  // why the manifest was refused, if it was
   };
 
-  // Manifests of one folder by descending priority; everything else in the order found.
+  // Reads the manifests. Sorts those of one folder by descending priority, and keeps the order of everything else.
   std::vector<Considered> read_manifests(std::vector<Found> found) {
     std::vector<Considered> read;
     for (Found& one : found) {
@@ -354,7 +355,7 @@ struct Environment::Maker {
     FileFacts facts;
     if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
-    // Without a manifest the id is known only after loading.
+    // For a library without a manifest, the id is not known until it is loaded.
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, library, infos)) return refusal;
@@ -370,7 +371,8 @@ struct Environment::Maker {
     return survey_devices(backend, out_infos);
   }
 
-  // Adds what an earlier process found in the library, without opening it. False if that is not known or not valid.
+  // Adds the backend and devices that an earlier process stored, without opening the library. Returns false if there is
+  // no valid entry.
   bool take_known(const Opening& opening, Candidate& candidate) {
     if (check_writers(opening.library, &checked)) return false;
     const std::string& where = situation_of(opening.expected_id, opening.isolation != nullptr);
@@ -401,11 +403,11 @@ struct Environment::Maker {
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Written once, so that later starts do not write to the disk.
+    // Not repeated at later starts, which then do not write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
 
-  // Takes a plugin that is linked into the program.
+  // Adds a plugin that is linked into the program.
   Refusal take(bp_plugin_query_t query, Candidate& candidate) {
     auto backend = std::make_unique<Backend>();
     if (Refusal refusal = negotiate(query, candidate.library, {}, *backend->tables)) return refusal;
@@ -434,7 +436,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                            candidate.device_count) +
                                    (candidate.isolated ? maker.bounds() : "");
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
-    // If the backend has settings, the user wants it, and most likely one of them is wrong.
+    // The framework set options for this backend, so it wants the backend. Probably one of the options is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();
     maker.log().write(misconfigured ? BP_LOG_ERROR : bad ? BP_LOG_WARNING : BP_LOG_INFO, {}, candidate.text);
     env->candidates_.push_back(std::move(candidate));
@@ -466,13 +468,13 @@ Result<Device*> Environment::find(std::string_view name) const {
   std::string names;
   for (const auto& device : devices_) names += (names.empty() ? "" : ", ") + device->name();
   return Status(BP_NOT_FOUND, fmt::format("there is no device \"{}\": {}", name,
-                                          names.empty() ? "no backend was found" : "there are " + names));
+                                          names.empty() ? "no backend was found" : "the devices are " + names));
 }
 
 Result<Device*> Environment::device(uint32_t index) const {
   if (index == 0 || index > devices_.size())
     return Status(BP_NOT_FOUND,
-                  fmt::format("there is no device {}: they are numbered from 1 to {}", index, devices_.size()));
+                  fmt::format("there is no device {}: devices are numbered from 1 to {}", index, devices_.size()));
   return devices_[index - 1].get();
 }
 

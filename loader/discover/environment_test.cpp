@@ -74,7 +74,7 @@ std::vector<uint64_t> ids_of(const std::string& option, const std::string& value
   return ids;
 }
 
-// The same device has the same id whatever the order in which its driver lists them.
+// A device keeps its id if the driver lists the devices in another order.
 TEST(Environment, DevicesAreIdentifiedByUuidOrPciAddress) {
   const Sandbox sandbox;
   for (const auto& [option, one, other] :
@@ -87,12 +87,12 @@ TEST(Environment, DevicesAreIdentifiedByUuidOrPciAddress) {
     EXPECT_NE(ids[0], ids[1]);
     EXPECT_THAT(ids_of(option, first + "," + second), ElementsAre(ids[0], ids[1]));
     EXPECT_THAT(ids_of(option, second + "," + first), ElementsAre(ids[1], ids[0]));
-    // If only one device has it, the other's id is derived from its number.
+    // If only one device reports an identity, the other's id is derived from its number.
     const std::vector<uint64_t> mixed = ids_of(option, first);
     ASSERT_THAT(mixed, SizeIs(2));
     EXPECT_EQ(mixed[0], ids[0]);
     EXPECT_EQ(mixed[1], ids_of(option, "")[1]);
-    // A driver may report the same identity for all of its devices.
+    // A driver may report the same identity for all its devices.
     const std::vector<uint64_t> same = ids_of(option, first + "," + first);
     ASSERT_THAT(same, SizeIs(2));
     EXPECT_NE(same[0], same[1]);

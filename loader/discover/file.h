@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Untrusted files: a pipe must not block, a device file must not be read endlessly, and the file that was checked must
-// be the one that is used.
+// Reads untrusted files. Opening a pipe must not block, a device file must not be read endlessly, and the file that was
+// checked must be the file that is used.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace backplane {
 
-// Identifies a file and its state. Any write or replacement changes them: only root can set `changed_ns`, which the
-// system advances even if size and modification time are restored.
+// Identifies a file and its state. Every write to the file and every replacement changes these facts. A user who
+// restores size and modification time cannot restore `changed_ns`, which only root can set.
 struct FileFacts {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
@@ -22,7 +22,7 @@ struct FileFacts {
   std::string text() const;
 };
 
-// The state of the file at a path; all zero if there is none.
+// The facts of the file at `path`; all zero if there is none.
 FileFacts facts_of(const std::filesystem::path& path);
 
 class File {
@@ -31,14 +31,14 @@ class File {
   ~File();
   File(const File&) = delete;
 
-  // Never blocks. BP_REFUSED_MISSING with the system's reason.
+  // Never blocks. The text of BP_REFUSED_MISSING contains the system's reason.
   Refusal open(const std::filesystem::path& path);
   int descriptor() const { return descriptor_; }
   bool regular() const { return regular_; }
   uint64_t size() const { return facts_.size; }
-  const FileFacts& facts() const { return facts_; }  // when it was opened
+  const FileFacts& facts() const { return facts_; }  // the facts when the file was opened
   FileFacts facts_now() const;
-  // Returns the number of bytes read: fewer than `bytes` at the end of the file or on an error.
+  // Returns the number of bytes read: less than `bytes` at the end of the file or after an error.
   size_t read(uint64_t offset, void* out, size_t bytes) const;
 
  private:

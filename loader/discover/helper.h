@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the programs that are installed with the loader.
+// Finds the helper programs that are installed with the loader.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace backplane {
 
-// The path of a program relative to the loader: in the build tree, or in an installation with or without lib/<machine>.
-// BP_REFUSED_UNTRIED if there is none.
+// Finds a program relative to the loader, in the build tree or in an installation (with or without lib/<machine>).
+// BP_REFUSED_UNTRIED if it does not exist.
 Refusal find_helper(std::string_view name, std::filesystem::path& out_helper);
 
 }  // namespace backplane

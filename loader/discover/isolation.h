@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends run in processes of their own, and with which limits: by manifests, BACKPLANE_ISOLATE and options.
+// Which backends run in processes of their own, and what these processes may do. Manifests, BACKPLANE_ISOLATE and
+// options decide.
 #pragma once
 
 #include <string>
@@ -17,31 +18,31 @@ struct Opening;
 
 class Isolation {
  public:
-  // Sets one of the options loader.isolate, loader.isolate_sandbox and loader.isolate_paths; `option` has no "loader.".
+  // Sets loader.isolate, loader.isolate_sandbox or loader.isolate_paths; `option` is the name without "loader.".
   Status set(std::string_view option, std::string_view value);
-  // Whether a backend has a process of its own. Patterns take precedence over its manifest, later ones over earlier
-  // ones.
+  // Whether a backend runs in a process of its own. The last matching pattern decides; without a match, the manifest
+  // does.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
 
-  // Lets the process read where the backend looks for other vendors' libraries: the absolute paths in its option `path`
-  // and in the environment's BACKPLANE_<ID>_PATH, both separated by ':'.
+  // Allows the process to read the folders in which the backend looks for other vendors' libraries. These are the
+  // absolute paths, separated by ':', in its option `path` and in the environment variable BACKPLANE_<ID>_PATH.
   void allow_paths_of(std::string_view id, std::string_view path);
 
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<std::string>& paths() const { return paths_; }
-  // These settings as a part of the situation (known.h).
+  // These settings as text, for the situation of a backend (known.h).
   std::string text() const;
 
  private:
-  std::vector<std::string> patterns_;  // those that begin with '!' exclude
+  std::vector<std::string> patterns_;  // a leading '!' excludes backends
   std::string sandbox_ = "strict";
-  std::vector<std::string> paths_;  // paths that the process may read
+  std::vector<std::string> paths_;  // the process may read these
 };
 
-// The id of a library without a manifest, for patterns; derived from the file's name.
+// The id that patterns match for a library without a manifest; derived from the name of the file.
 std::string id_of_file(const std::filesystem::path& library);
 
-// Starts a process that loads `file`, and fills the tables of `out` with functions that call it.
+// Starts a process that loads `file`. Fills the tables of `out` with functions that call into that process.
 Refusal open_isolated(const Opening& opening, const File& file, Backend& out);
 
 }  // namespace backplane

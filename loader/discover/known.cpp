@@ -25,8 +25,8 @@ constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr uint32_t kMost = 1000;  // entries in any list
-// The clocks of file systems advance in steps, some of which are long: a file that had just changed when it was read
-// may have changed again with the same time stamp.
+// In nanoseconds. The clocks of file systems advance in steps, some of them long. A file that changed shortly before it
+// was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
 
 class Writer {
@@ -46,7 +46,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Once an item is missing, all that follow are zero or empty, and ok() is false.
+// After an item that cannot be read, all further items are zero or empty, and ok() returns false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -95,7 +95,7 @@ KnownDevice read_device(Reader& in) {
   KnownDevice device{bp_device_info_t{}};
   const auto plain = in.number<bp_device_info_t>();
   device.plain = plain;
-  // Clears pointers: those that an entry contains must never be used.
+  // Clears pointers: those in a stored entry must never be used.
   for (bp_text_t* text : texts_of(device.plain)) *text = {};
   device.plain.size = sizeof device.plain;
   device.plain.peers = nullptr;
@@ -109,7 +109,7 @@ KnownDevice read_device(Reader& in) {
   return device;
 }
 
-// Appends the state of each absolute path in a list with ':' between them. A folder's state changes with its entries.
+// Appends the facts of each absolute path in a list separated by ':'. A folder's facts change when its entries do.
 void add_paths(std::string_view list, std::string& state) {
   for (const auto part : std::views::split(list, ':')) {
     const std::string_view path(part.begin(), part.end());

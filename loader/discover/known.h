@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores what was found in a library, so that later processes can list its devices without opening it.
+// Stores the id and the devices of a library's backend, so that later processes can list them without opening the
+// library.
 #pragma once
 
 #include <array>
@@ -17,14 +18,14 @@
 
 namespace backplane {
 
-// A bp_device_info_t, and what it points at.
+// A bp_device_info_t and everything that it points to.
 struct KnownDevice {
   explicit KnownDevice(const bp_device_info_t& info);
 
-  // The result points into this object and `out_properties`.
+  // The result points into this object and into `out_properties`.
   bp_device_info_t info(std::vector<bp_option_t>& out_properties) const;
 
-  bp_device_info_t plain;  // without pointers
+  bp_device_info_t plain;  // its pointers are null
   std::array<std::string, 5> texts;
   std::vector<uint32_t> peers;
   std::vector<std::array<std::string, 2>> properties;
@@ -32,25 +33,26 @@ struct KnownDevice {
 
 struct KnownBackend {
   FileFacts facts;       // of the library
-  int64_t seen_ns = 0;   // when `facts` were read, on the system's clock
+  int64_t seen_ns = 0;   // system time when `facts` were read, in nanoseconds since 1970
   std::string id;        // the id that the plugin reports
-  std::string sha256;    // of the library, if its manifest states one
-  uint32_t version = 0;  // of the ABI
+  std::string sha256;    // of the library, if its manifest states one; otherwise empty
+  uint32_t version = 0;  // of the ABI, as negotiated
   std::vector<KnownDevice> devices;
 };
 
-// Hash of what a plugin's devices may depend on in addition to its file: its options, the environment variables that it
-// may read, the folders that its option "path" and variables named *_PATH list, and which devices and system libraries
-// exist.
+// A hash of everything on which a plugin's devices may depend, except its library: its options, the environment
+// variables that it may read, the folders in its option "path" and in variables named *_PATH, and the devices and
+// system libraries of this machine.
 std::string situation(const Host::Options& options);
 
-// nullopt if there is no valid entry, or the library is not as stored, or had changed just before it was stored.
+// nullopt if there is no valid entry, or the library has changed since it was stored or just before (a later change
+// could have the same time stamp).
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
 void forget_backend(const std::filesystem::path& library, std::string_view situation);
 
-// The bytes of an entry.
+// The stored form of an entry.
 std::string write_known(const KnownBackend& known);
 std::optional<KnownBackend> read_known(std::string_view bytes);
 

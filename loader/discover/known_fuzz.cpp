@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: cache entries. The digest of an entry is corrected, so that what follows is parsed; what was read can be
-// written and read again. The same bytes are also parsed as a probe's verdict.
+// libFuzzer: cache entries. The digest is corrected, so that the rest of the entry is parsed. An entry that can be read
+// can also be written and read again. The same bytes are also parsed as a probe's verdict.
 #include <cstdlib>
 
 #include "discover/digest.h"

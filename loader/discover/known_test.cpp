@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices are listed without opening libraries.
+// Listing devices from stored entries, without opening libraries.
 #include "discover/known.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
 
-// Counts how often any process opens a file of a folder while this object lives.
+// Counts how often any process opens a file in a folder during the lifetime of this object.
 class Opened {
  public:
   explicit Opened(const fs::path& folder) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -36,7 +36,7 @@ class Opened {
   ~Opened() { ::close(watch_); }
   Opened(const Opened&) = delete;
 
-  // Opens since the last call.
+  // The number of opens since the last call.
   size_t count() const {
     char events[64 << 10];
     size_t number = 0;
@@ -85,7 +85,7 @@ TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
   const double ms = std::chrono::duration<double, std::milli>(fastest).count();
   RecordProperty("milliseconds", std::to_string(ms));
   std::printf("50 known backends in %.2f ms\n", ms);
-  // Generous, for slow and busy machines: usually about 2 ms. Opening the libraries would take hundreds.
+  // Usually about 2 ms; the bound is generous for slow and busy machines. Opening the libraries would take hundreds.
   if (own_sanitizer() == BP_SANITIZER_NONE) {
     EXPECT_LT(ms, 20.0);
   }
@@ -97,7 +97,7 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   fs::create_directory(library.parent_path());
   fs::copy_file(kFake, library);
   const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
-  ::usleep(2'100'000);  // entries for files that had changed just before are not used
+  ::usleep(2'100'000);  // an entry is not used if its library had changed just before
   const auto list = Request().only_given().file(file).option("loader.load", "when_used");
   const Opened opened(library.parent_path());
   ASSERT_TRUE(list.create().ok());

@@ -20,7 +20,8 @@
 namespace backplane {
 namespace {
 
-// Which sanitizer's runtime a plugin needs: loading it would end the process, unless that was built with it.
+// The sanitizer whose runtime a plugin needs. If this process was built without it, loading the plugin would end the
+// process.
 uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
   for (const std::string& library : libraries) {
     if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan")) return BP_SANITIZER_ADDRESS;
@@ -69,7 +70,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     boost::dll::shared_library library;
     std::string content;
   };
-  // Never destroyed, so that nothing is unloaded when the process exits either.
+  // Never destroyed, so that no library is unloaded when the process exits.
   static auto& loaded = *new std::map<std::string, Loaded>;
   static std::mutex mutex;
   std::lock_guard lock(mutex);
@@ -93,7 +94,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     }
     known = loaded.emplace(name, std::move(fresh)).first;
     if (facts_of(path) != file.facts() || file.facts_now() != file.facts()) {
-      known->second.content.clear();  // the content that was loaded is unknown
+      known->second.content.clear();  // it is unknown which content was loaded
       return untrusted(kExchanged);
     }
   }

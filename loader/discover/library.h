@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a plugin's shared library before the system's loader opens it, and loads it permanently.
+// Checks a plugin's shared library before the system's loader opens it, and loads it for the life of the process.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@
 
 namespace backplane {
 
-// Refuses a file that is not a complete shared library for this machine, or needs a sanitizer that this process was not
-// built with: the system's loader would crash on a truncated one, and a sanitizer's runtime would end the process.
-// BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE, _SANITIZER.
+// Refuses files that the system's loader could not handle safely: it would crash on a truncated library, and the
+// runtime of a sanitizer that this process was not built with would end the process. BP_REFUSED_NOT_A_LIBRARY,
+// _ARCHITECTURE, _SANITIZER.
 Refusal check_library(const std::filesystem::path& path, const File& file);
 
-// Loads the library (all symbols resolved now, none exported to others) and finds bp_plugin_query. `path` must name the
-// open `file`, whose content is `content`, before and after loading. Loading is by path, so that $ORIGIN, debuggers and
-// the plugin itself find files in the same folder; check_writers() ensures that others cannot replace it meanwhile. No
-// library is ever unloaded: drivers leave threads and handlers. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
+// Loads the library, with all symbols resolved and none visible to other libraries, and finds bp_plugin_query. `path`
+// must name the open `file`, whose bytes have the hash `content`, before and after loading. Loads by path, so that
+// $ORIGIN, debuggers and the plugin find files in the same folder; check_writers() ensures that other users cannot
+// replace it. Never unloads, because drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query);
 
-// BP_SANITIZER_* of this build.
+// The sanitizer of this build, BP_SANITIZER_*.
 uint32_t own_sanitizer();
 
 }  // namespace backplane

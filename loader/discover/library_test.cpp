@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad files next to a good one: each bad one is refused with the expected reason, and the good one still works.
+// Bad files next to a good one. Each bad file is refused for the expected reason, and the good one still works.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,11 +38,12 @@ class BadPlugin : public ::testing::TestWithParam<PluginCase> {};
 
 TEST_P(BadPlugin, IsRefusedWithItsReason) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // probed before the limit is reduced
+  // Stores the verdict on kFake before the time limit is reduced.
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());
   if (GetParam().in_text == std::string_view("in time")) sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1500");
   const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
   ASSERT_TRUE(fs::exists(library)) << library;
-  // With a manifest the id is checked. Refusals that the manifest does not cause name the library.
+  // The id is checked only with a manifest. All other refusals name the library.
   const std::string id = GetParam().code == BP_REFUSED_ID ? "bad" : "";
   if (id.empty()) return expect_refused(library, GetParam().code, GetParam().in_text);
   const fs::path file = sandbox.write("bad.json", manifest(id, library.string()));
@@ -90,7 +91,7 @@ struct FileCase {
   const char* name;
   uint32_t code;
   const char* in_text;
-  // Writes the file, given the bytes of a good plugin.
+  // Writes the file. `good` is the content of a working plugin.
   std::function<void(const Sandbox&, const std::string& file, std::string good)> make;
 };
 
@@ -176,7 +177,7 @@ TEST_P(Bomb, IsRefusedWithinMilliseconds) {
   const fs::path file = sandbox.write(std::string(bomb.name) + ".so",
                                       testing::elf_file(header(bytes), bomb.segments, bomb.dynamic_sections, bomb.names,
                                                         bomb.name_bytes, bomb.terminated));
-  const std::clock_t begin = std::clock();  // counts only this process's time: other processes may use the cores
+  const std::clock_t begin = std::clock();  // CPU time of this process, because other processes may use the cores
   auto env = Request().only_given().file(file).create();
   const std::clock_t took = std::clock() - begin;
   ASSERT_TRUE(env.ok());

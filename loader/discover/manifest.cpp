@@ -30,7 +30,7 @@ const Json& require(const Json& object, const char* key, const char* expected) {
   return *found;
 }
 
-// Quotes a value in errors.
+// A JSON value as text for errors, shortened to 60 characters.
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', true);
   if (text.size() > 60) text = text.substr(0, 57) + "...";
@@ -66,7 +66,7 @@ uint32_t version_in(const Json& interface, const char* key) {
   return version_of(*found, name.c_str());
 }
 
-// Counts levels and finds keys that an object has twice; nlohmann-json would keep only the last of them.
+// Checks the nesting depth and finds keys that occur twice in one object. nlohmann-json would silently keep the last.
 class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
@@ -86,11 +86,11 @@ class Watch {
  private:
   bool too_deep_ = false;
   std::string twice_;
-  std::vector<std::set<std::string>> keys_;  // of the enclosing objects
+  std::vector<std::set<std::string>> keys_;  // of the enclosing objects, outermost first
 };
 
-// Empties the document bottom-up: the destructor of nlohmann-json allocates for nested values, and terminates if there
-// is no memory.
+// Empties a document from the leaves up. The destructor of nlohmann-json allocates memory for nested values, and
+// terminates the process if allocation fails.
 void empty(Json& json) {
   if (auto* const list = json.get_ptr<Json::array_t*>()) {
     for (Json& element : *list) empty(element);
@@ -149,7 +149,7 @@ std::string optional_text(const Json& json, const char* key) {
   return found == json.end() ? std::string() : text_of(*found, key, "a string");
 }
 
-// Returns a string, or a list of strings, as a list; empty if the key is absent.
+// Returns a string or a list of strings as a list. The list is empty if the key is absent.
 std::vector<std::string> words_of(const Json& json, const char* key, const char* expected) {
   std::vector<std::string> words;
   const auto found = json.find(key);
@@ -162,7 +162,7 @@ std::vector<std::string> words_of(const Json& json, const char* key, const char*
 
 int64_t integer_of(const Json& value, const char* key, int64_t low, int64_t high) {
   const std::string expected = fmt::format("a whole number from {} to {}", low, high);
-  // Unsigned numbers above INT64_MAX would overflow in get<int64_t>.
+  // get<int64_t> would wrap around for unsigned numbers above INT64_MAX.
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
     wrong(key, value, expected.c_str());
   const auto number = value.get<int64_t>();
@@ -219,7 +219,7 @@ void interpret(const Json& json, const std::filesystem::path& file, const Log& l
   if (!json.is_object()) throw Broken{"is not a JSON object"};
   const Json& format = require(json, "format_version", "\"1.0\"");
   if (BP_VERSION_MAJOR(version_of(format, "format_version")) != kFormatMajor)
-    wrong("format_version", format, "\"1.0\" or a later 1.x, which this loader knows: install a newer one");
+    wrong("format_version", format, "\"1.0\" or a later 1.x: install a newer loader for other versions");
   read_id(json, out);
 
   constexpr const char* kLibrary = "a path, relative to the manifest or absolute";
@@ -254,7 +254,7 @@ void interpret(const Json& json, const std::filesystem::path& file, const Log& l
                                          "priority",       "isolation", "sha256",    "conformance", "signature"};
   for (const auto& [key, value] : json.items())
     if (std::ranges::find(kKnown, key) == std::end(kKnown))
-      log.debug(fmt::format("manifest {}: key {} is not known and ignored", file.string(), shown(key)));
+      log.debug(fmt::format("manifest {}: the unknown key {} is ignored", file.string(), shown(key)));
 }
 
 }  // namespace

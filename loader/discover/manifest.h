@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend's manifest: a small JSON file that names the library to load. docs/reference/manifest.md has every key.
+// Reads a backend's manifest: a small JSON file that names the library to load. docs/reference/manifest.md describes
+// every key.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +17,33 @@ namespace backplane {
 
 struct Manifest {
   std::string full_id;     // "org.backplane.cpu"
-  std::string backend_id;  // its last label, which must be the plugin's id: "cpu"
+  std::string backend_id;  // the last label of full_id, which must equal the plugin's id: "cpu"
   std::string name;
   std::string vendor;
-  std::string version;            // the backend's own
-  std::filesystem::path library;  // absolute if the manifest's own path is
-  std::vector<std::string> arch;  // of the library; empty: not stated
-  uint32_t version_min = 0;       // of the ABI, BP_MAKE_VERSION
+  std::string version;            // of the backend
+  std::filesystem::path library;  // absolute if the path of the manifest is absolute
+  std::vector<std::string> arch;  // processors that the library supports; empty: not stated
+  uint32_t version_min = 0;       // of the ABI, as BP_MAKE_VERSION returns it
   uint32_t version_max = 0;
   uint32_t opset_min = 0;  // of ai.onnx; 0: not stated
   uint32_t opset_max = 0;
   std::vector<std::string> device_kinds;  // "cpu", "gpu", "npu", "fpga", "other"
-  int32_t priority = 0;                   // within one folder; higher ones are considered first
-  bool isolated = false;                  // the backend requests a process of its own
-  std::string sha256;                     // of the library, 64 hexadecimal digits, or empty
+  int32_t priority = 0;                   // within one folder, higher ones are considered first
+  bool isolated = false;                  // the backend requests its own process
+  std::string sha256;                     // of the library: 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
-  std::string key, signature;  // Ed25519, hexadecimal, or empty
-  std::string signed_text;     // the text that is signed: the JSON without "signature", keys sorted, no spaces
+  std::string key, signature;  // Ed25519, in hexadecimal; empty: not signed
+  // The text that the signature covers: the JSON without "signature", with sorted keys and no spaces.
+  std::string signed_text;
 
-  bool disables = false;  // the file is empty: it disables manifests of the same name in later folders
+  bool disables = false;  // the file is empty: it disables manifests of the same file name in later folders
 };
 
 // [a-z0-9_]{1,32}
 bool legal_backend_id(std::string_view id);
 
-// BP_REFUSED_MANIFEST if the format is broken; read_manifest also BP_REFUSED_MISSING if the file cannot be read, and
-// _UNTRUSTED if others may write it. Errors name `file`, and `library` is relative to its folder.
+// BP_REFUSED_MANIFEST if it is malformed; read_manifest also returns BP_REFUSED_MISSING if the file cannot be read, and
+// BP_REFUSED_UNTRUSTED if other users can write to it. Errors name `file`; `library` is relative to its folder.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
                       CheckedFolders* checked = nullptr);

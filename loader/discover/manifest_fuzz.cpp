@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: whatever the bytes are, a manifest is read or refused with a text that names the file.
+// libFuzzer: reads arbitrary bytes as a manifest. Every refusal names the file.
 #include <cstdlib>
 
 #include "discover/manifest.h"

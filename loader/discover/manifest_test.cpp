@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each mistake in a manifest is refused with an error that names file and key.
+// Each mistake in a manifest causes an error that names the file and the key.
 #include "discover/manifest.h"
 
 #include <gmock/gmock.h>
@@ -38,14 +38,14 @@ TEST_P(BadManifest, IsRefusedWithFileAndKey) {
   expect_refused(sandbox.write("broken.json", GetParam().text), GetParam().code, GetParam().in_text);
 }
 
-// The beginning of a manifest, followed by `rest`.
+// A manifest that begins with a valid version and id, followed by `rest`.
 std::string begun(const std::string& rest) {
   return R"({"format_version": "1.0", "id": "com.acme.fake")" + rest;
 }
 std::string with_library(const std::string& rest) {
   return begun(R"(, "library": "x.so")" + rest);
 }
-// A valid manifest with further keys.
+// A valid manifest with additional keys.
 std::string with(const std::string& more) {
   return manifest("fake", "x.so", ", " + more);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a plugin, tried in the probe, in this process and in a process of the backend's own: the host survives,
-// the other backend works, and the reason is the expected one. The table is printed.
+// Tries each fault of a plugin with the probe, in this process, and in a process of the backend's own. The host
+// survives, another backend still works, and the refusal is the expected one. Prints a table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,14 +23,15 @@ using testing::kPlugins;
 using testing::Request;
 using testing::Sandbox;
 
-// For Fault::in_process: the fault ends the process, which no loader could survive.
+// A value of Fault::in_process: the fault ends the whole process, and no loader could prevent that.
 constexpr uint32_t kFatal = UINT32_MAX;
 
 struct Fault {
   const char* name;
-  uint32_t probed;           // BP_REFUSED_* with the probe
-  uint32_t in_process;       // without the probe, or kFatal
-  const char* in_text = "";  // with the probe: in the refusal, or in the error of opening the device
+  uint32_t probed;      // BP_REFUSED_* if the probe tries the plugin first
+  uint32_t in_process;  // BP_REFUSED_* without the probe, or kFatal
+  // Expected with the probe, in the refusal or in the error of opening the device.
+  const char* in_text = "";
 };
 
 constexpr Fault kFaults[] = {
@@ -93,12 +94,12 @@ constexpr Fault kFaults[] = {
 };
 
 struct Cell {
-  bool lived = false;  // whether the host and the other backend still work
+  bool lived = false;  // the host and the other backend still work
   uint32_t refusal = 0;
-  char text[300] = {};  // of the refusal, otherwise of opening the device
+  char text[300] = {};  // of the refusal; if there is none, of the error of opening the device
 };
 
-// The refusal of a faulty plugin as a host sees it, and whether everything else still works.
+// Loads a faulty plugin next to a good one, and returns its refusal and whether everything else still works.
 Cell look(const Fault& fault, const char* policy, const char* isolate) {
   Cell cell;
   sigset_t before, after;
@@ -129,7 +130,7 @@ Cell look(const Fault& fault, const char* policy, const char* isolate) {
   return cell;
 }
 
-// Calls `look` in a child process, which may crash.
+// Calls `look` in a child process, because it may crash.
 Cell look_apart(const Fault& fault, const char* policy, const char* isolate = "") {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -155,7 +156,7 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
-// The refusal of a faulty backend that runs in its own process; BP_REFUSED_NONE if it fails only later.
+// The expected refusal if the backend runs in its own process. BP_REFUSED_NONE if it fails only after discovery.
 uint32_t isolated(const Fault& fault) {
   if (fault.in_process != kFatal) return fault.in_process;
   const std::string_view name = fault.name;
@@ -169,7 +170,7 @@ uint32_t isolated(const Fault& fault) {
   return BP_REFUSED_CREATE;
 }
 
-// A sanitizer reports a stack overflow itself, and then exits.
+// A sanitizer reports a stack overflow itself and then exits, so the text names no signal.
 std::string_view expected(std::string_view text) {
   constexpr std::string_view kSegfault = "crashed (SIGSEGV) ";
   if (own_sanitizer() != BP_SANITIZER_NONE && text.starts_with(kSegfault)) text.remove_prefix(kSegfault.size());
@@ -178,7 +179,8 @@ std::string_view expected(std::string_view text) {
 
 TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
   Sandbox sandbox;
-  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());  // probed before the limit is reduced
+  // Stores the verdict on kFake before the time limit is reduced.
+  ASSERT_TRUE(Request().only_given().file(kFake).create().ok());
   std::printf("%-20s %-11s %-11s %-11s %s\n", "fault", "probe", "in process", "isolated", "reason");
   for (const Fault& fault : kFaults) {
     SCOPED_TRACE(fault.name);

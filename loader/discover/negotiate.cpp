@@ -35,7 +35,7 @@ const char* sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-// A plugin's text, made printable for errors.
+// A text of the plugin, made printable for errors.
 std::string quoted(bp_text_t text) {
   return cli::printable(abi::view(text), 500);
 }
@@ -55,7 +55,7 @@ Refusal check_agreement(const bp_plugin_t& plugin, const bp_host_offer_t& offer,
     return {BP_REFUSED_SANITIZER, fmt::format("{} was built with {} and this loader with {}: build both sides alike",
                                               file, sanitizer_name(plugin.sanitizer), sanitizer_name(offer.sanitizer))};
   const std::string speaks =
-      fmt::format("{} speaks ABI {} to {} and this loader {} to {}", file, version_text(plugin.version_min),
+      fmt::format("{} supports ABI {} to {} and this loader {} to {}", file, version_text(plugin.version_min),
                   version_text(plugin.version_max), version_text(offer.version_min), version_text(offer.version_max));
   if (plugin.version_max < offer.version_min || plugin.version_min > offer.version_max)
     return {BP_REFUSED_VERSION, speaks + ": install a build for this loader"};
@@ -80,7 +80,7 @@ Refusal check_id(const bp_plugin_t& plugin, std::string_view file, std::string_v
   return {};
 }
 
-// Copies the plugin's tables and finds what is missing or too small.
+// Copies the plugin's tables and reports the first that is missing or too small.
 class Tables {
  public:
   template <class T>
@@ -106,7 +106,6 @@ class Tables {
   }
 
  private:
-  // Only the first complaint is reported.
   void complaint(std::string text) {
     if (complaint_.empty()) complaint_ = std::move(text);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agrees with a plugin on an ABI version, and checks its tables.
+// Agrees with a plugin on a version of the ABI, and checks its tables.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace backplane {
 
-// A plugin's descriptor and tables in the version of this loader: slots that the plugin does not have are NULL. If the
-// plugin lacks an optional table, the pointer in `plugin` is NULL; otherwise it points into this struct.
+// A plugin's descriptor and tables in this loader's version. Slots that the plugin lacks are NULL. The pointers in
+// `plugin` point to the tables in this struct; that of an optional table is NULL if the plugin lacks the table.
 struct PluginTables {
   bp_plugin_t plugin{};
   bp_device_api_t device{};
@@ -26,10 +26,10 @@ struct PluginTables {
   PluginTables(const PluginTables&) = delete;
 };
 
-// Queries the plugin and checks the result. Errors name `file`; `expected_id` is from the manifest, or empty.
-// BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
+// Queries the plugin and checks the result. `file` is its name in errors; `expected_id` is the id in the manifest, or
+// empty. BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
-// Checks the result of an earlier query in the same way.
+// Checks `answer`, the result of an earlier query, in the same way.
 Refusal negotiate(const bp_plugin_t* answer, std::string_view file, std::string_view expected_id, PluginTables& out);
 
 }  // namespace backplane

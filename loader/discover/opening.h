@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a library and negotiates with its plugin.
+// Loads a plugin's library and negotiates with the plugin.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +15,22 @@
 
 namespace backplane {
 
-// Everything that is needed to load a library, now or on first use.
+// Everything needed to load a library, during discovery or on first use.
 struct Opening {
   std::filesystem::path library;
-  std::string manifest;     // path, or empty
-  std::string expected_id;  // the id that the plugin must have, or empty
-  std::string sha256;       // the digest that the library must have, or empty
+  std::string manifest;     // path of the manifest, or empty
+  std::string expected_id;  // the id that the plugin must report, or empty
+  std::string sha256;       // the SHA-256 that the library must have, or empty
   ProbeSettings probe;
-  std::shared_ptr<const Isolation> isolation;  // the backend runs in its own process; null: it does not
+  std::shared_ptr<const Isolation> isolation;  // null: the backend runs in this process
 };
 
-// Checks the file, hashes it, probes it, loads it and fills in tables, id and library of `out`. `out_facts` are those
-// of the file that was loaded. Isolated backends are not probed: if one crashes, only its own process ends.
+// Checks, hashes, probes and loads a library. Sets the tables, id and library of `out`, and `out_facts` to the facts of
+// the file that was loaded. Isolated backends are not probed, because a crash ends only their own process.
 Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
-// Makes the first use of `backend`, whose id, library and host are set, open the library and create the backend. It
-// must then have as many devices as its stored entry, which was found by `situation`.
+// Defers loading: the first use of `backend`, whose id, library and host are set, opens the library and creates the
+// backend. It must then have as many devices as in its stored entry, which belongs to `situation` (known.h).
 void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services> services, size_t devices,
                     std::string situation);
 

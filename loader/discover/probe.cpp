@@ -21,7 +21,7 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
           fmt::format("{} {} when it was tried in a process of its own: {}", library.string(), how, way_out)};
 }
 
-// Describes what the plugin was doing after its last report.
+// Names the step in which the plugin failed: the step after its last report.
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:
@@ -60,13 +60,13 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      // Logged as an error if probing was requested, so that it is visible by default.
+      // If probing was requested, logged as an error, so that it is visible by default.
       const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
-      log.write(level, {}, fmt::format("{} is loaded untried: {}", path.string(), why));
+      log.write(level, {}, fmt::format("{} is loaded without a probe: {}", path.string(), why));
       return {};
     }
     return {BP_REFUSED_UNTRIED, fmt::format("{} cannot be tried in a process of its own: {}; loader.probe=if_possible "
-                                            "loads it all the same",
+                                            "loads it anyway",
                                             path.string(), why)};
   };
   if (settings.policy == ProbePolicy::kNever) return untried("loader.probe is never");
@@ -90,7 +90,8 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                                 .file = library.descriptor(),
                                 .limit = settings.limit});
   if (!child.ok()) return untried(child.status().text());
-  // Only authentic reports count, not the exit code: a plugin may call exit(0), and the framework may reap the child.
+  // Only authentic reports count. The exit code does not: the plugin may call exit(0), or the framework may reap the
+  // child.
   const ProbeProgress progress = read_probe_report(key, child->output);
   if (!child->timed_out && !progress.disturbed && progress.last == ProbeStep::kDone) {
     remember_verdict(content, {true, {}});
@@ -98,7 +99,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   }
   const std::string how = how_it_ended(*child, progress);
   remember_verdict(content, {false, how});
-  return crashed(path, how, "ask its vendor, or set loader.probe=never to load it all the same");
+  return crashed(path, how, "ask its vendor, or set loader.probe=never to load it anyway");
 }
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests in a child process whether a plugin survives being loaded and used, before it is loaded into the framework.
+// Tries a plugin in a child process before it is loaded into the framework's process.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,23 @@
 
 namespace backplane {
 
-// When a plugin is probed. Option loader.probe.
+// When plugins are probed; set by option loader.probe.
 enum class ProbePolicy {
-  kAlways,      // for every library at every start
-  kCached,      // once for each content; the verdict is stored; the default
-  kIfPossible,  // as kCached, but libraries are loaded without a probe if no child can be started
+  kAlways,      // every library, at every start
+  kCached,      // once per content, and the verdict is stored; the default
+  kIfPossible,  // as kCached, but a library is loaded without a probe if no child can be started
   kNever,
 };
 
 struct ProbeSettings {
   ProbePolicy policy = ProbePolicy::kCached;
-  std::chrono::milliseconds limit{20'000};  // for the whole probe
-  std::filesystem::path helper;             // empty: backplane-probe as installed with the loader
+  std::chrono::milliseconds limit{20'000};  // for the whole probe of one plugin
+  std::filesystem::path helper;             // empty: backplane-probe next to the loader
 };
 
-// `library` is the open file at `path`, `content` its BLAKE2b. BP_REFUSED_CRASHED if the plugin crashed, hung or ended
-// the child in any step (ProbeStep), now or earlier; _UNTRIED if no child can be started and the policy requires one.
+// `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung or
+// ended the child in any step (ProbeStep), now or earlier; BP_REFUSED_UNTRIED if no child can be started and the policy
+// requires a probe.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// The same graph as an ONNX model of IR 8 and operator set 14, for plugins that read ONNX.
+// The graph as an ONNX model (IR version 8, opset 14), for plugins that read ONNX.
 constexpr std::string_view kModel(
     "\x08\x08\x3a\x37"
     "\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu"

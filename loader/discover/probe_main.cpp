@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. Only survival counts here; the
-// loader reports errors itself later. probe_report.h has the descriptors.
+// backplane-probe LIBRARY: loads a plugin and uses it as discovery and coverage do. The plugin only has to survive: the
+// loader reports its errors later. child.h lists the descriptors, probe_report.h describes the reports.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -26,9 +26,8 @@ namespace {
 
 using namespace backplane;
 
-constexpr size_t kMaxOpened = 16;  // devices
+constexpr size_t kMaxOpened = 16;  // the most devices that are opened
 
-// The path of a descriptor that the loader passed.
 std::string own_descriptor(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
@@ -42,14 +41,14 @@ void limit(__rlimit_resource resource, rlim_t value) {
 
 void set_limits() {
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_CPU, 600);  // of all threads; normally the loader's time limit comes first
+  limit(RLIMIT_CPU, 600);  // seconds, for all threads; usually the loader's time limit passes first
   limit(RLIMIT_FSIZE, rlim_t{1} << 30);
   limit(RLIMIT_NOFILE, 4096);
   struct sysinfo memory {};
   if (own_sanitizer() == BP_SANITIZER_NONE &&
-      sysinfo(&memory) == 0)  // a sanitizer reserves more address space than there is memory
+      sysinfo(&memory) == 0)  // sanitizers reserve more address space than there is memory
     limit(RLIMIT_DATA, std::max<rlim_t>(rlim_t{memory.totalram} * memory.mem_unit / 2, rlim_t{1} << 30));
-  // Ends a plugin that hangs if the loader is gone.
+  // Ends a plugin that hangs, even if the loader has exited.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm(3600);
 }
@@ -72,7 +71,7 @@ void ask_about_an_operator(const Device& device, bp_device_t* handle) {
   call_plugin(error, [&] { return api.query(handle, &query, &sink, error.get()); });
 }
 
-// Each step is reported after it is done; a plugin that returns an error ends the probe early.
+// Reports each step when it is done. A plugin that returns an error has survived: the remaining steps are skipped.
 void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
@@ -121,5 +120,5 @@ int main(int argc, char** argv) {
     if (loaded) use(backend, library.substr(0, library.rfind('/')), reporter);
   }
   say(reporter, ProbeStep::kDone);
-  _exit(0);  // exit handlers, the plugin's too, are not part of the probe
+  _exit(0);  // skips exit handlers, including the plugin's: they are not part of the probe
 }

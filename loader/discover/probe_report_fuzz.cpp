@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: what a plugin could write to the probe's descriptor after authentic reports. The first byte, modulo kDone,
-// is the number of authentic reports.
+// libFuzzer: bytes that a plugin could write to the probe's descriptor after authentic reports. The first byte, modulo
+// kDone, is the number of authentic reports.
 #include <cstdlib>
 
 #include "discover/probe_report.h"

@@ -33,7 +33,7 @@ using testing::Request;
 using testing::Sandbox;
 using testing::tried;
 
-// Probes a plugin in advance: a short limit that is set later cannot change a cached verdict.
+// Probes a plugin in advance, so that its stored verdict is not affected by a short time limit that is set later.
 void warm(const fs::path& library) {
   ASSERT_TRUE(Request().only_given().file(library).create().ok());
 }
@@ -50,13 +50,13 @@ TEST(Probe, CrashesAreQuarantinedUntilTheContentChanges) {
   EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
   EXPECT_THAT(refusal("cached"), HasSubstr("remove " + (sandbox.root() / "cache/backplane/probe").string()));
   EXPECT_THAT(refusal("always"), HasSubstr("ask its vendor"));
-  fs::rename(library, sandbox.root() / "y.so");  // a verdict belongs to the content
+  fs::rename(library, sandbox.root() / "y.so");  // a verdict belongs to the content, not the name
   EXPECT_THAT(tried(sandbox.root() / "y.so", "cached").text, HasSubstr("quarantined"));
   fs::rename(sandbox.root() / "y.so", library);
 
   for (const auto& entry : fs::directory_iterator(sandbox.root() / "cache/backplane/probe"))
     std::ofstream(entry.path())
-        << "backplane verdict 1\nscribbled\nsurvived\n";  // a believed verdict would make this process crash
+        << "backplane verdict 1\nscribbled\nsurvived\n";  // if this verdict were used, this process would crash
   EXPECT_THAT(refusal("cached"), HasSubstr("ask its vendor"));
 
   fs::remove(library);

@@ -9,7 +9,7 @@
 
 namespace backplane {
 
-// BP_REFUSED_NONE, or a code and a line that names the file, the value seen and the remedy.
+// BP_REFUSED_NONE; or another code, with a line of text that names the file, the value seen and the remedy.
 struct [[nodiscard]] Refusal {
   uint32_t code = BP_REFUSED_NONE;
   std::string text;

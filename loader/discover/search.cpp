@@ -43,7 +43,8 @@ class Search {
     found_.push_back({full_path(path), std::string(found_by), true});
   }
 
-  // Adds a folder's manifests in byte order of their names, each folder once. An unreadable `named` folder is reported.
+  // Adds the manifests in a folder, in byte order of their names. Skips folders that were searched before. Reports an
+  // unreadable folder if it is `named`.
   void folder(const fs::path& path, std::string_view found_by, bool named) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -63,7 +64,7 @@ class Search {
   std::set<fs::path> seen_;
 };
 
-// The XDG Base Directory Specification: relative entries are ignored.
+// The base folders of the XDG Base Directory Specification, which ignores relative paths.
 void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
                   const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {
@@ -79,7 +80,8 @@ void base_folders(Search& search, const char* home_variable, const char* below_h
   for (const std::string& base : split(list && *list ? list : otherwise)) folder(base, list_variable);
 }
 
-// The file that is mapped at an address, from lines "begin-end flags offset device inode  path"; empty if none is.
+// The path of the file that is mapped at an address; empty if there is none. Lines of `maps` have the form "begin-end
+// flags offset device inode  path".
 fs::path mapped_file(uintptr_t address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -98,8 +100,8 @@ fs::path loader_folder() {
   Dl_info info{};
   fs::path file;
   if (dladdr(reinterpret_cast<const void*>(here), &info) && info.dli_fname) file = info.dli_fname;
-  // dladdr returns the name by which a file was started or opened, which may be relative to a former working directory;
-  // the kernel has the absolute path.
+  // dladdr returns the path with which the file was opened. It may be relative to a former working directory, but the
+  // kernel has the absolute path.
   if (!file.is_absolute()) file = mapped_file(here);
   std::error_code error;
   file = fs::canonical(file, error);
@@ -130,7 +132,7 @@ std::vector<Found> search(const bp_env_desc_t& desc) {
   search.folder(fs::path(BACKPLANE_DATA_FOLDER) / kManifests, "system", false);
   if (const fs::path own = loader_folder(); !own.empty()) {
     search.folder(own / "../share" / kManifests, "loader", false);
-    search.folder(own / "../../share" / kManifests, "loader", false);  // <prefix>/lib/<machine>, as Debian has it
+    search.folder(own / "../../share" / kManifests, "loader", false);  // <prefix>/lib/<machine>, as on Debian
   }
   return search.take();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The candidates in their order: see bp_env_desc_t in loader.h.
+// Finds the candidates and their order, as documented at bp_env_desc_t in loader.h.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,18 @@
 namespace backplane {
 
 struct Found {
-  std::filesystem::path path;  // absolute; a manifest if it ends in .json, otherwise a library. Need not exist
+  std::filesystem::path path;  // absolute, and may not exist; a manifest if it ends in .json, otherwise a library
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
-  bool named;                  // the user or framework named this file or folder: a warning is logged if it is bad
-  bool folder = false;         // a folder named by the framework that cannot be read
-  bool listed = false;  // found in a folder: masked by an earlier manifest of its id, or an empty one of its name
+  bool named;                  // the user or framework named this file or folder, so a warning is logged if it is bad
+  bool folder = false;         // a folder that the framework named and that cannot be read
+  // Found in a folder. Such a manifest is masked by an earlier one with its id, and disabled by an empty one with its
+  // name.
+  bool listed = false;
 };
 
 std::vector<Found> search(const bp_env_desc_t& desc);
 
-// The folder of the library or program that this code is linked into; empty if it is unknown.
+// The folder of the library or program that contains this code; empty if unknown.
 std::filesystem::path loader_folder();
 
 }  // namespace backplane

@@ -22,7 +22,7 @@ using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
 
-// The files in the sandbox that the search finds, in order, each after the source that named it.
+// The files in the sandbox that the search finds, in order. Each is preceded by the source that named it.
 std::vector<std::string> places(const Sandbox& sandbox, const Request& request) {
   std::vector<std::string> seen;
   for (const Found& found : request.with(search))
@@ -60,7 +60,7 @@ TEST_F(Places, BackendFilesReplaceFoldersButNotWhatIsAdded) {
   sandbox.set("BACKPLANE_ADD_BACKEND_FILES", (sandbox.root() / "added.so").string());
   EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_BACKEND_FILES env.json",
                                                     "BACKPLANE_ADD_BACKEND_FILES added.so"));
-  sandbox.set("BACKPLANE_BACKEND_FILES", "");  // set but empty: replaces the folders by no files
+  sandbox.set("BACKPLANE_BACKEND_FILES", "");  // set but empty: no files, and no folders either
   EXPECT_THAT(places(sandbox, request), ElementsAre("backend_files given.so", "BACKPLANE_ADD_BACKEND_FILES added.so"));
 }
 

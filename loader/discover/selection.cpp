@@ -23,7 +23,7 @@ bool any(const std::vector<std::string>& patterns, std::string_view id, std::str
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
-  // After a star, the rest of the pattern is tried at each position. Earlier stars never have to be revisited, so the
+  // After a star, tries the rest of the pattern at each position. It never has to return to an earlier star, so the
   // time is at most the product of both lengths.
   size_t p = 0, t = 0, behind_star = pattern.npos, retry = 0;
   while (t < text.size()) {

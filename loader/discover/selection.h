@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends the user wants: BACKPLANE_SELECT and BACKPLANE_DISABLE, options loader.select and loader.disable.
+// Which backends the user wants, set by BACKPLANE_SELECT, BACKPLANE_DISABLE, and the options loader.select and
+// loader.disable.
 #pragma once
 
 #include <string>
@@ -8,17 +9,18 @@
 
 namespace backplane {
 
-// Whether `pattern` matches all of `text`: '*' matches any number of characters, '?' exactly one.
+// Whether `pattern` matches the whole `text`: '*' matches any number of characters, '?' exactly one.
 bool matches(std::string_view pattern, std::string_view text);
 
 class Selection {
  public:
-  // Add patterns of ids, separated by commas.
+  // Both add patterns for ids, separated by commas.
   void select(std::string_view patterns);
   void disable(std::string_view patterns);
 
-  // Why a backend is not selected; empty if it is. Its ids are the short one ("cpu") and, with a manifest, the full one
-  // ("org.backplane.cpu"). Disabling takes precedence over selecting; without a selection all are selected.
+  // Why a backend is not used; empty if it is. `id` is the short id ("cpu"), `full_id` the one in the manifest
+  // ("org.backplane.cpu") or empty. Disabling takes precedence over selecting. If nothing was selected, all backends
+  // are.
   std::string_view unwanted(std::string_view id, std::string_view full_id) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: patterns from environment variables. The bytes are patterns, a zero byte, and an id.
+// libFuzzer: patterns from environment variables. The input is a list of patterns, a zero byte and an id.
 #include <cstdlib>
 #include <string_view>
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The signed text starts with this, so that signatures of other data are not valid for manifests.
+// Prefix of the signed text. It makes signatures of other data invalid for manifests.
 constexpr std::string_view kPurpose = "backplane manifest 1\n";
 constexpr size_t kMaxKeyFile = 1024;
 

@@ -12,12 +12,12 @@
 
 namespace backplane {
 
-// Returns Ed25519 public keys in hexadecimal from the files *.pub of `folder`, each of which holds one key as
-// `backplane-conform keygen` writes it. BP_INVALID_ARGUMENT if the folder or a key cannot be read or be trusted.
+// Returns the keys in the files *.pub of `folder`: one Ed25519 public key each, in hexadecimal, as `backplane-conform
+// keygen` writes it. BP_INVALID_ARGUMENT if the folder or a key cannot be read, or other users can write to a key.
 Result<std::set<std::string>> read_trusted_keys(const std::filesystem::path& folder);
 
-// BP_REFUSED_UNTRUSTED if `manifest`, read from `file`, has no signature, names no sha256, or is not signed by one of
-// `keys`.
+// BP_REFUSED_UNTRUSTED if `manifest`, which was read from `file`, is not signed with one of `keys` or does not state
+// the SHA-256 of its library.
 Refusal check_signature(const Manifest& manifest, const std::string& file, const std::set<std::string>& keys);
 
 }  // namespace backplane

@@ -45,7 +45,7 @@ class Signed : public ::testing::Test {
     EXPECT_FALSE(file.open(kFake));
     sha256 = sha256_of(file).value_or("");
   }
-  // Writes a manifest with members `more`, signed over its text or, with `change`, over a changed text.
+  // Writes a manifest with the additional members `more` and signs its text or, with `change`, a changed text.
   fs::path signed_manifest(const std::string& more, const std::function<std::string(std::string)>& change = {}) {
     const Log log(BP_LOG_ERROR, nullptr, nullptr);
     Manifest read;

@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-// Limits above what any plugin needs: a larger value is taken to be an uninitialized size.
+// No plugin needs more. A larger value is assumed to be uninitialized.
 constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;

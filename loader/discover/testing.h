@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common to the tests of discovery.
+// Used by several tests of discovery.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace backplane::testing {
 inline const std::filesystem::path kPlugins = BACKPLANE_BUILD_DIR "/tests/plugins";
 inline const std::filesystem::path kFake = kPlugins / "fake.so";
 
-// The descriptor that a framework passes, with the arrays that it refers to.
+// Builds a bp_env_desc_t as a framework does, and owns the arrays to which it refers.
 class Request {
  public:
   Request& file(const std::filesystem::path& path) { return files_.push_back(path.string()), *this; }
@@ -31,7 +31,6 @@ class Request {
   }
   Request& only_given() { return flags_ = BP_ENV_ONLY_GIVEN, *this; }
 
-  // Calls `use` with the descriptor.
   template <class F>
   auto with(F use) const {
     std::vector<bp_text_t> files, folders;
@@ -65,7 +64,8 @@ inline std::string bytes_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// Expects `bad` to be refused with `code` and `in_text`, and kFake, listed after it, to be usable.
+// Expects `bad` to be refused with `code` and with `in_text` in the text, and kFake, which comes after it, to be
+// usable.
 inline void expect_refused(const std::filesystem::path& bad, uint32_t code, const std::string& in_text) {
   SCOPED_TRACE(bad.string());
   auto env = Request().only_given().file(bad).file(kFake).create();

@@ -16,7 +16,7 @@ constexpr std::string_view kSurvived = "survived";
 constexpr std::string_view kQuarantined = "quarantined: ";
 constexpr size_t kMaxBytes = 4096;
 
-// Removes a line from `rest` and returns it without its newline; nullopt if `rest` has no whole line.
+// Removes the first line from `rest` and returns it without its newline. nullopt if `rest` contains no newline.
 std::optional<std::string_view> next_line(std::string_view& rest) {
   const size_t end = rest.find('\n');
   if (end == rest.npos) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored verdict of the probe on a file's content, valid until the content or the loader changes.
+// The probe's stored verdict on the content of a library. Valid until the content or the loader changes.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,18 @@ namespace backplane {
 
 struct Verdict {
   bool survived = false;
-  std::string how;  // how the process ended, if it did not survive
+  std::string how;  // if it did not survive: how the process ended
 };
 
-// Where this build of the loader stores its verdict on `content` (a BLAKE2b); empty if there is no cache folder.
+// Where this build of the loader stores its verdict on `content`, a BLAKE2b hash; empty if there is no cache folder.
 std::filesystem::path verdict_path(std::string_view content);
 
-// Nullopt if no verdict is stored, if others can write its file, or if it is damaged.
+// nullopt if no verdict is stored, if other users can write to its file, or if it is damaged.
 std::optional<Verdict> recall_verdict(std::string_view content);
-// Stores a verdict. Failures are ignored: the next start only takes longer.
+// Stores a verdict. Ignores failures, because they only make the next start slower.
 void remember_verdict(std::string_view content, const Verdict& verdict);
 
-// Parses a cache file; nullopt if it is damaged or not about `content`.
+// Parses a stored verdict. nullopt if it is damaged or belongs to another content.
 std::optional<Verdict> parse_verdict(std::string_view text, std::string_view content);
 
 }  // namespace backplane

@@ -26,7 +26,7 @@ class Walk {
     fs::path at = "/";
     struct stat seen {};
     if (::lstat(at.c_str(), &seen) != 0) return {};
-    bool in_shared = false;  // `at` is world-writable, with the sticky bit
+    bool in_shared = false;  // `at` is world-writable and has the sticky bit
     if (Refusal refusal = check_folder(at, seen, in_shared)) return refusal;
     for (int links = 0; !parts_.empty();) {
       const fs::path part = parts_.front();

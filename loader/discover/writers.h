@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks who could replace a file: world-writable files and folders are not trusted, whatever they contain now.
+// Checks who could replace a file. World-writable files and folders are not trusted, even if their present content is
+// good.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +11,13 @@
 
 namespace backplane {
 
-// Folders that were checked already: only the files in them are checked again. Valid during one search.
+// Folders that were already checked, so that only the files in them are checked again. Valid during one search.
 using CheckedFolders = std::set<std::string>;
 
-// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file, its folder, or a folder
-// or link on the way is world-writable. Parent folders with the sticky bit, such as /tmp, are accepted for folders that
-// belong to the user or root. With elevated privileges everything must belong to root and not be group-writable. A
-// missing file is not refused here.
+// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file, or any folder or link on
+// the way, is world-writable. A world-writable folder with the sticky bit, such as /tmp, is accepted if the path
+// continues with a folder in it that belongs to the user or root. With elevated privileges everything must belong to
+// root and must not be group-writable. A missing file is not refused.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that others can write or replace.
+// Files that other users can write to or replace.
 #include "discover/writers.h"
 
 #include <gmock/gmock.h>
@@ -99,14 +99,14 @@ TEST(Exchanged, AFileOfEqualSizeAndTimeIsNoticed) {
   const auto time = fs::last_write_time(library);
   EXPECT_EQ(tried(library, "cached").refusal, BP_REFUSED_NONE);  // probed and loaded
 
-  fs::remove(library);  // replaced rather than overwritten, as this process has it mapped
+  fs::remove(library);  // replaced, not overwritten, because this process has the old file mapped
   sandbox.write("x.so", bad);
   fs::last_write_time(library, time);
   const Candidate candidate = tried(library, "cached");
   EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED) << candidate.text;
 
   fs::remove(library);
-  good.back() ^= 1;  // after all loaded segments
+  good.back() ^= 1;  // a byte that is not in any loaded segment
   sandbox.write("x.so", good);
   EXPECT_THAT(tried(library, "cached").text, HasSubstr("this process has loaded another content"));
 }
@@ -131,7 +131,7 @@ TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
   File opened;
   ASSERT_FALSE(opened.open(library));
   fs::remove(library);
-  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // loading it would crash this process
+  fs::copy_file(kPlugins / "bad_crash_on_load.so", library);  // if it were loaded, it would crash this process
   bp_plugin_query_t query = nullptr;
   const Refusal refusal = load_library(library, opened, "content", query);
   EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED);

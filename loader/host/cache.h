@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in the cache folder.
+// The cache folder, and atomic writing of files.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,11 @@
 
 namespace backplane {
 
-// $XDG_CACHE_HOME/backplane, otherwise ~/.cache/backplane; empty if neither variable is set, or its path is relative.
+// $XDG_CACHE_HOME/backplane, or ~/.cache/backplane. Empty if neither variable is set, or the path is relative.
 std::filesystem::path cache_folder();
 
-// Writes a file atomically, also with concurrent writers, and creates its folder. False if it cannot be written.
+// Writes a file atomically, even if other processes write it too. Creates its folder. Returns false if it cannot be
+// written.
 bool write_whole(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace backplane

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token may be set from a signal handler, where nothing can be locked or notified. So `set` writes to an eventfd, and
-// one thread of the process reads it, finds the linked tokens that are set, and calls back.
+// Calls back when a token is set. That may happen in a signal handler, which can neither lock nor notify. `set`
+// therefore writes to an eventfd. One thread of the process reads it, finds the linked tokens that are set, and calls
+// back.
 #include "host/cancel.h"
 
 #include <sys/eventfd.h>
@@ -17,7 +18,7 @@ namespace backplane {
 
 class CancelWatch {
  public:
-  // Returns this process's watch: after a fork the child lacks the parent's thread and creates its own watch. Never
+  // Returns this process's watch. A forked child lacks the parent's thread, and so creates its own watch. Never
   // destroyed, because tokens may be set until the process exits.
   static CancelWatch& get() {
     static std::mutex mutex;
@@ -25,7 +26,7 @@ class CancelWatch {
     static pid_t owner = 0;
     const std::lock_guard lock(mutex);
     if (!watch || owner != getpid()) {
-      watch = new CancelWatch;  // the parent's stays as the fork left it, perhaps locked
+      watch = new CancelWatch;  // the parent's watch is left alone; its mutex may be locked
       owner = getpid();
     }
     return *watch;
@@ -48,7 +49,7 @@ class CancelWatch {
     if (link->token_.is_set()) wake();
   }
   void remove(CancelLink* link) {
-    const std::lock_guard lock(mutex_);  // callbacks run under this lock
+    const std::lock_guard lock(mutex_);  // waits for callbacks, which run with this lock
     std::erase(links_, link);
   }
 
@@ -90,6 +91,6 @@ CancelLink::~CancelLink() {
 }  // namespace backplane
 
 void bp_cancel_t::set() noexcept {
-  set_.store(1);  // sequentially consistent with `wake_fd_`: either `wake` sees the descriptor or `add` sees the flag
+  set_.store(1);  // sequentially consistent, like `wake_fd_`: either `wake` sees the descriptor, or `add` sees the flag
   backplane::CancelWatch::wake();
 }

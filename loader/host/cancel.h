@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_cancel_t: a flag that cannot be cleared by its users, may follow another flag, and calls back.
+// Implements bp_cancel_t: a flag that users can set but not clear. It may follow another flag, and links call back when
+// it is set.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,8 @@ struct bp_cancel_t {
   // May be called from a signal handler.
   void set() noexcept;
   bool is_set() const { return set_.load() != 0 || (other_ && other_->is_set()); }
-  // Resets the flag and lets it follow `other` (may be null). For the loader's own tokens, while no thread uses them.
+  // Clears the flag and lets it follow `other` (may be null). Only for the loader's own tokens, while no thread uses
+  // them.
   void follow(const bp_cancel_t* other) {
     set_.store(0, std::memory_order_relaxed);
     other_ = other;
@@ -26,14 +28,14 @@ struct bp_cancel_t {
 
 namespace backplane {
 
-// A null token is never set.
+// Whether the token is set. A null token is never set.
 inline bool cancelled(const bp_cancel_t* token) {
   return token && token->is_set();
 }
 
-// Calls what(self) at most once, on a thread of the loader, when the token is or becomes set. The token must outlive
-// the link; once the link's destructor returns, the call has finished or never happens. The call must not block or
-// destroy the link. Throws std::system_error if the thread or its eventfd cannot be created.
+// Calls what(self) once, on a thread of the loader, when the token becomes set or if it already is. The token must
+// outlive the link. After the link's destructor returns, the call has ended or will not be made. The call must not
+// block, and must not destroy the link. Throws std::system_error if the thread or its eventfd cannot be created.
 class CancelLink {
  public:
   CancelLink(const bp_cancel_t& token, void (*what)(void* self), void* self);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: Linux Documentation/admin-guide/cgroup-v2.rst (memory.max, cpu.max) and cgroup-v1/memory.rst.
+// Formats: admin-guide/cgroup-v2.rst (memory.max, cpu.max) and admin-guide/cgroup-v1/memory.rst in Linux's
+// documentation.
 #include "host/cgroup.h"
 
 #include <algorithm>
@@ -12,15 +13,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls visit(folder) for the process's group of a controller and each group above it. In /proc/self/cgroup the unified
-// hierarchy has an empty controller list; a container may see its own group mounted as the root.
+// Calls visit(folder) for the process's group of a controller, and for each group above it. In /proc/self/cgroup the
+// unified hierarchy has an empty list of controllers. In a container, the process's own group may be mounted as the
+// root.
 template <class Visit>
 void for_each_group(const std::string& controller, const fs::path& mount, Visit visit) {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    // ",," for the unified hierarchy, the only one that an empty `controller` matches.
+    // The unified hierarchy gives ",,", which only an empty `controller` matches.
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     if (controllers.find("," + controller + ",") == std::string::npos) continue;
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path(); !group.empty();
@@ -31,7 +33,7 @@ void for_each_group(const std::string& controller, const fs::path& mount, Visit 
   }
 }
 
-// The number at the start of a file; UINT64_MAX for "max" and missing files.
+// The number at the start of a file. UINT64_MAX if it contains "max" or does not exist.
 uint64_t number(const fs::path& file) {
   uint64_t value;
   return std::ifstream(file) >> value ? value : UINT64_MAX;

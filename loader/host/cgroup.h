@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the process's control groups: containers limit memory and processors without hiding the machine's.
+// The limits of the process's control groups. A container limits memory and processors, but still shows those of the
+// machine.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane {
 
-// Bytes, UINT64_MAX when unbounded.
+// In bytes; UINT64_MAX: no limit.
 uint64_t cgroup_memory_limit();
-// Processors, rounded up; UINT32_MAX when unbounded.
+// In processors, rounded up; UINT32_MAX: no limit.
 uint32_t cgroup_cpu_limit();
 
 }  // namespace backplane

@@ -14,9 +14,9 @@ using backplane::Status;
 
 namespace {
 
-constexpr uint32_t kMaxDepth = 64;  // containers are destroyed recursively
+constexpr uint32_t kMaxDepth = 64;  // because containers are destroyed recursively
 
-// The size of a dense host tensor in bytes. That of strings is computed from their offsets, which are checked.
+// The size of a dense host tensor in bytes. For strings it is computed from their offsets, after checking them.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   for (uint32_t i = 0; i < tensor.rank; ++i) {
     if (tensor.extents[i] < 0)
@@ -34,7 +34,8 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
       int64_t offset;
       std::memcpy(&offset, static_cast<const char*>(data) + i * 8, 8);
       if (offset < before)
-        return Status(BP_INVALID_ARGUMENT, fmt::format("string offset {} is {}, less than the one before", i, offset));
+        return Status(BP_INVALID_ARGUMENT,
+                      fmt::format("string offset {} is {}, less than the previous offset", i, offset));
       before = offset;
     }
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
@@ -46,14 +47,16 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     bytes = bits / 8 + (bits % 8 != 0);
   }
   if (bytes > capacity)
-    return Status(BP_INVALID_ARGUMENT, fmt::format("the tensor needs {} bytes and its buffer has {}", bytes, capacity));
+    return Status(BP_INVALID_ARGUMENT,
+                  fmt::format("the tensor needs {} bytes, but its buffer has {}", bytes, capacity));
   return bytes;
 }
 
 }  // namespace
 
 Result<const bp_container_t::Element*> bp_container_t::at(uint64_t i) const {
-  if (i >= elements_.size()) return Status(BP_NOT_FOUND, fmt::format("element {} of {}", i, elements_.size()));
+  if (i >= elements_.size())
+    return Status(BP_NOT_FOUND, fmt::format("there is no element {}: the container has {}", i, elements_.size()));
   return &elements_[i];
 }
 
@@ -86,7 +89,7 @@ Status bp_container_t::key(uint64_t i, bp_bytes_t* out) const {
 
 Status bp_container_t::may_append(bp_bytes_t key) const {
   if (kind_ == BP_KIND_OPTIONAL && !elements_.empty())
-    return {BP_BAD_STATE, "the optional has its element: call `clear` first"};
+    return {BP_BAD_STATE, "the optional already has an element: call `clear` first"};
   if (kind_ == BP_KIND_MAP && !key.data) return {BP_INVALID_ARGUMENT, "an element of a map needs a key"};
   return {};
 }
@@ -120,7 +123,7 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
   *out = nullptr;
   BP_TRY(may_append(key));
   if (depth_ + 1 >= kMaxDepth)
-    return {BP_RESOURCE_EXHAUSTED, fmt::format("containers nest at most {} deep", kMaxDepth)};
+    return {BP_RESOURCE_EXHAUSTED, fmt::format("containers can be nested at most {} deep", kMaxDepth)};
   Element element;
   if (key.data) element.key.assign(static_cast<const char*>(key.data), key.size);
   element.child = std::make_unique<bp_container_t>(0, depth_ + 1);
@@ -132,7 +135,7 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
 namespace backplane {
 namespace {
 
-// The table's functions return a status code only.
+// Only a status code crosses the ABI.
 template <class F>
 bp_status_t fenced(F call) noexcept {
   try {

@@ -12,7 +12,8 @@
 
 struct bp_container_t {
  public:
-  // BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP; 0 for a child, whose kind is its parent's element type.
+  // BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP; 0 for a child container, whose kind its parent's type
+  // determines.
   explicit bp_container_t(uint32_t kind = 0, uint32_t depth = 0) : kind_(kind), depth_(depth) {}
 
   uint64_t count() const { return elements_.size(); }
@@ -43,7 +44,7 @@ struct bp_container_t {
 
 namespace backplane {
 
-// The functions above as the ABI's table; exceptions become status codes.
+// The functions of bp_container_t as a table of the ABI. Exceptions become status codes.
 const bp_container_api_t* container_api();
 // BP_INVALID_ARGUMENT if `kind` is not a sequence, optional or map.
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);

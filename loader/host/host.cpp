@@ -21,7 +21,7 @@ Host& self(const bp_host_t* host) {
   return *static_cast<Host*>(host->self);
 }
 
-// No exception crosses the ABI: a function that cannot report one returns `otherwise`.
+// Keeps exceptions from crossing the ABI. Returns `otherwise` if `call` throws.
 template <class F, class R>
 R fenced(R otherwise, F call) noexcept {
   try {
@@ -71,7 +71,7 @@ void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t align
   self(host).services().release(memory, bytes, alignment);
 }
 
-// Not fenced: a body that throws breaks the contract, and there is no way to report that pieces did not run.
+// Not fenced: a body that throws violates the contract, and the caller could not learn that pieces did not run.
 void parallel_for(const bp_host_t* host, const bp_loop_t* loop) noexcept {
   if (const auto known = abi::read(loop, "bp_loop_t"); known.ok() && known->body)
     self(host).services().parallel_for(*known);
@@ -157,7 +157,7 @@ void semaphore_signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t valu
   if (!semaphore) return;
   if (!failure) return semaphore->signal(value);
   const Status reported = fenced(Status(), [&] { return Status::reported(failure->status, failure); });
-  semaphore->fail(value, reported);  // the value fails even if no memory is left for the details
+  semaphore->fail(value, reported);  // the value fails even if memory for the details is exhausted
 }
 
 bp_status_t semaphore_query(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's bp_host_t. Services belong to an environment; a Host is one backend's view of them, with its own
-// options and its name before each log line.
+// The loader's bp_host_t. The services belong to an environment. A Host is their interface for one backend, with the
+// backend's options and with its name at the start of log lines.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace backplane {
 
-// Log, threads, allocator, topology, trace: created from bp_env_desc_t.
+// Log, threads, allocator, topology and trace, as bp_env_desc_t configures them.
 class Services {
  public:
   explicit Services(const bp_env_desc_t& desc);
@@ -26,12 +26,12 @@ class Services {
   Trace& trace() { return trace_; }
   uint32_t thread_count() const;
   void parallel_for(const bp_loop_t& loop);
-  // See bp_host_t.submit in the ABI's host.h.
+  // Documented at bp_host_t.submit in host.h of the ABI.
   Status submit(const bp_task_t& task);
-  // Uses shared blocks for large sizes if `share_large_memory` was called and the framework supplies no allocator.
+  // After `share_large_memory`, large sizes are allocated in shared blocks, unless the framework supplies an allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
-  // Makes later allocations above a certain size mappable by the processes of isolated backends.
+  // From now on, allocates large sizes so that the processes of isolated backends can map them.
   void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 
@@ -47,17 +47,17 @@ class Host {
  public:
   using Options = std::map<std::string, std::string, std::less<>>;
   Host(std::shared_ptr<Services> services, std::string backend_id, Options options, uint32_t version);
-  Host(const Host&) = delete;  // the table points to it
+  Host(const Host&) = delete;  // the table points to this object
   const bp_host_t* table() const { return &table_; }
   Services& services() const { return *services_; }
   const Options& options() const { return options_; }
   const std::string& backend_id() const { return backend_id_; }
-  // The id of the backend's device 0, for spans that name no device.
+  // The id of the backend's device 0. Spans that name no device belong to it.
   void set_first_device(uint64_t id) { first_device_ = id; }
   uint64_t first_device() const { return first_device_; }
   // Runs a task of the backend on another thread.
   Status submit(const bp_task_t& task);
-  // Waits until all tasks have finished.
+  // Waits until all tasks of the backend have ended.
   void finish();
 
  private:
@@ -69,7 +69,7 @@ class Host {
   std::mutex mutex_;
   std::condition_variable changed_;
   size_t tasks_ = 0;
-  const int owner_;  // process id: a forked child has no threads that would finish the tasks
+  const int owner_;  // process id; a forked child lacks the threads that run the tasks
   bp_host_t table_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's services, most of them through the table that backends see.
+// The host's services, mostly through the table that backends use.
 #include "host/host.h"
 
 #include <gmock/gmock.h>
@@ -226,7 +226,7 @@ TEST_F(HostTest, TraceIsPerfettoJson) {
 
   EXPECT_EQ(services->trace().stop(sink, &out).code(), BP_BAD_STATE);
   EXPECT_EQ(host->tracing(host), 0u);
-  host->trace(host, &span);  // not collecting
+  host->trace(host, &span);  // ignored, because the trace has not been started
   services->trace().name_device(1, "cpu");
   services->trace().start();
   EXPECT_EQ(host->tracing(host), 1u);
@@ -255,7 +255,7 @@ TEST_F(HostTest, TasksThatWaitForEachOtherEnd) {
     bp_semaphore_t* semaphore;
     uint64_t value;
   };
-  constexpr uint64_t kSteps = 20;  // each task but the last waits in its thread for a task submitted after it
+  constexpr uint64_t kSteps = 20;  // every task except the last waits in its thread for the task submitted after it
   std::vector<Step> steps;
   for (uint64_t i = 0; i < kSteps; ++i) steps.push_back({host, &semaphore, kSteps - i});
   for (Step& step : steps) {
@@ -295,11 +295,11 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
   host->off_cancel(host, link);
   EXPECT_EQ(called.times, 1);
   EXPECT_EQ(late.times, 0);
-  // A token that was set before it was linked.
+  // A token that is already set when it is linked.
   ASSERT_EQ(host->on_cancel(host, &token, &never, &gone), BP_OK);
   EXPECT_TRUE(late.semaphore.wait(1).ok());
   host->off_cancel(host, gone);
-  // A token that follows another one, which a signal handler sets.
+  // A token that follows another token, which a signal handler sets.
   bp_cancel_t follower, followed;
   follower.follow(&followed);
   static bp_cancel_t* to_set = &followed;
@@ -330,7 +330,7 @@ TEST(Semaphore, WaitersWakeWhenTheValueIsReached) {
   });
   EXPECT_TRUE(semaphore.wait(100).ok());
   signaller.join();
-  semaphore.signal(5);  // ignored: the value never decreases
+  semaphore.signal(5);  // ignored, because the value never decreases
   uint64_t value = 0;
   EXPECT_TRUE(semaphore.query(value).ok());
   EXPECT_EQ(value, 100u);
@@ -375,7 +375,7 @@ TEST(Semaphore, AFailureBelongsToItsInterval) {
   EXPECT_EQ(semaphore.wait(3, 0).code(), BP_TIMED_OUT);
 }
 
-// However many failures there are, none is lost; values in a merged record of failures count as failed too.
+// No failure is lost, even if there are many. After records are merged, the values between them count as failed too.
 TEST(Semaphore, NoFailureIsForgotten) {
   bp_semaphore_t semaphore;
   for (uint64_t value = 1; value <= 100; value += 2) {
@@ -399,7 +399,7 @@ TEST_F(HostTest, OffersSharedMemoryAsADraft) {
   ASSERT_EQ(api->allocate(host, 10'000, &shared), BP_OK);
   EXPECT_GE(shared.bytes, 10'000u);
   static_cast<char*>(shared.address)[9'999] = 'x';
-  // Maps the bytes as another process would.
+  // Maps the descriptor, as another process would.
   auto* const other = static_cast<char*>(
       mmap(nullptr, shared.bytes, PROT_READ, MAP_SHARED, shared.descriptor, static_cast<off_t>(shared.offset)));
   ASSERT_NE(other, MAP_FAILED);
@@ -462,7 +462,7 @@ TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
   std::memcpy(data.data() + 24, "abcde", 5);
   bp_tensor_t given = tensor(BP_DTYPE_STRING, extents, data.data(), data.size());
   EXPECT_EQ(api->append(list, {}, &given), BP_OK);
-  given.buffer.bytes = data.size() - 1;  // the strings do not fit
+  given.buffer.bytes = data.size() - 1;  // one byte too small for the strings
   EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
   offsets[1] = 9;  // greater than the next offset
   std::memcpy(data.data(), offsets, sizeof offsets);

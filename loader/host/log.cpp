@@ -17,11 +17,11 @@
 namespace backplane {
 namespace {
 
-constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "debug"};  // by BP_LOG_*
+constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "debug"};  // indexed by BP_LOG_*
 static_assert(BP_LOG_ERROR == 1 && BP_LOG_DEBUG == 4);
 constexpr std::string_view kCategories[kLogCategories] = {"loader", "discover", "backend"};
 
-// The index of a word, or the number of words if it is unknown.
+// The index of `word` in `words`, or their number if it is not one of them.
 template <size_t kCount>
 size_t index_of(const std::string_view (&words)[kCount], std::string_view word) {
   return static_cast<size_t>(std::find(std::begin(words), std::end(words), word) - std::begin(words));
@@ -32,7 +32,8 @@ std::string_view setting(const char* name) {
   return value ? value : "";
 }
 
-// Opens a log file; null if `path` is empty or cannot be opened. Follows no link: another user may have placed it.
+// Opens a log file. Returns null if `path` is empty or cannot be opened. Does not follow a link, which another user may
+// have created.
 std::shared_ptr<const int> open_file(std::string_view path) {
   if (path.empty()) return nullptr;
   const int file =
@@ -44,7 +45,7 @@ std::shared_ptr<const int> open_file(std::string_view path) {
           }};
 }
 
-// Quotes text that has no control characters.
+// Quotes text that contains no control characters.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -109,7 +110,7 @@ void Log::write(uint32_t level, std::string_view who, std::string_view text) con
   else
     line = fmt::format("backplane: {}: {}{}{}", kLevels[level], by, by.empty() ? "" : ": ", shown);
   line += '\n';
-  // In one call, so that lines of different threads and processes do not mix.
+  // Writes the line in one call, so that lines of different threads and processes do not mix.
   [[maybe_unused]] const ssize_t written = ::write(file_ ? *file_ : STDERR_FILENO, line.data(), line.size());
 }
 

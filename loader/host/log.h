@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of the loader and its backends: to the framework's callback, a file or standard error.
+// The log of the loader and its backends. Lines go to the framework's callback, to a file or to standard error.
 #pragma once
 
 #include <array>
@@ -12,12 +12,13 @@
 
 namespace backplane {
 
-// Categories of log lines; `kBackend` is for those that backends write.
+// Categories of log lines. Lines that a backend writes have category `kBackend`.
 enum class LogCategory : uint8_t { kLoader, kDiscover, kBackend };
 inline constexpr size_t kLogCategories = 3;
 
-// A level for each category, from text such as "warning" or "error,discover=debug": words are levels (none, error,
-// warning, info, debug) of all categories or of one, and later ones win. Unknown words are ignored.
+// Reads a level for each category from text such as "warning" or "error,discover=debug". A level (none, error, warning,
+// info, debug) applies to all categories, or to the one named before it. Later words take precedence, and unknown words
+// are ignored.
 using LogLevels = std::array<uint32_t, kLogCategories>;
 LogLevels parse_log_levels(std::string_view text);
 
@@ -26,16 +27,16 @@ class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
-  // `level` 0: the level in BACKPLANE_LOG, otherwise errors. `sink` NULL: the file that BACKPLANE_LOG_FILE names,
-  // otherwise standard error; BACKPLANE_LOG_FORMAT=json writes one JSON object per line there.
+  // `level` 0: BACKPLANE_LOG determines the levels, by default errors. `sink` NULL: lines go to the file that
+  // BACKPLANE_LOG_FILE names, otherwise to standard error, as JSON objects if BACKPLANE_LOG_FORMAT=json.
   Log(uint32_t level, Sink sink, void* self);
 
-  // Returns the same log for another category.
+  // Returns a log with another category and the same destination.
   Log about(LogCategory category) const;
 
   bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }
-  // Writes one line "cpu: text"; `who` is the backend that logs, or empty. The text is made printable: a backend cannot
-  // forge lines or colours.
+  // Writes one line, such as "cpu: text". `who` is the backend that logs, or empty. Unprintable characters are
+  // replaced, so that a backend cannot forge lines or colors.
   void write(uint32_t level, std::string_view who, std::string_view text) const;
 
   void error(std::string_view text) const { write(BP_LOG_ERROR, {}, text); }
@@ -49,7 +50,7 @@ class Log {
   bool json_ = false;
   Sink sink_;
   void* self_;
-  std::shared_ptr<const int> file_;  // a descriptor; null: standard error
+  std::shared_ptr<const int> file_;  // owns a descriptor; null: standard error
 };
 
 }  // namespace backplane

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
 using std::chrono::nanoseconds;
 
 void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
-  // Waiters are woken under the lock: one of them may destroy the semaphore as soon as it has the value.
+  // Notifies with the lock held, because a waiter may destroy the semaphore as soon as it sees the value.
   const std::lock_guard lock(mutex_);
   if (failure && value > value_) {
     if (failure_count_ == failures_.size()) {
@@ -27,7 +27,7 @@ void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
     next.last = value;
     try {
       next.cause = *failure;
-    } catch (...) {  // the value fails even if no memory is left for the details
+    } catch (...) {  // the value fails even if memory for the details is exhausted
       next.cause = {};
     }
   }
@@ -56,7 +56,7 @@ Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t
     const std::lock_guard lock(mutex_);
     if (value <= value_) return failure_of(value);
   }
-  // Created and destroyed without the lock, which its callback takes.
+  // Created and destroyed without holding the lock, because its callback takes the lock.
   std::optional<backplane::CancelLink> link;
   if (cancel)
     link.emplace(
@@ -70,7 +70,7 @@ Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t
   std::unique_lock lock(mutex_);
   for (;;) {
     if (value <= value_) return failure_of(value);
-    const auto missing = [&] { return "while waiting for a semaphore to reach " + std::to_string(value); };
+    const auto missing = [&] { return "the semaphore has not reached " + std::to_string(value); };
     if (backplane::cancelled(cancel)) return {BP_CANCELLED, missing()};
     const Clock::time_point now = Clock::now();
     if (now >= end) return {BP_TIMED_OUT, missing()};

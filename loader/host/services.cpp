@@ -16,7 +16,7 @@ namespace backplane {
 
 namespace {
 
-// Copying smaller pieces costs less than a descriptor and a mapping for each.
+// In bytes. Below this size, copying costs less than a descriptor and a mapping per allocation.
 constexpr uint64_t kSharedFrom = 64 << 10;
 
 }  // namespace
@@ -30,7 +30,7 @@ struct Services::Impl {
         framework_release(desc.allocate ? desc.release : nullptr),
         threads(desc.threads) {}
 
-  void* self;  // the framework's
+  void* self;  // `self` of the framework's callbacks
   decltype(bp_env_desc_t::parallel_for) framework_loop;
   decltype(bp_env_desc_t::submit) framework_submit;
   decltype(bp_env_desc_t::allocate) framework_allocate;
@@ -59,13 +59,13 @@ void Services::parallel_for(const bp_loop_t& loop) {
 Status Services::submit(const bp_task_t& task) try {
   if (impl_->framework_submit) {
     if (const bp_status_t code = impl_->framework_submit(impl_->self, &task))
-      return {code, "the framework's `submit` accepted no task"};
+      return {code, "the framework's `submit` refused a task"};
     return {};
   }
   impl_->workers.submit(task);
   return {};
 } catch (const std::system_error& error) {
-  return {BP_RESOURCE_EXHAUSTED, std::string("no thread can be started: ") + error.what()};
+  return {BP_RESOURCE_EXHAUSTED, std::string("a thread cannot be started: ") + error.what()};
 }
 
 void* Services::allocate(uint64_t bytes, uint64_t alignment) {
@@ -73,7 +73,7 @@ void* Services::allocate(uint64_t bytes, uint64_t alignment) {
   if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) return nullptr;
   if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
   if (shares_.load(std::memory_order_relaxed) && bytes >= kSharedFrom)
-    if (const auto block = allocate_shared(bytes)) return block->address;  // fails if there are too many blocks
+    if (const auto block = allocate_shared(bytes)) return block->address;  // fails if the process has too many blocks
   void* memory = nullptr;
   const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
   return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;

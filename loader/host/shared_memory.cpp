@@ -17,7 +17,7 @@
 namespace backplane {
 namespace {
 
-// Creates a file of `bytes` zeros in memory, with a fixed size. Returns -1 if that fails.
+// Creates a file in memory with `bytes` zeros and a fixed size. Returns its descriptor, or -1.
 int sealed_file(off_t bytes) {
   const int file = memfd_create("backplane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -1;
@@ -27,11 +27,11 @@ int sealed_file(off_t bytes) {
   return -1;
 }
 
-// Every block of this process, by address. Never destroyed: threads may outlive static objects.
+// All blocks of this process, by address. Never destroyed, because threads may outlive static objects.
 struct Blocks {
   std::shared_mutex mutex;
   std::map<uintptr_t, SharedBlock> by_address;
-  std::atomic<size_t> count{0};  // so that a process without blocks takes no lock
+  std::atomic<size_t> count{0};  // lets processes without blocks skip the lock
 };
 Blocks& blocks() {
   static auto& all = *new Blocks;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that other processes can map: blocks, the draft extension's table, and the search for the block that
-// contains an address.
+// Blocks of host memory that other processes can map, and the draft extension that offers them to backends.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace backplane {
 
 const bp_draft_shared_memory_api_t* shared_memory_api();
 
-// A block of shared memory, mapped into this process: page-aligned, zeroed at first. Its file's size is fixed.
+// A block of shared memory, mapped into this process. It is page-aligned and initially zero, and its size is fixed.
 struct SharedBlock {
   uint64_t id = 0;  // unique in this process
   int descriptor = -1;
@@ -20,18 +19,18 @@ struct SharedBlock {
   uint64_t bytes = 0;  // a multiple of the page size
 };
 
-// Nullopt if the system has no more memory or descriptors.
+// nullopt if the system has no memory or descriptors left.
 std::optional<SharedBlock> allocate_shared(uint64_t bytes);
-// Frees the block that starts at `address`; false if there is none.
+// Frees the block that starts at `address`. Returns false if there is none.
 bool release_shared(void* address);
 
-// A part of a block.
+// A range of bytes in a block.
 struct SharedRange {
-  uint64_t block = 0;   // the block's id
-  int descriptor = -1;  // a copy, owned by the caller
-  uint64_t offset = 0;  // offset in the block
+  uint64_t block = 0;
+  int descriptor = -1;  // a copy of the block's descriptor; the caller owns it
+  uint64_t offset = 0;  // in bytes, from the start of the block
 };
-// Nullopt unless one block contains all of the bytes. The block must not be released during the call.
+// nullopt if the bytes do not all lie in one block. The block must not be released during the call.
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes);
 
 }  // namespace backplane

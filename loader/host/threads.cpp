@@ -16,15 +16,15 @@ namespace backplane {
 namespace {
 
 constexpr uint32_t kMaxThreads = 4096;
-constexpr uint64_t kPiecesPerThread = 4;  // so that a slow core does not hold up the others
+constexpr uint64_t kPiecesPerThread = 4;  // several, so that a slow core does not delay the others
 
 uint32_t usable_processors() {
   const int allowed = std::max(1, oneapi::tbb::info::default_concurrency());
   return std::min(static_cast<uint32_t>(allowed), cgroup_cpu_limit());
 }
 
-// One thread for each core: a core's hardware threads share its arithmetic units. The topology is read only if cores
-// have several hardware threads, because reading takes milliseconds.
+// One thread per core, because the hardware threads of a core share its arithmetic units. Reads the topology, which
+// takes milliseconds, only if cores have several hardware threads.
 uint32_t usable_cores() {
   char several = '0';
   std::ifstream("/sys/devices/system/cpu/smt/active") >> several;
@@ -36,7 +36,7 @@ uint32_t usable_cores() {
 
 oneapi::tbb::task_arena& enqueue_arena() {
   static auto* const kArena =
-      new oneapi::tbb::task_arena();  // never destroyed: threads may use it while the process exits
+      new oneapi::tbb::task_arena();  // never destroyed, because threads may use it while the process exits
   return *kArena;
 }
 
@@ -55,19 +55,20 @@ Threads::~Threads() = default;
 void Threads::parallel_for(const bp_loop_t& loop) {
   const uint64_t count = loop.count;
   if (count == 0) return;
-  // Pieces differ by one at most and are never below the grain, unlike pieces of repeatedly halved ranges.
+  // The lengths of pieces differ by at most one and are never below the grain. Repeatedly halved ranges would not
+  // ensure that.
   const uint64_t pieces = std::min(count / std::max<uint64_t>(loop.grain, 1), count_ * kPiecesPerThread);
   const auto worker = [] {
     return static_cast<uint32_t>(std::max(0, oneapi::tbb::this_task_arena::current_thread_index()));
   };
   if (pieces <= 1 || count_ == 1) return loop.body(loop.context, worker() < count_ ? worker() : 0, 0, count);
 
-  const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more
-  int start, end;                                                   // addresses only, for the order of spawn and join
+  const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more element
+  int start, end;  // addresses that announce an order to the thread sanitizer
   happens_before(&start);
   arena_->tasks.execute([&] {
-    // Isolated: a thread that waits for a loop within a piece takes no other piece of the outer loop, which would run
-    // with the same worker index as the waiting piece.
+    // Isolated: a thread that waits for an inner loop takes no other piece of this loop. That piece would run with the
+    // same worker index as the piece that waits.
     oneapi::tbb::this_task_arena::isolate([&] {
       oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
         happens_after(&start);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that all backends share, so that ten backends do not start ten pools.
+// The threads of the host, which all backends share instead of starting pools of their own.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace backplane {
 
 class Threads {
  public:
-  // `count` 0: one for each core that the process may use. No thread is started before the first loop.
+  // `count` 0: one thread for each core that the process may use. Threads are started by the first loop.
   explicit Threads(uint32_t count);
   ~Threads();
 
-  // The maximum number of threads that a loop uses, the caller included.
+  // The largest number of threads that a loop uses, including the caller.
   uint32_t count() const { return count_; }
-  // See bp_host_t.parallel_for in the ABI's host.h.
+  // Documented at bp_host_t.parallel_for in host.h of the ABI.
   void parallel_for(const bp_loop_t& loop);
 
  private:
@@ -26,8 +26,8 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Calls work(self) once, soon, on a thread of a pool that lasts as long as the process. The pool is created by
-// `prepare_enqueue` or by the first call. Throws std::bad_alloc.
+// Calls work(self) once, on a thread of a pool that exists until the process ends. The pool is created by
+// `prepare_enqueue`, or else by the first call. Throws std::bad_alloc.
 void enqueue(void (*work)(void* self), void* self);
 void prepare_enqueue();
 

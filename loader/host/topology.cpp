@@ -58,10 +58,10 @@ Result<Topology> Topology::read() {
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 || hwloc_topology_load(raw) != 0)
     return Status(BP_UNSUPPORTED, "hwloc cannot read the machine's topology");
 
-  // The processors that the system allows, restricted to the processors that the process is bound to.
+  // The processors that the system allows and to which this process is bound.
   Set allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(raw)), &hwloc_bitmap_free);
   Set bound(hwloc_bitmap_alloc(), &hwloc_bitmap_free);
-  if (!allowed || !bound) return Status(BP_UNSUPPORTED, "no memory for the machine's topology");
+  if (!allowed || !bound) return Status(BP_UNSUPPORTED, "out of memory for the machine's topology");
   if (hwloc_get_cpubind(raw, bound.get(), HWLOC_CPUBIND_PROCESS) == 0 &&
       hwloc_bitmap_intersects(allowed.get(), bound.get()))
     hwloc_bitmap_and(allowed.get(), allowed.get(), bound.get());
@@ -69,7 +69,7 @@ Result<Topology> Topology::read() {
   Topology topology;
   for (hwloc_obj_t unit = nullptr; (unit = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, unit));)
     topology.cores_.push_back(core_of(raw, unit, allowed.get()));
-  if (topology.cores_.empty()) return Status(BP_UNSUPPORTED, "hwloc sees no processor");
+  if (topology.cores_.empty()) return Status(BP_UNSUPPORTED, "hwloc reports no processors");
   topology.numa_count_ = std::max(1, hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_NUMANODE));
   topology.memory_bytes_ = std::min<uint64_t>(hwloc_get_root_obj(raw)->total_memory, cgroup_memory_limit());
   topology.cache_line_bytes_ = cache_line(raw);

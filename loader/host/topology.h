@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's processors and memory as backends see them.
+// The machine's processors and memory, in the form in which backends query them.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace backplane {
 
 class Topology {
  public:
-  // Queries the system; takes some milliseconds. BP_UNSUPPORTED if the system reports no topology.
+  // Queries the system, which takes milliseconds. BP_UNSUPPORTED if the topology cannot be read.
   static Result<Topology> read();
-  // The number of cores with a processor that this process may use.
+  // The number of cores with at least one processor that this process may use.
   uint32_t allowed_cores() const;
   // The table points into this object.
   bp_topology_t table() const;

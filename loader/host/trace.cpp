@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event Format). A
-// process of the timeline is a device; a thread is the host thread that reported the span, or the device's own clock.
+// Trace Event Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. In the timeline,
+// each device is a process. Its threads are the host threads that reported spans, and one for the device's own clock.
 #include "host/trace.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace backplane {
 namespace {
 
-constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB; a trace that is never stopped must not grow forever
-constexpr uint32_t kDeviceClockRow = 0;         // host threads are numbered from 1
+constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB, a bound for traces that are never stopped
+constexpr uint32_t kDeviceClockRow = 0;         // thread number in the timeline; host threads have numbers from 1
 
 const char* category(uint32_t kind) {
   switch (kind) {
@@ -52,13 +52,13 @@ std::string as_json(std::string_view text) {
   return out += '"';
 }
 
-// `name` is quoted and escaped: it cannot break out of the string.
+// Quotes and escapes `name`.
 std::string metadata(const char* what, uint32_t process, uint32_t thread, std::string_view name) {
   return fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}}", what, process,
                      thread, as_json(name));
 }
 
-// Microseconds with three decimals, so that no nanosecond is lost.
+// With three decimals, so that nanoseconds are preserved.
 std::string microseconds(uint64_t ns) {
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }
@@ -122,7 +122,7 @@ Status Trace::stop(bp_text_sink_t sink, void* context) {
     piece.clear();
   };
 
-  std::map<uint64_t, uint32_t> numbers;  // a process of the timeline has a small number, a device a large id
+  std::map<uint64_t, uint32_t> numbers;  // device ids are large; the timeline's processes get small numbers
   for (const auto& [device, name] : devices) numbers.try_emplace(device, static_cast<uint32_t>(numbers.size()));
   for (const Event& e : events) numbers.try_emplace(e.device, static_cast<uint32_t>(numbers.size()));
   std::set<std::pair<uint32_t, uint32_t>> rows;

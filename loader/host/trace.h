@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline of finished work, written for chrome://tracing and Perfetto.
+// A timeline of completed work, written for chrome://tracing and Perfetto.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@ namespace backplane {
 // All members are thread-safe.
 class Trace {
  public:
-  // One relaxed load: cheap enough to check before taking time stamps.
+  // Costs one relaxed load, so callers can check it before they take time stamps.
   bool active() const { return active_.load(std::memory_order_relaxed); }
-  // Starts collecting; spans collected before are dropped.
+  // Starts collecting, and drops all spans collected earlier.
   void start();
-  // Copies the span and its nodes; does nothing while inactive. Fields that an older caller's struct lacks must be zero
-  // (see abi::read).
+  // Copies the span and its nodes. Does nothing if the trace is not active. Fields that the caller's older struct lacks
+  // must be zero (see abi::read).
   void add(const bp_span_t& span);
-  // The name of a device in the timeline. Device 0 is the host.
+  // Names a device in the timeline. Device 0 is the host.
   void name_device(uint64_t device, std::string name);
-  // Stops collecting and writes what was collected, in pieces. BP_BAD_STATE if collecting was not started.
+  // Stops collecting and writes the timeline in pieces. BP_BAD_STATE if collecting has not been started.
   Status stop(bp_text_sink_t sink, void* context);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Announces to the thread sanitizer an order that it cannot see, because the library that enforces it (oneTBB) is not
+// Announces to the thread sanitizer an order that oneTBB enforces. The sanitizer cannot see it, because oneTBB is not
 // instrumented. Does nothing in other builds.
 #pragma once
 
-#if defined(BACKPLANE_TSAN)  // defined by files that are themselves compiled without the sanitizer
+#if defined(BACKPLANE_TSAN)  // already defined in sources that are compiled without the sanitizer
 #elif defined(__SANITIZE_THREAD__)
 #define BACKPLANE_TSAN 1
 #elif defined(__has_feature)
@@ -19,7 +19,7 @@ extern "C" void __tsan_release(void* address);
 
 namespace backplane {
 
-// All that this thread did before is visible to threads that call `happens_after` on the same address later.
+// Everything that this thread did before is visible to threads that later call `happens_after` with the same address.
 inline void happens_before([[maybe_unused]] void* address) {
 #ifdef BACKPLANE_TSAN
   __tsan_release(address);

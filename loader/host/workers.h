@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for tasks that may block: one for each task at a time, kept for later tasks.
+// Threads for tasks that may block. Each running task has its own; idle threads are kept for later tasks.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   // Waits for all tasks.
   ~Workers();
-  // Throws std::system_error if no thread can be created; then the task does not run.
+  // Throws std::system_error if a needed thread cannot be created; the task does not run then.
   void submit(const bp_task_t& task);
 
  private:
@@ -31,7 +31,7 @@ class Workers {
   std::vector<std::thread> threads_;
   size_t idle_ = 0;
   bool ending_ = false;
-  const int owner_;  // process id: a forked child has none of the threads
+  const int owner_;  // process id; a forked child has none of the threads
 };
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves a plugin's requests about the graphs that were sent to its process.
+// Answers a plugin's requests about the graphs that were sent to its process.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,8 +14,8 @@
 namespace backplane::isolate {
 namespace {
 
-// Opens `path` if it is still the file that is mapped at `address`: another file may have that name by now. Empty if it
-// is not, or if that cannot be determined.
+// Opens `path` if it is still the file that is mapped at `address`; by now another file may have that name. The result
+// is empty if it is another file, or if that cannot be determined.
 Descriptor mapped_file(const std::string& path, const void* address, uint64_t bytes, uint64_t file_offset) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat state {};
@@ -41,11 +41,12 @@ Descriptor mapped_file(const std::string& path, const void* address, uint64_t by
   return same ? std::move(file) : Descriptor();
 }
 
-// Creates a sealed file in memory with these bytes.
+// Copies the bytes into a sealed file in memory.
 Result<Descriptor> copied(const void* data, uint64_t bytes) {
   Descriptor file(::memfd_create("backplane-weight", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto failed = [&] {
-    return Status(BP_RESOURCE_EXHAUSTED, "no shared memory for a weight of " + std::to_string(bytes) + " bytes");
+    return Status(BP_RESOURCE_EXHAUSTED,
+                  "cannot allocate shared memory for a weight of " + std::to_string(bytes) + " bytes");
   };
   if (!file) return failed();
   const char* from = static_cast<const char*>(data);
@@ -92,9 +93,9 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
   const bp_graph_t& graph = *graphs_[number];
   if (question == Operation::kSerializeGraph) {
     const auto external_above = in.get<uint64_t>();
-    if (!graph.api->serialize) return {BP_UNSUPPORTED, "the host serializes no graphs"};
+    if (!graph.api->serialize) return {BP_UNSUPPORTED, "the host does not serialize graphs"};
     Descriptor file(::memfd_create("backplane-model", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!file) return {BP_RESOURCE_EXHAUSTED, "no shared memory for a serialized graph"};
+    if (!file) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for a serialized graph"};
     struct Sink {
       int file;
       uint64_t bytes;
@@ -112,7 +113,7 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
     };
     PluginError error;
     BP_TRY(error.status(graph.api->serialize(&graph, external_above, append, &sink, error.get()), "a graph"));
-    if (sink.failed) return {BP_RESOURCE_EXHAUSTED, "no shared memory for a serialized graph"};
+    if (sink.failed) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for a serialized graph"};
     ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     out.put(sink.bytes);
     out_files.push_back(std::move(file));
@@ -127,7 +128,7 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
       if (graph.api->weight_consumed) graph.api->weight_consumed(&graph, index);
       return {};
     case Operation::kWeightHash: {
-      if (!graph.api->weight_hash) return {BP_UNSUPPORTED, "the host hashes no weights"};
+      if (!graph.api->weight_hash) return {BP_UNSUPPORTED, "the host does not hash weights"};
       uint64_t hash[2] = {};
       PluginError error;
       BP_TRY(error.status(graph.api->weight_hash(&graph, index, hash, error.get()), "a weight"));

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kLongestSpinUs = 30;
 constexpr uint32_t kShortestSpinUs = 1;
-constexpr uint32_t kTryAgain = 64;  // after this many waits, the longest spin is tried again
+constexpr uint32_t kTryAgain = 64;  // after this many waits, tries the longest spin again
 
 struct Header {
   uint32_t magic;
@@ -60,15 +60,16 @@ Result<std::unique_ptr<Channel>> Channel::make(Descriptor& out_socket, Descripto
     return Status(BP_RESOURCE_EXHAUSTED, std::string(what) + ": " + std::strerror(errno));
   };
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return cannot("no socket for a backend");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return cannot("cannot create a socket for a backend");
   Descriptor own(ends[0]);
   out_socket = Descriptor(ends[1]);
   out_page = Descriptor(::memfd_create("backplane-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!out_page || ::ftruncate(out_page.get(), kPageBytes) != 0 ||
       ::fcntl(out_page.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return cannot("no shared memory for a backend");
+    return cannot("cannot allocate shared memory for a backend");
   Mapping mapping = Mapping::of(out_page.get(), 0, kPageBytes, PROT_READ | PROT_WRITE);
-  if (!mapping) return cannot("no shared memory for a backend");
+  if (!mapping) return cannot("cannot map shared memory for a backend");
   return std::unique_ptr<Channel>(new Channel(Side::kLoader, std::move(own), std::move(mapping)));
 }
 
@@ -95,8 +96,8 @@ void Channel::wake() const {
 Channel::Channel(Side side, Descriptor socket, Mapping mapping)
     : side_(side), spin_us_(kLongestSpinUs), socket_(std::move(socket)), mapping_(std::move(mapping)) {}
 
-// If the other side replies within microseconds, from another core, a spin saves both ways through the kernel. If it
-// takes longer, or needs this core, the time of the spin is lost.
+// Spins while waiting for the other side. If the reply comes within microseconds, from another core, this avoids two
+// passes through the kernel. Otherwise the time is wasted.
 bool Channel::spin() {
   const std::atomic<uint32_t>& side = page().side;
   if (++awaited_ % kTryAgain == 0) spin_us_ = kLongestSpinUs;
@@ -221,9 +222,9 @@ Result<Message> Channel::receive(uint64_t most, Check& check) const {
   }
   BP_TRY(read_all(reinterpret_cast<char*>(&header) + got, sizeof header - got, check));
   if (header.magic != kMagic || header.bytes > most || header.files != received.files.size())
-    return Status(BP_CORRUPT, "the other process sent bytes that are no message");
+    return Status(BP_CORRUPT, "the other process sent bytes that are not a message");
   received.operation = header.operation;
-  // Memory grows with the bytes that have arrived, not with the announced size.
+  // Allocates memory as bytes arrive, because the announced size cannot be trusted.
   constexpr uint64_t kPiece = 1 << 20;
   while (received.bytes.size() < header.bytes) {
     const uint64_t before = received.bytes.size(), piece = std::min(header.bytes - before, std::max(kPiece, before));

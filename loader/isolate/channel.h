@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects one thread of the loader with one of a backend's process; they take turns. A page of shared memory holds
-// whose turn it is and the few numbers of a run; a stream socket carries everything else.
+// Connects one thread of the loader with one thread of a backend's process. The two sides take turns. A page of shared
+// memory records whose turn it is and the numbers of a run. A stream socket carries everything else.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,17 @@ namespace backplane::isolate {
 
 enum class Side : uint32_t { kLoader, kBackend };
 
-// What the side that gets the turn does: reads a message from the socket, or the fields of the page.
+// What the side that receives the turn has to do.
 enum class Turn : uint32_t {
   kMessage,
-  kRun,   // from the loader: run the instance that `instance` and the fields below it describe
-  kDone,  // from the backend: the run succeeded
+  kRun,   // sent by the loader: run the instance in the page's `instance`, with the fields below it
+  kDone,  // sent by the backend: the run succeeded
 };
 
-// In shared memory: the other side may write anything at any time, so each field is read once.
+// Lies in shared memory. The other side may write anything at any time, so each field is read only once.
 struct Page {
   std::atomic<uint32_t> side;         // whose turn it is
-  std::atomic<uint32_t> sleeping[2];  // by side: whether it waits in the kernel
+  std::atomic<uint32_t> sleeping[2];  // by side: 1 while it waits in the kernel
   std::atomic<uint32_t> turn;
   std::atomic<uint64_t> instance;
   std::atomic<uint64_t> deadline;
@@ -35,8 +35,8 @@ struct Page {
   std::atomic<uint64_t> trace_id;  // bp_run_t.trace_id
   std::atomic<int32_t> priority;
   std::atomic<uint32_t> cancellable, tracing;
-  std::atomic<uint64_t> call;       // the number of the call in progress
-  std::atomic<uint32_t> cancelled;  // whether the call was cancelled before it began
+  std::atomic<uint64_t> call;       // number of the call in progress
+  std::atomic<uint32_t> cancelled;  // nonzero: the call was cancelled before it began
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -46,7 +46,7 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Asked from time to time while a side waits; a status other than ok ends the wait and is returned from it.
+// Called from time to time while a side waits. If the result is not OK, the wait ends and returns it.
 class Check {
  public:
   virtual ~Check() = default;
@@ -55,7 +55,7 @@ class Check {
 
 class Channel {
  public:
-  // Creates the loader's end. The socket and the page that it returns are for the backend's process.
+  // Creates the loader's end. The socket and page in the out parameters are for the backend's process.
   static Result<std::unique_ptr<Channel>> make(Descriptor& out_socket, Descriptor& out_page);
   // Creates the backend's end; null if `page` is too small or cannot be mapped.
   static std::unique_ptr<Channel> take(Descriptor socket, const Descriptor& page);
@@ -63,16 +63,17 @@ class Channel {
   Page& page() const { return *reinterpret_cast<Page*>(mapping_.data()); }
   // Passes the turn to the other side.
   void pass(Turn turn) const;
-  // Waits until it is this side's turn. Spins first: up to 30 µs, and less if recent spins were in vain.
+  // Waits for this side's turn. Spins first, up to 30 µs, and less if recent spins did not help. Calls `check` after
+  // each slice.
   Status await(Check& check, uint32_t slice_us);
-  // Wakes this side's thread, so that it calls `check`.
+  // Wakes this side's thread out of `await`, so that it calls `check`.
   void wake() const;
-  // The turn that the other side passed: unchecked, may be any number.
+  // The turn that the other side passed. It is not checked, and may be any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
 
-  // Sends a message. Call `pass` first: the other side must read what does not fit into the socket's buffer.
+  // Sends a message. Call `pass` first, so that the other side is reading if the message exceeds the socket's buffer.
   Status send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const;
-  // Receives a message; BP_CORRUPT if it is longer than `most` bytes or malformed.
+  // Receives a message. BP_CORRUPT if it is malformed or longer than `most` bytes.
   Result<Message> receive(uint64_t most, Check& check) const;
 
  private:
@@ -92,6 +93,6 @@ class Channel {
 inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;
 inline constexpr uint64_t kMostReply = uint64_t{256} << 20;
 inline constexpr uint32_t kSliceUs = 20'000;
-inline constexpr size_t kMostFiles = 4;  // in one message
+inline constexpr size_t kMostFiles = 4;  // that one message can carry
 
 }  // namespace backplane::isolate

@@ -28,7 +28,7 @@ uint64_t bytes_of(const bp_tensor_t& tensor, const char* data) {
 }
 
 Status write_elements(const bp_container_api_t& api, const bp_container_t* container, uint32_t depth, Writer& out) {
-  if (depth > kMostNesting) return {BP_UNSUPPORTED, "containers nest too deep"};
+  if (depth > kMostNesting) return {BP_UNSUPPORTED, "containers are nested too deeply"};
   const uint64_t count = api.count(container);
   out.put(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ Status write_elements(const bp_container_api_t& api, const bp_container_t* conta
     if (data) data += tensor.buffer.offset;
     const uint64_t bytes = bytes_of(tensor, data);
     if (tensor.layout != BP_LAYOUT_DENSE || bytes > tensor.buffer.bytes)
-      return {BP_UNSUPPORTED, "an element of a container is no dense tensor"};
+      return {BP_UNSUPPORTED, "an element of a container is not a dense tensor"};
     out.put<uint8_t>(0).put(tensor.dtype).array(tensor.extents, tensor.rank).blob(data, bytes);
   }
   return {};

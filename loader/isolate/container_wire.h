@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of sequences, optionals and maps in a message.
+// Reads and writes the contents of sequences, optionals and maps in messages.
 #pragma once
 
 #include "backplane/memory.h"
@@ -7,9 +7,9 @@
 
 namespace backplane::isolate {
 
-// Writes all elements, which `api`, the table of the host that created the container, returns.
+// Writes all elements. `api` is the container functions of the host that created the container.
 Status write_container(const bp_container_api_t& api, const bp_container_t* container, Writer& out);
-// Replaces the container's elements by those in the message. BP_CORRUPT at the first damaged element.
+// Replaces the container's elements with those in the message. BP_CORRUPT if the message is damaged.
 Status read_container(const bp_container_api_t& api, bp_container_t* container, Reader& in);
 
 }  // namespace backplane::isolate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets on the socket that a backend's process starts with. The loader sends new channels and cancellations of
+// The packets on the control socket, with which a backend's process starts. The loader sends new channels and cancels
 // calls; the process sends lines of its log.
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace backplane::isolate {
 
-// Descriptor numbers in the backend's process.
+// The descriptors with which the backend's process starts.
 inline constexpr int kControlSocket = 3;
 inline constexpr int kLibraryFile = 4;
 
 struct ControlPacket {
   enum Kind : uint32_t { kNewChannel = 1, kCancel = 2 };
   uint32_t kind;
-  uint32_t channel;  // the channel's number
-  uint64_t call;     // kCancel
+  uint32_t channel;
+  uint64_t call;  // for kCancel: number of the call
 };
 
-// The maximum size of a log line's packet: the level, then the text.
+// The most bytes in the packet of a log line, which consists of the level and the text.
 inline constexpr size_t kMostLogBytes = 8192;
 
 }  // namespace backplane::isolate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of file descriptors and memory mappings.
+// Owners of file descriptors and of memory mappings.
 #pragma once
 
 #include <sys/mman.h>
@@ -28,11 +28,11 @@ class Descriptor {
   int number_;
 };
 
-// A mapped part of a file. `offset` need not be a multiple of the page size.
+// A mapped part of a file. Its offset need not be a multiple of the page size.
 class Mapping {
  public:
   Mapping() = default;
-  // Empty if the system refuses.
+  // The result is empty if the system refuses.
   static Mapping of(int file, uint64_t offset, uint64_t bytes, int protection);
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each fault of a working backend, in a process of its own and in the framework's: with isolation the host survives,
-// another backend still computes, and the error is the expected one. Prints the table.
-// discover/matrix_test.cpp has the faults that show before a backend is used.
+// Tries each fault of a working backend both in a process of its own and in this process. With isolation the host
+// survives, another backend still computes, and the error is the expected one. Prints a table of the results.
+// discover/matrix_test.cpp has the faults that occur during discovery.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,14 +31,14 @@ const std::string kFault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
 constexpr int kSurvived = 42;
 constexpr const char* kVariable = "BACKPLANE_TEST_FAULT";
 
-// For faults that may or may not cause an error before the session is destroyed.
+// For faults that do not always cause an error before the session is destroyed.
 constexpr const char* kAny = "any";
 
 struct Fault {
   const char* name;
-  const char* text;            // in the first error with isolation; "": there is none
-  bool probe_refuses = false;  // the probe would refuse the plugin
-  bool survivable = false;     // the framework's process survives it too
+  const char* text;            // part of the first error with isolation; "": no error
+  bool probe_refuses = false;  // the probe refuses the plugin
+  bool survivable = false;     // this process survives it even without isolation
 };
 
 constexpr Fault kFaults[] = {
@@ -95,7 +95,8 @@ constexpr Fault kFaults[] = {
     {"crash_in_close", ""},
 };
 
-// Opens the backend with `fault`, compiles and runs. Returns the first error's text; empty if there is none.
+// Opens the backend with `fault`, compiles a model and runs it. Returns the text of the first error, or an empty
+// string.
 std::string use(const std::string& fault, const std::string& isolate) {
   std::map<std::string, std::string> options = {
       {"fault.ops", "Neg"}, {"fault.what", fault}, {"loader.isolate", isolate}, {"loader.probe", "never"}};
@@ -122,7 +123,8 @@ std::string use(const std::string& fault, const std::string& isolate) {
   return text;
 }
 
-// Uses `fault` without isolation in a child process. Returns how that ended: "survives", "dies" or "hangs".
+// Uses `fault` without isolation in a child process, and returns what happens to that process: "survives", "dies" or
+// "hangs".
 std::string in_process(const std::string& fault) {
   ::setenv(kVariable, fault.c_str(), 1);
   char name[] = "/proc/self/exe", filter[] = "--gtest_filter=FaultMatrix.InThisProcess";
@@ -157,10 +159,11 @@ TEST(FaultMatrix, InThisProcess) {
   if (!fault) GTEST_SKIP() << "the other test starts this one";
   ::alarm(20);
   use(fault, "none");
-  std::_Exit(HasFailure() ? 1 : kSurvived);  // not 0: a plugin that calls exit may end the process with 0
+  // Not 0, because a plugin that calls exit could also end the process with 0.
+  std::_Exit(HasFailure() ? 1 : kSurvived);
 }
 
-// A sanitizer reports a stack overflow itself, and then exits.
+// A sanitizer reports a stack overflow itself and then exits, so the text names no signal.
 std::string_view expected(std::string_view text) {
   constexpr std::string_view kSegfault = "crashed (SIGSEGV) ";
   if (sdk::kSanitizer != BP_SANITIZER_NONE && text.starts_with(kSegfault)) text.remove_prefix(kSegfault.size());

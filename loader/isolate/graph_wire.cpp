@@ -12,9 +12,9 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint32_t kMostNesting = 64;      // graphs in graphs
-constexpr uint64_t kMostInline = 4096;     // bytes; larger weights are not sent with the graph
-constexpr uint32_t kMostGraphs = 100'000;  // in a tree
+constexpr uint32_t kMostNesting = 64;      // of graphs within graphs
+constexpr uint64_t kMostInline = 4096;     // larger weights, in bytes, are not sent with the graph
+constexpr uint32_t kMostGraphs = 100'000;  // in one tree
 
 uint64_t element_bytes(uint32_t type) {
   switch (type) {
@@ -120,7 +120,7 @@ struct WireGraph::Part {
   std::vector<bp_value_t> values;
   std::vector<bp_type_t> types;
   std::vector<bp_attribute_t> attributes;
-  std::deque<std::vector<uint64_t>> data;  // of attributes, aligned
+  std::deque<std::vector<uint64_t>> data;  // of attributes, in 8-byte units for alignment
   std::deque<std::vector<bp_text_t>> texts;
   std::vector<bp_weight_t> weights;
   std::vector<bp_symbol_t> symbols;
@@ -131,7 +131,7 @@ struct WireGraph::Part {
   std::vector<const bp_graph_t*> subgraphs;
 
   std::mutex mutex;
-  std::map<uint32_t, Mapping> mapped;  // the mapped weights by index
+  std::map<uint32_t, Mapping> mapped;  // weights that are mapped, by index
 
   void finish();
 };
@@ -169,13 +169,13 @@ bp_weight_t read_weight(Reader& in) {
   for (uint32_t* field : {&weight.dtype, &weight.rank, &weight.first_dim, &weight.flags}) *field = in.get<uint32_t>();
   weight.bytes = in.get<uint64_t>();
   weight.id = in.get<uint64_t>();
-  const std::string_view bytes = in.text();  // byte arrays are written like texts
+  const std::string_view bytes = in.text();  // arrays of bytes are written like texts
   in.require(bytes.empty() || bytes.size() == weight.bytes);
   if (!bytes.empty()) weight.data = bytes.data();
   return weight;
 }
 
-// Reads a count, then that many items of at least `least` bytes each.
+// Reads a count, then that many items, each of which takes at least `least` bytes.
 template <class T, class Read>
 std::vector<T> read_list(Reader& in, uint64_t least, Read read) {
   std::vector<T> list;
@@ -299,7 +299,8 @@ bool WireGraph::read_part(Reader& in, uint32_t depth, Part* parent) {
 
 bool WireGraph::check(const Part& part) const {
   const uint64_t values = part.values.size(), types = part.types.size(), weights = part.weights.size();
-  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;  // the parent's values are not known yet: see `read`
+  // `read` checks the upper bound of `outer` once all graphs are complete.
+  const uint64_t outer = part.view.parent ? UINT32_MAX : 0;
   for (const bp_node_t& node : part.nodes)
     if (!within(node.first_input, node.input_count, part.operands.size()) ||
         !within(node.first_output, node.output_count, part.operands.size()) ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs between the loader and a backend's process: the arrays of a bp_graph_t and of the graphs around and inside it,
-// without the bytes of large weights, which the backend's process requests when it needs them.
+// Graphs in messages between the loader and a backend's process. A message contains the arrays of a bp_graph_t, and of
+// all graphs around and inside it. The bytes of large weights are left out: the backend's process requests them when it
+// needs them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@
 
 namespace backplane::isolate {
 
-// Every graph of a tree in the order in which `write_graph` writes them: a graph before those inside it. A position is
-// the graph's number on both sides.
+// All graphs of a tree in the order in which `write_graph` writes them: each graph before the graphs inside it. Both
+// sides use the position as the graph's number.
 using Graphs = std::vector<const bp_graph_t*>;
 
-// Writes the whole tree that `subject` belongs to, and the number of `subject` in it.
+// Writes the whole tree to which `subject` belongs, and the number of `subject`.
 Graphs write_graph(const bp_graph_t& subject, Writer& out);
 
-// The requests that a graph's functions send to the loader. All may be called from any thread.
+// The requests to the loader that the functions of a graph make. All may be called from any thread.
 class GraphService {
  public:
   virtual ~GraphService() = default;
@@ -32,10 +33,10 @@ class GraphService {
   virtual Status serialize(uint32_t graph, uint64_t external_above, bp_text_sink_t sink, void* context) = 0;
 };
 
-// A tree of graphs that was read from a message, as a plugin sees it.
+// A tree of graphs that was read from a message, in the form that plugins use.
 class WireGraph {
  public:
-  // `bytes` was written by `write_graph`; every index in it is checked. `service` is used as long as the tree lives.
+  // Checks every index in `bytes`, which `write_graph` wrote. `service` must outlive the tree.
   static Result<std::unique_ptr<WireGraph>> read(std::string bytes, GraphService& service);
   ~WireGraph();
 
@@ -48,7 +49,7 @@ class WireGraph {
   bool check(const Part& part) const;
   static const bp_graph_api_t& api();
 
-  std::string bytes_;  // texts point into it
+  std::string bytes_;  // the texts of the graphs point into it
   GraphService& service_;
   std::vector<std::unique_ptr<Part>> parts_;
   const bp_graph_t* subject_ = nullptr;

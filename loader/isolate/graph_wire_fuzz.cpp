@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: a graph in a request of the loader, as the backend's process reads it.
+// libFuzzer: reads arbitrary bytes as a graph in a request of the loader, as the backend's process does.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -37,7 +37,7 @@ Environment isolated(std::vector<std::string> files, const std::string& which,
   return environment(std::move(files), std::move(options));
 }
 
-// The processes of isolated backends that this process has started.
+// The running processes of isolated backends that this process has started.
 std::vector<pid_t> processes() {
   std::vector<pid_t> found;
   DIR* const all = ::opendir("/proc");
@@ -65,7 +65,7 @@ Model one_node(const std::string& op, std::vector<int64_t> extents = {3}) {
   return graph.finish({graph.node(op, "y", {x})});
 }
 
-// y = relu(x + b), with a symbolic first dimension and a weight that is too large to be sent with the graph.
+// y = relu(x + b). The first dimension is symbolic, and the weight b is too large to be sent with the graph.
 Model sum_with_large_weight(int64_t columns) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, columns}, {"rows", ""});
@@ -253,10 +253,10 @@ TEST(Isolate, ASessionIsPlacedAgainAfterACrash) {
   SessionOptions how = on({"fault", "cpu"});
   how.fallback = BP_FALLBACK_PREFER;
   Exec exec = env.compile(one_node("Neg"), how).exec();
-  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // computed by the CPU: the fault backend only copies
+  EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));  // computed by the CPU
 }
 
-// Kills the process during a run, 200 times.
+// Kills the process during 200 runs.
 TEST(Isolate, KillingTheProcessLosesNoLaterRun) {
   const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.run_us", "10000"}});
   const Model model = one_node("Neg");
@@ -277,7 +277,7 @@ TEST(Isolate, KillingTheProcessLosesNoLaterRun) {
     Exec later = env.compile(model).exec();
     ended_well += run(later, {4, 5, 6}) == std::vector<float>{4, 5, 6};
   }
-  EXPECT_GT(lost, 150);  // the other runs had finished before
+  EXPECT_GT(lost, 150);  // the other runs ended before the process was killed
   EXPECT_EQ(ended_well, 200);
   std::printf("killed in %d of 200 runs; %d later runs ended well\n", lost, ended_well);
 }
@@ -300,7 +300,7 @@ TEST(Isolate, TheSandboxForbidsNetworkFilesAndPrograms) {
 }
 
 TEST(Isolate, LargeTensorsOfTheLoaderAreNotCopied) {
-  constexpr int64_t kElements = 16 << 20;  // 64 MB
+  constexpr int64_t kElements = 16 << 20;  // 64 MiB of floats
   const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}});
   Exec exec = env.compile(one_node("Neg", {kElements})).exec();
   const uint64_t device = env.devices()[0].info.id;
@@ -337,7 +337,7 @@ TEST(Isolate, LargeTensorsOfTheLoaderAreNotCopied) {
   exec.bind_memory(BP_SLOT_OUTPUT, tensor(out));
   const double shared = milliseconds();
   EXPECT_EQ(y[kElements - 1], x[kElements - 1]);
-  x[7] = -1;  // seen by the next run without a bind
+  x[7] = -1;  // the next run sees this without another bind
   exec.run();
   EXPECT_EQ(y[7], -1);
 

@@ -16,7 +16,7 @@ bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, b
     *out_backend = nullptr;
     BP_ASSIGN(const bp_backend_create_t known, abi::read(how, "bp_backend_create_t"));
     Library* library = Library::of(known.chain);
-    if (!library) return {BP_BAD_STATE, "an isolated backend is created through its own library only"};
+    if (!library) return {BP_BAD_STATE, "an isolated backend can be created only through its own library"};
     BP_TRY(refuse_chain(known.chain));
     auto backend = std::make_unique<ProxyBackend>(*library, known);
     BP_TRY(backend->running().take_status());
@@ -48,7 +48,7 @@ Library* Library::of(const bp_chain_t* chain) {
 }
 
 Result<std::shared_ptr<Process>> Library::start(std::string& out_answer) {
-  if (!file_) return Status(BP_RESOURCE_EXHAUSTED, "no descriptor for " + settings_.library.string());
+  if (!file_) return Status(BP_RESOURCE_EXHAUSTED, "cannot copy the descriptor of " + settings_.library.string());
   BP_ASSIGN(auto process, Process::start(name_, settings_.program, file_.get()));
   Patience patience;
   patience.limit_ns = static_cast<uint64_t>(std::chrono::nanoseconds(settings_.limit).count());
@@ -80,7 +80,7 @@ std::shared_ptr<Library> Library::load(Settings settings, Rejection& out_rejecti
   return library;
 }
 
-// Reads the descriptor from an answer of the process, in which it follows the code BP_REFUSED_NONE.
+// Reads the library's description from an answer of the process, in which it follows the code BP_REFUSED_NONE.
 Status Library::describe(std::string answer) {
   description_ = std::move(answer);
   Reader in(description_);
@@ -131,7 +131,7 @@ Result<std::shared_ptr<Process>> Library::process() {
   if (answer != description_) {
     Reader in(answer);
     const bool refused = in.get<uint32_t>() != BP_REFUSED_NONE;
-    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text()) : " is no longer the plugin it was"));
+    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text()) : " is no longer the same plugin"));
   }
   return process;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's library in a process of its own. To its caller it is an ordinary plugin: a descriptor with tables, whose
-// functions forward every call.
+// A plugin's library in a process of its own. It has the interface of an ordinary plugin: a descriptor with tables,
+// whose functions forward every call to that process.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ namespace backplane::isolate {
 
 struct Settings {
   std::filesystem::path library;
-  int file = -1;                            // the library, open; borrowed
-  Program program;                          // backplane-isolated with its arguments
-  std::chrono::milliseconds limit{20'000};  // for loading, creating, describing and opening
+  int file = -1;                            // the open library; borrowed during `load`
+  Program program;                          // backplane-isolated and its arguments
+  std::chrono::milliseconds limit{20'000};  // for each setup call: loading, creating, describing, opening
 };
 
-// Why a library is not used: a code BP_REFUSED_* and a message.
+// Why a library is not used: a BP_REFUSED_* code and a message.
 struct Rejection {
   uint32_t code = 0;
   std::string text;
@@ -33,22 +33,22 @@ struct Rejection {
 
 class Library {
  public:
-  // Starts the process and has it load the library. Null if the library is refused.
+  // Starts the process and loads the library in it. Returns null if the library is refused.
   static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
 
-  // As bp_plugin_query returns it. Valid as long as this object, which must outlive every backend that was created
+  // The descriptor, as bp_plugin_query returns it. This object owns it, and must outlive every backend that was created
   // through it.
   const bp_plugin_t* plugin() const { return &plugin_; }
-  // To be put into bp_backend_create_t.chain: `create` finds its library there.
+  // Put this into bp_backend_create_t.chain, where `create` finds its library.
   const bp_chain_t* chain() const { return &link_.chain; }
 
-  // Ends the process that loaded the library; `create` starts a new one.
+  // Ends the process that was started by `load`. The next `create` starts a new one.
   void rest() { first_ = nullptr; }
 
-  // ---- for the tables' functions ----
+  // ---- for the functions in the tables ----
   static Library* of(const bp_chain_t* chain);
   const Settings& settings() const { return settings_; }
-  // Returns a process that has loaded the library: the first one, or a new one.
+  // Returns a process that has loaded the library: the one that `load` started if no backend uses it, or a new one.
   Result<std::shared_ptr<Process>> process();
   const std::string& name() const { return name_; }
 
@@ -66,7 +66,7 @@ class Library {
   Descriptor file_;
   std::shared_ptr<Process> first_;
   std::string name_;
-  std::string description_;  // the process's description of the library; strings point into it
+  std::string description_;  // the process's description of the library; strings of plugin_ point into it
   std::vector<bp_opset_t> opsets_;
   bp_plugin_t plugin_{};
   bp_device_api_t device_{};
@@ -78,7 +78,7 @@ class Library {
   Link link_{};
 };
 
-// Optional slots that a library offers, as its process describes them.
+// The optional functions that a library offers, as flags in its process's description.
 enum Offered : uint32_t {
   kHealth = 1,
   kReview = 2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a message between the loader and a backend's process. Neither side trusts the other: a reader checks
-// every length and count against the bytes that are left; after a failed check all values are zero or empty.
+// Reads and writes messages between the loader and a backend's process, which do not trust each other. A reader checks
+// every length and count against the remaining bytes. After a failed check it returns only zero or empty values.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ class Writer {
     return *this;
   }
   Writer& text(bp_text_t text) { return this->text(text.data ? std::string_view(text.data, text.size) : ""); }
-  // Appends bytes, which text() reads; `data` may be null.
+  // Appends a size and that many bytes; text() reads them. `data` may be null if `size` is 0.
   Writer& blob(const void* data, uint64_t size) {
     return text(size ? std::string_view(static_cast<const char*>(data), size) : std::string_view());
   }
-  // Appends the count, then the elements as they are in memory.
+  // Appends the count, then the elements in their memory layout.
   template <class T>
   Writer& array(const T* first, uint64_t count) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
@@ -42,7 +42,7 @@ class Writer {
     return *this;
   }
   Writer& status(const Status& status);
-  // Appends the bytes of another writer.
+  // Appends `bytes` as they are, without a size.
   Writer& append(const std::string& bytes) {
     bytes_ += bytes;
     return *this;
@@ -69,7 +69,7 @@ class Reader {
   }
   // The result points into the message.
   std::string_view text();
-  // Reads how many elements follow, each of at least `each` bytes.
+  // Reads a count of elements, each of which has at least `each` bytes in the message.
   uint64_t count(uint64_t each);
   template <class T>
   std::vector<T> array() {
@@ -80,12 +80,12 @@ class Reader {
   }
   Status status();
 
-  // The unread rest.
+  // The bytes that have not been read.
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
-  // Whether everything was read and every check held.
+  // Whether everything was read and all checks succeeded.
   bool complete() const { return ok_ && rest_.empty(); }
-  // For the caller's own checks.
+  // Fails the reader because of the caller's own checks.
   void fail() {
     ok_ = false;
     rest_ = {};
@@ -101,7 +101,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// The numeric fields of a device description.
+// The numeric fields of bp_device_info_t that are sent.
 struct DeviceNumbers {
   uint32_t kind, flags;
   uint8_t uuid[16];

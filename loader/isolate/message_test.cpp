@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that are cut off or damaged, graphs and containers in them, and a channel whose other side misbehaves.
+// Truncated and damaged messages, graphs and containers in messages, and a channel whose other side misbehaves.
 #include "isolate/message.h"
 
 #include <gmock/gmock.h>

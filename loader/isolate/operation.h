@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests from the loader to a backend's process, and from that process to the loader during such a request.
+// The requests that the loader sends to a backend's process, and those that the process sends to the loader meanwhile.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane::isolate {
 
-// The numbers are valid in one build of the loader: both sides belong to it.
+// The numbers may change with every build: both sides belong to the same build.
 enum class Operation : uint32_t {
   kReply = 1,
   // About the library and the backend.
@@ -38,7 +38,7 @@ enum class Operation : uint32_t {
   kBind,
   kExtents,
   kRun,
-  // From the backend's process, during one of the above.
+  // From the backend's process, while it handles one of the requests above.
   kWeight,
   kWeightConsumed,
   kWeightHash,
@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// What the plugin did, such as "was created"; for messages such as "crashed while it was created".
+// What the plugin was doing, such as "was created". Used in messages such as "crashed while it was created".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate

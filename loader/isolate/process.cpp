@@ -21,9 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kGraceNs = 1'000'000'000;         // after the caller's deadline
-constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // after a cancellation
-constexpr size_t kMostLanes = 512;                   // calls at one time
+constexpr uint64_t kGraceNs = 1'000'000'000;         // ns after the caller's deadline
+constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // ns after a cancellation
+constexpr size_t kMostLanes = 512;                   // calls in progress
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(
@@ -53,7 +53,8 @@ bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>
 
 }  // namespace
 
-// Borrows a lane for one call. Gives it back unless the call was left unfinished.
+// Borrows a lane (a channel and its number) for one call. An unfinished call may leave data in the channel, so the lane
+// is then not returned.
 class Process::Lease {
  public:
   Lease(Process& process, Lane* lane) : process_(process), lane_(lane) {}
@@ -86,7 +87,7 @@ Process::Process(std::string name, pid_t child, Descriptor process, Descriptor c
 Result<std::shared_ptr<Process>> Process::start(std::string name, const Program& program, int library) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return Status(BP_RESOURCE_EXHAUSTED, std::string("no socket for a backend: ") + std::strerror(errno));
+    return Status(BP_RESOURCE_EXHAUSTED, std::string("cannot create a socket for a backend: ") + std::strerror(errno));
   Descriptor own(ends[0]), other(ends[1]);
   BP_ASSIGN(const pid_t child, spawn(program, {other.get(), library}));
   Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
@@ -94,7 +95,8 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
     const int error = errno;
     ::kill(-child, SIGKILL);
     if (error != ESRCH) ::waitpid(child, nullptr, 0);
-    return Status(BP_UNSUPPORTED, std::string("no descriptor of a backend's process: ") + std::strerror(error));
+    return Status(BP_UNSUPPORTED,
+                  std::string("cannot get a descriptor of a backend's process: ") + std::strerror(error));
   }
   std::shared_ptr<Process> started(new Process(std::move(name), child, std::move(process), std::move(own)));
   try {
@@ -103,17 +105,17 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
     ::kill(-child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     started->reaped_ = true;
-    return Status(BP_RESOURCE_EXHAUSTED, std::string("no thread for a backend's process: ") + error.what());
+    return Status(BP_RESOURCE_EXHAUSTED, std::string("cannot start a thread for a backend's process: ") + error.what());
   }
   return started;
 }
 
 Process::~Process() {
-  if (owner_ != getpid()) {  // a forked child: the process belongs to the parent
+  if (owner_ != getpid()) {  // this is a forked child; the process belongs to the parent
     static_cast<void>(watcher_.release());
     return;
   }
-  kill("it is not needed any more");
+  kill("it is no longer needed");
   if (watcher_) watcher_->join();
 }
 
@@ -147,7 +149,7 @@ void Process::end(std::chrono::milliseconds grace) {
   if (!reaped_) ::kill(-child_, SIGKILL);
 }
 
-// The watching thread: forwards the log until the process ends, then wakes every caller.
+// Runs on the watching thread. Forwards the log until the process ends, then wakes all callers.
 void Process::watch() {
   for (bool listening = true;;) {
     pollfd watched[] = {{process_.get(), POLLIN, 0}, {listening ? control_.get() : -1, POLLIN, 0}};
@@ -161,7 +163,7 @@ void Process::watch() {
   }
   read_log();
   const std::lock_guard lock(mutex_);
-  // Kill the group while its leader is not reaped: until then, no other group can have its number.
+  // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
   ::kill(-child_, SIGKILL);
   siginfo_t end{};
   int result;
@@ -177,7 +179,7 @@ void Process::watch() {
   } else if (result == 0) {
     how_ = "ended the process (exit code " + std::to_string(end.si_status) + ")";
   } else {
-    how_ = "ended the process";  // the framework ignores SIGCHLD or reaps all children
+    how_ = "ended the process";  // no details: the framework ignores SIGCHLD or reaps all children
   }
   ended_.store(true, std::memory_order_release);
   for (const auto& lane : lanes_) lane->channel->wake();
@@ -201,7 +203,7 @@ void Process::read_log() {
 
 Status Process::lost(Operation during) {
   std::unique_lock lock(mutex_);
-  // The process's sockets close shortly before it can be reaped.
+  // A process that ends closes its sockets shortly before it can be reaped.
   if (!changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return reaped_; })) {
     if (killed_why_.empty()) killed_why_ = "it closed a descriptor that is not its own";
     ::kill(-child_, SIGKILL);
@@ -222,7 +224,8 @@ Result<Process::Lane*> Process::acquire() {
       return lane;
     }
     if (lanes_.size() >= kMostLanes)
-      return Status(BP_RESOURCE_EXHAUSTED, name_ + ": more than " + std::to_string(kMostLanes) + " calls at one time");
+      return Status(BP_RESOURCE_EXHAUSTED,
+                    name_ + ": more than " + std::to_string(kMostLanes) + " calls at the same time");
   }
   auto lane = std::make_unique<Lane>();
   Descriptor socket, page;
@@ -233,7 +236,7 @@ Result<Process::Lane*> Process::acquire() {
   idle_.reserve(lanes_.size());
   Lane* made = lanes_.back().get();
   const ControlPacket packet{ControlPacket::kNewChannel, made->number, 0};
-  // If the process has ended, the call itself finds out.
+  // A failure is ignored: if the process has ended, the call will report that.
   static_cast<void>(send_packet(control_.get(), packet, {socket.get(), page.get()}));
   return made;
 }
@@ -243,7 +246,7 @@ void Process::give_back(Lane* lane) {
   idle_.push_back(lane);
 }
 
-// Decides whether a caller keeps waiting.
+// Decides whether a caller keeps waiting for a call.
 class Process::Waiting : public Check {
  public:
   Waiting(Process& process, const Lane& lane, Operation operation, const Patience& patience)
@@ -275,7 +278,8 @@ class Process::Waiting : public Check {
   uint64_t begin_ = now_ns(), cancelled_at_ = 0;
 };
 
-// Returns the status of a failed exchange. A process that sent an unreadable reply is killed: it is not trusted.
+// Returns the status of a failed exchange. Kills a process that sent an unreadable reply, because it can no longer be
+// trusted.
 Status Process::broken(Operation operation, const Status& status) {
   if (status.code() == BP_CORRUPT)
     kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
@@ -284,7 +288,7 @@ Status Process::broken(Operation operation, const Status& status) {
   return lost(operation);
 }
 
-// Serves the process's requests until it replies. Returns the bytes that follow the reply's status.
+// Answers the process's requests until it replies to the call. Returns the bytes after the reply's status.
 Result<std::string> Process::converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
                                       Answers* answers) {
   Channel& channel = *lease.lane().channel;
@@ -307,7 +311,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
     Writer out;
     std::vector<Descriptor> files;
     Status answer = answers ? answers->answer(received->operation, in, out, files)
-                            : Status(BP_BAD_STATE, "no such request is allowed during the call");
+                            : Status(BP_BAD_STATE, "this request is not allowed during the call");
     Writer reply;
     reply.status(answer);
     std::vector<int> numbers;
@@ -318,7 +322,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
             channel.send(Operation::kReply, reply.take() + (answer.ok() ? out.take() : std::string()), numbers, check);
         !status.ok())
       return broken(operation, status);
-    BP_TRY(check.ask());  // endless requests must not keep the caller waiting for ever
+    BP_TRY(check.ask());  // a process must not delay the caller forever with endless requests
   }
 }
 

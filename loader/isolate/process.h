@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's side of one process in which a backend runs: starts it, calls it from any number of threads, and
+// The loader's side of a process in which a backend runs. Starts the process, calls it from any number of threads, and
 // determines how it ended.
 #pragma once
 
@@ -25,57 +25,57 @@
 
 namespace backplane::isolate {
 
-// How long a call may take.
+// How long a call may take before the process is killed.
 struct Patience {
-  uint64_t deadline = 0;            // of the caller, ns on the monotonic clock; 0: none
-  uint64_t limit_ns = 0;            // the process is killed after this time, whatever `deadline` says; 0: none
-  const bp_host_t* host = nullptr;  // the host that `cancel` belongs to
+  uint64_t deadline = 0;            // the caller's deadline in ns on the monotonic clock; 0: none
+  uint64_t limit_ns = 0;            // limit on the call in ns, independent of the deadline; 0: none
+  const bp_host_t* host = nullptr;  // the host whose token `cancel` is
   const bp_cancel_t* cancel = nullptr;
 };
 
-// Serves the process's requests during a call. The returned status is sent back; `out_files` are sent with it, then
-// closed.
+// Answers the process's requests during a call. The returned status is sent back, with `out` and `out_files` if it is
+// OK. `out_files` are then closed.
 class Answers {
  public:
   virtual ~Answers() = default;
   virtual Status answer(Operation question, Reader& in, Writer& out, std::vector<Descriptor>& out_files) = 0;
 };
 
-// A run's numbers: all that the process needs for a run without containers.
+// Everything that the process needs for a run without containers.
 struct RunNumbers {
   uint64_t instance = 0, deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
-  uint32_t tracing = 0;  // nonzero: spans are collected
+  uint32_t tracing = 0;  // nonzero: spans are collected for the trace
 };
 
 class Process {
  public:
   using LogLine = std::function<void(uint32_t level, std::string_view text)>;
 
-  // `name` starts error messages, as in "backend cpu". `library` is passed to the process as an open file.
+  // `name`, such as "backend cpu", begins error messages. `library` is the open file that the process loads.
   static Result<std::shared_ptr<Process>> start(std::string name, const Program& program, int library);
   // Kills the process.
   ~Process();
   Process(const Process&) = delete;
 
   void set_name(std::string name);
-  // Sets the receiver of the process's log lines; empty: none. After this returns, the previous one is not called.
+  // Sets the receiver of the process's log lines; empty: none. After this returns, the previous receiver is not called.
   void set_log(LogLine line);
 
   bool alive() const { return !ended_.load(std::memory_order_acquire); }
-  // Whether a SIGKILL ended it that this process did not send, but for example the system, because memory was short.
+  // Whether a SIGKILL that this object did not send ended the process. The system may do so when memory is short.
   bool killed_by_others();
-  // The status of every call after the process has ended.
+  // The error of every call after the process has ended. `during` is the operation that was called.
   Status lost(Operation during);
-  // Lets the process end by itself within `grace`, then kills it.
+  // Waits up to `grace` for the process to exit, then kills it.
   void end(std::chrono::milliseconds grace);
   void kill(std::string why);
 
-  // Sends a request and returns the bytes that follow the reply's status. BP_DEVICE_LOST if the process ended,
-  // BP_TIMED_OUT if it had to be killed long after the caller's deadline.
+  // Sends a request and returns the bytes after the reply's status. BP_DEVICE_LOST if the process ended; BP_TIMED_OUT
+  // if it was killed because the caller's deadline had long passed.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
-  // Runs an instance without containers: only numbers are sent, and nothing is allocated.
+  // Runs an instance without containers. Sends only numbers, and makes no heap allocation.
   Status run(const RunNumbers& run, const Patience& patience, Answers& answers);
 
  private:
@@ -96,7 +96,7 @@ class Process {
                                Answers* answers);
   Status broken(Operation operation, const Status& status);
 
-  const int owner_;  // id of the process that started it: a forked child lacks the watching thread
+  const int owner_;  // process id; a forked child has no watching thread
   const pid_t child_;
   Descriptor process_;  // a pidfd
   Descriptor control_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that an isolated backend's opaque handles point to in the loader's process, and its tables' functions.
+// The objects behind an isolated backend's opaque handles in the loader's process, and the functions in its tables.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace backplane::isolate {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-// A bp_backend_t. It outlives the processes that it runs in.
+// Behind a bp_backend_t. Survives the processes in which the backend runs.
 class ProxyBackend {
  public:
   ProxyBackend(Library& library, const bp_backend_create_t& how);
@@ -31,17 +31,17 @@ class ProxyBackend {
 
   Library& library() const { return library_; }
   const bp_host_t* host() const { return host_; }
-  // Returns the process in which the backend was created, or a new one if that has ended. BP_DEVICE_LOST if a new one
-  // would start too soon after failures.
+  // Returns the process in which the backend was created. If it has ended, starts a new one and creates the backend
+  // there; BP_DEVICE_LOST if the pause after repeated failures has not passed.
   Result<std::shared_ptr<Process>> running();
-  // Called after a successful run: failures are counted from 0 again.
+  // Called after a successful run. Resets the count of failures.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
 
-  // Time limits for setup calls and for compute calls.
+  // Time limits: short for setup calls, long for calls that compute.
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
-  // Keep copies of a device description's strings and options as long as the backend lives.
+  // Copy strings and options of a device's description. The backend owns the copies.
   bp_text_t keep(std::string_view text);
   const bp_option_t* keep(std::vector<bp_option_t> options);
 
@@ -52,20 +52,20 @@ class ProxyBackend {
   Options options_;
   std::mutex mutex_;
   std::shared_ptr<Process> process_;
-  std::atomic<uint32_t> failures_{0};  // processes that failed since the last successful run
-  uint64_t not_before_ = 0;            // ns: when the next process may be started
+  std::atomic<uint32_t> failures_{0};  // failed processes since the last successful run
+  uint64_t not_before_ = 0;            // the earliest start of the next process, ns on the monotonic clock
   std::mutex texts_mutex_;
   std::deque<std::string> texts_;
   std::deque<std::vector<bp_option_t>> option_lists_;
 };
 
-// A handle that is valid in `process`.
+// An object in `process`, with its number there.
 struct Remote {
   std::shared_ptr<Process> process;
   uint64_t handle = 0;
 };
 
-// A bp_device_t. Opened again in a new process if the old one has ended.
+// Behind a bp_device_t. If the process has ended, the device is opened again in the next one.
 struct ProxyDevice {
   ProxyBackend& backend;
   uint32_t index;
@@ -77,25 +77,25 @@ struct ProxyDevice {
   std::deque<std::string> opset_texts;
   std::vector<bp_opset_t> opsets;
 
-  // Returns the device's handle in the running process, in which it is opened if it is not yet open there.
+  // Returns the device's handle in the running process. Opens the device there first, if needed.
   Result<Remote> live();
-  // Calls an operation of the device: the request is its handle and `rest`. A failed one leaves nothing behind, so it
-  // is tried again if the process was killed from outside. `out_remote` may be null.
+  // Sends a request of the device's handle and `rest`. A failed call leaves nothing behind, so it is repeated once if
+  // the process was killed from outside. `out_remote` may be null.
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
                            Remote* out_remote = nullptr);
 };
 
-// A bp_program_t. Lost with its process.
+// Behind a bp_program_t. Lost when its process ends.
 struct ProxyProgram {
   ProxyBackend& backend;
   Remote remote;
-  Graphs graphs;                              // the loader's, which live as long as the program
-  std::vector<uint32_t> in_kinds, out_kinds;  // BP_KIND_*
+  Graphs graphs;                              // the loader's graphs, which must outlive the program
+  std::vector<uint32_t> in_kinds, out_kinds;  // BP_KIND_* of the inputs and outputs
   bp_program_info_t info{};
   std::vector<bp_inplace_t> inplace;
 };
 
-// Serves a plugin's requests about graphs.
+// Answers a plugin's requests about graphs.
 class GraphAnswers : public Answers {
  public:
   explicit GraphAnswers(const Graphs& graphs, const bp_compile_t* what = nullptr) : graphs_(graphs), what_(what) {}
@@ -105,10 +105,10 @@ class GraphAnswers : public Answers {
   Status weight(const bp_graph_t& graph, uint32_t index, Writer& out, std::vector<Descriptor>& out_files);
 
   const Graphs& graphs_;
-  const bp_compile_t* what_;  // receives the progress; may be null
+  const bp_compile_t* what_;  // its `progress` is called; may be null
 };
 
-// Fill the tables with functions, without the optional ones that the library lacks.
+// Fill a table with functions. Optional functions that the library lacks stay null.
 void fill_device_table(uint32_t offered, bp_device_api_t& out);
 void fill_coverage_table(uint32_t offered, bp_coverage_api_t& out);
 void fill_program_table(uint32_t offered, bp_program_api_t& out);
@@ -118,7 +118,7 @@ void fill_weights_table(uint32_t offered, bp_weights_api_t& out);
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
-// Calls `body`, which returns a Status, and fills the caller's error. No exception leaves it.
+// Calls `body`, which returns a Status, and writes the result into `error`. Catches all exceptions.
 template <class F>
 bp_status_t fenced(bp_error_t* error, F&& body) noexcept {
   try {
@@ -130,16 +130,16 @@ bp_status_t fenced(bp_error_t* error, F&& body) noexcept {
   }
 }
 
-// Writes a message that accompanies BP_OK.
+// Writes a message into `error` although the call returns BP_OK.
 void explain(bp_error_t* error, std::string_view text);
-// The status for a reply that cannot be read.
+// The error for a reply that cannot be read.
 Status malformed(const ProxyBackend& backend, Operation operation);
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out);
-// BP_UNSUPPORTED, with the extension's name, if the chain has a required extension.
+// BP_UNSUPPORTED if the chain contains a required extension. Extensions are not sent to the process.
 Status refuse_chain(const bp_chain_t* chain);
-// BP_UNSUPPORTED if a flag is set that must be understood: none is passed on. Hints are ignored.
+// BP_UNSUPPORTED if `flags` has a bit that must be understood. Flags are not sent to the process; hints are ignored.
 Status refuse_flags(uint32_t flags, std::string_view name);
-// Writes a tensor's type, layout, extents and strides, without its memory.
+// Writes a tensor's type, layout, extents and strides, but not its elements.
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out);
 
 }  // namespace backplane::isolate

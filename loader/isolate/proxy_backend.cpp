@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend itself: its process, and a new process after that has ended.
+// The backend itself, its process, and the start of a new process when the previous one has ended.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kFirstPauseNs = 10'000'000;  // after the second failure in a row
 constexpr uint64_t kLongestPauseNs = 30'000'000'000;
-constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // shorter pauses are slept through
+constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // longer pauses are errors
 constexpr uint64_t kComputingNs = 600'000'000'000;
 
 uint64_t now_ns() {
@@ -22,7 +22,7 @@ uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-// 0 after the first failure, so that one crash costs little; doubles with each failure after the second.
+// The pause before the next start, in ns: 0 after one failure, so that a single crash costs little; then it doubles.
 uint64_t pause_after(uint32_t failures) {
   if (failures < 2) return 0;
   return std::min(kLongestPauseNs, kFirstPauseNs << std::min(failures - 2, 20u));
@@ -76,7 +76,7 @@ Result<std::shared_ptr<Process>> ProxyBackend::running() {
                                         std::to_string((left + 999'999'999) / 1'000'000'000) + " s at the earliest");
     std::this_thread::sleep_for(std::chrono::nanoseconds(left));
   }
-  // A process that cannot be started or create the backend counts as a failure too.
+  // Failing to start a process, or to create the backend in it, counts as a failure too.
   not_before_ = now_ns() + pause_after(failures_ + 1);
   const bool again = failures_ > 0;
   auto made = library_.process();
@@ -142,13 +142,14 @@ void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, 
 Status refuse_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->required)
-      return {BP_UNSUPPORTED, "extension \"" + abi::string(chain->extension) + "\" does not reach an isolated backend"};
+      return {BP_UNSUPPORTED,
+              "extension \"" + abi::string(chain->extension) + "\" cannot be passed to an isolated backend"};
   return {};
 }
 
 Status refuse_flags(uint32_t flags, std::string_view name) {
   if (!(flags & BP_FLAGS_REQUIRED)) return {};
-  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(flags) + ": it has bits that are not known"};
+  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(flags) + ": it has unknown bits"};
 }
 
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out) {

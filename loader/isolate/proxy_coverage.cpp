@@ -9,7 +9,7 @@ ProxyDevice& device_of(bp_device_t* device) {
   return *reinterpret_cast<ProxyDevice*>(device);
 }
 
-// Calls a device's operation on a graph; `request` writes what precedes the graph.
+// Calls an operation of the device on a graph. `request` writes the part of the message before the graph.
 Result<std::string> ask(ProxyDevice& device, Operation operation, const std::function<void(Writer&)>& request,
                         const bp_graph_t* graph, const bp_cancel_t* cancel) {
   if (!graph) return Status(BP_INVALID_ARGUMENT, "the graph is NULL");
@@ -143,7 +143,7 @@ bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* err
     }
     if (!in.complete()) return malformed(device.backend, Operation::kOpsets);
     const std::lock_guard lock(device.mutex);
-    if (device.opsets.empty()) {  // a result returned earlier lives as long as the device
+    if (device.opsets.empty()) {  // filled once, because earlier results must stay valid
       for (const auto& [domain, version] : list)
         device.opsets.push_back({abi::text(device.opset_texts.emplace_back(domain)), version, 0});
     }

@@ -5,7 +5,7 @@
 namespace backplane::isolate {
 namespace {
 
-// What isolation adds to a device's launch cost, for placement.
+// The additional launch cost of an isolated device in ns, for placement.
 constexpr uint64_t kLaunchNs = 15'000;
 constexpr uint64_t kMostText = 4096;
 
@@ -78,10 +78,11 @@ bp_status_t open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* h
     BP_TRY(refuse_chain(known.chain));
     if (known.native)
       return {BP_UNSUPPORTED,
-              "a native context does not reach an isolated backend: leave bp_device_open_t.native NULL"};
+              "a native context cannot be passed to an isolated backend: leave bp_device_open_t.native NULL"};
     if (known.allocate)
       return {BP_UNSUPPORTED,
-              "an allocator of device memory does not reach an isolated backend: leave bp_device_open_t.allocate NULL"};
+              "an allocator of device memory cannot be passed to an isolated backend: leave bp_device_open_t.allocate "
+              "NULL"};
     Writer options;
     write_options(known.options, known.option_count, known.option_stride, options);
     std::unique_ptr<ProxyDevice> device(
@@ -118,7 +119,7 @@ bp_status_t health(bp_device_t* handle, bp_error_t* error) {
   });
 }
 
-// Kills the process, since the device hangs in it: calls that wait for it return.
+// Kills the process in which the device hangs, so that calls waiting for it return.
 void abandon(bp_device_t* handle) {
   if (!handle) return;
   fenced(nullptr, [&]() -> Status {
@@ -170,7 +171,7 @@ void fill_device_table(uint32_t, bp_device_api_t& out) {
   out.open = open;
   out.close = close;
   out.abandon = abandon;
-  out.health = health;  // also without the plugin's own: checks that the process works
+  out.health = health;  // even if the plugin has none, because it also checks that the process works
 }
 
 }  // namespace backplane::isolate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances: bindings and runs. Tensors in the loader's shared memory are bound where they are; others have a copy in
-// shared memory, which is written before a run (inputs) or read after it (outputs).
+// Instances: bindings and runs. A tensor in the loader's shared memory is bound in place. Any other tensor has a copy
+// in shared memory; inputs are copied there before a run, and outputs are copied back after it.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint64_t kSmallTensor = 64 << 10;  // copies up to this size share blocks
+constexpr uint64_t kSmallTensor = 64 << 10;  // in bytes; up to this size, copies share a block
 constexpr uint64_t kSmallBlock = 256 << 10;
 constexpr uint64_t kAlignment = 64;
 
-// Shared memory that an instance's process keeps until the instance is destroyed.
+// A block of shared memory that the instance's process keeps mapped until the instance is destroyed.
 struct Staging {
   Mapping mapping;
-  Descriptor file;  // until it is sent
+  Descriptor file;  // closed once it has been sent
   uint64_t block = 0, bytes = 0, used = 0;
 };
 
-// A part of a staging block.
+// The part of a block that holds one copy.
 struct Piece {
   Staging* staging = nullptr;
   uint64_t offset = 0, bytes = 0;
@@ -39,21 +39,21 @@ struct Slot {
   uint32_t layout = BP_LAYOUT_DENSE;
   uint32_t flags = 0;  // BP_BUFFER_*
   std::vector<int64_t> extents, strides;
-  char* address = nullptr;  // the caller's
+  char* address = nullptr;  // the caller's memory
   uint64_t capacity = 0;
-  bool staged = false;  // there is a copy in `piece`
+  bool staged = false;  // the tensor has a copy in `piece`
   Piece piece;
   bp_container_t* container = nullptr;
 };
 
-// The bytes that a run wrote for an output whose size was unknown before.
+// The bytes that a run wrote to an output whose size was not known before.
 struct Found {
   char* address;
   uint64_t bytes;
   Mapping mapping;
 };
 
-// The number of bytes from a tensor's address to the end of its elements; at most `capacity`.
+// The number of bytes that a tensor's elements occupy, at most `capacity`. `data` is its first element.
 uint64_t used_bytes(const Slot& slot, const char* data) {
   const auto rank = static_cast<uint32_t>(slot.extents.size());
   uint64_t bytes = slot.capacity;
@@ -72,7 +72,7 @@ uint64_t used_bytes(const Slot& slot, const char* data) {
 
 }  // namespace
 
-// A bp_instance_t.
+// Behind a bp_instance_t.
 class ProxyInstance : public Answers {
  public:
   ProxyInstance(ProxyProgram& program, uint64_t handle)
@@ -91,7 +91,7 @@ class ProxyInstance : public Answers {
   Result<Piece> stage(uint64_t bytes);
   Status send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared);
   Status share_with_twin(uint32_t number, Slot& slot);
-  // Whether another slot uses the same piece.
+  // Whether another slot uses the same piece of shared memory.
   bool is_shared(const Slot& slot) const;
   Status wait_before(const bp_run_t& run) const;
   Status execute(const bp_run_t& run);
@@ -105,7 +105,7 @@ class ProxyInstance : public Answers {
   bool has_containers_ = false;
   std::deque<Staging> staging_;
   std::atomic<bool> running_{false};
-  const bp_run_t* run_ = nullptr;  // the one in progress
+  const bp_run_t* run_ = nullptr;  // the run in progress
   std::vector<Found> found_;
 };
 
@@ -128,7 +128,7 @@ Result<Slot*> ProxyInstance::slot(uint32_t number) {
   return &side[index];
 }
 
-// Allocates shared memory for a copy of a tensor. Small copies share blocks.
+// Allocates shared memory for a copy of a tensor. Small copies share a block.
 Result<Piece> ProxyInstance::stage(uint64_t bytes) {
   bytes = (std::max<uint64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   const bool small = bytes <= kSmallTensor;
@@ -138,7 +138,7 @@ Result<Piece> ProxyInstance::stage(uint64_t bytes) {
         block.used += bytes;
         return Piece{&block, block.used - bytes, bytes};
       }
-  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // above all ids of the loader's shared blocks
+  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // larger than every id of a shared block of the loader
   Staging block;
   block.bytes = small ? kSmallBlock : bytes;
   block.block = ++last;
@@ -148,7 +148,8 @@ Result<Piece> ProxyInstance::stage(uint64_t bytes) {
     block.mapping = Mapping::of(block.file.get(), 0, block.bytes, PROT_READ | PROT_WRITE);
   }
   if (!block.mapping)
-    return Status(BP_RESOURCE_EXHAUSTED, "no shared memory for " + std::to_string(bytes) + " bytes of a tensor");
+    return Status(BP_RESOURCE_EXHAUSTED,
+                  "cannot allocate shared memory for " + std::to_string(bytes) + " bytes of a tensor");
   block.used = bytes;
   staging_.push_back(std::move(block));
   return Piece{&staging_.back(), 0, bytes};
@@ -175,8 +176,8 @@ Status ProxyInstance::send_binding(uint32_t number, const Slot& slot, std::optio
   return {};
 }
 
-// If an input and an output use the same memory of the caller, as in programs that work in place, they share a copy
-// too.
+// If an input and an output are bound to the same memory of the caller, for a program that works in place, both use the
+// same copy.
 Status ProxyInstance::share_with_twin(uint32_t number, Slot& slot) {
   const bool is_input = number < BP_SLOT_OUTPUT;
   std::vector<Slot>& others = is_input ? outputs_ : inputs_;
@@ -213,14 +214,14 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
     const uint32_t index = is_input ? binding.slot : binding.slot - BP_SLOT_OUTPUT;
     if (!binding.container || index >= kinds.size() || kinds[index] == BP_KIND_TENSOR)
       return {BP_TYPE_MISMATCH, "slot " + std::to_string(binding.slot) + " needs a tensor"};
-    if (!backend().host()->containers) return {BP_UNSUPPORTED, "the host passes no containers"};
+    if (!backend().host()->containers) return {BP_UNSUPPORTED, "the host does not support containers"};
     slot->container = binding.container;
     slot->bound = has_containers_ = true;
     return {};
   }
   BP_ASSIGN(const bp_tensor_t tensor, abi::read(binding.tensor, "bp_tensor_t"));
   if (tensor.buffer.memory)
-    return {BP_UNSUPPORTED, "device memory does not reach an isolated backend: bind host memory"};
+    return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: bind host memory"};
   if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents) ||
       (tensor.layout == BP_LAYOUT_STRIDED && tensor.rank && !tensor.strides))
     return {BP_INVALID_ARGUMENT, "rank " + std::to_string(tensor.rank) + " is too high, or extents/strides are NULL"};
@@ -269,13 +270,13 @@ Status ProxyInstance::extents(const bp_slot_extents_t* slots, uint32_t count, ui
   return {};
 }
 
-// Waits for host points here, because the host's semaphores do not reach the process.
+// Waits for host semaphores here, because the process cannot reach them.
 Status ProxyInstance::wait_before(const bp_run_t& run) const {
   if (run.stream) return {BP_UNSUPPORTED, "an isolated backend has no streams"};
   for (const auto& [points, count] : {std::pair(run.waits, run.wait_count), std::pair(run.signals, run.signal_count)})
     for (uint32_t i = 0; i < count; ++i)
       if (!bp_point_host(&points[i]))
-        return {BP_UNSUPPORTED, "native semaphores do not reach an isolated backend: use host semaphores"};
+        return {BP_UNSUPPORTED, "native semaphores cannot be passed to an isolated backend: use host semaphores"};
   const bp_host_t* host = backend().host();
   for (uint32_t i = 0; i < run.wait_count; ++i) {
     PluginError error;
@@ -292,7 +293,7 @@ Status ProxyInstance::execute(const bp_run_t& run) {
     if (!slot.staged) continue;
     if (const uint64_t bytes = used_bytes(slot, slot.address)) std::memcpy(slot.piece.data(), slot.address, bytes);
   }
-  // A run must not change the bytes between the elements of an output.
+  // Copies outputs with strides too, because copying back must not change the bytes between their elements.
   for (const Slot& slot : outputs_)
     if (slot.staged && slot.layout != BP_LAYOUT_DENSE) std::memcpy(slot.piece.data(), slot.address, slot.capacity);
   const bp_host_t* host = backend().host();
@@ -353,7 +354,7 @@ Status ProxyInstance::answer(Operation question, Reader& in, Writer& out, std::v
   return GraphAnswers(program_.graphs).answer(question, in, out, out_files);
 }
 
-// Reports a span of the run to the host's trace.
+// Reports a span of the run, which the process sent, to the host's trace.
 Status ProxyInstance::span(Reader& in) const {
   bp_span_t span{};
   span.size = sizeof span;
@@ -370,19 +371,19 @@ Status ProxyInstance::span(Reader& in) const {
   return {};
 }
 
-// Provides the memory for an output whose extents the run has determined.
+// Provides memory for an output whose extents were determined during the run.
 Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& out_files) {
   const auto number = in.get<uint32_t>();
   const std::vector<int64_t> extents = in.array<int64_t>();
   const auto bytes = in.get<uint64_t>();
-  if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "a request that cannot be read"};
-  if (!run_ || !run_->output) return {BP_BAD_STATE, "the run takes no outputs of unknown extents"};
+  if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "the request cannot be read"};
+  if (!run_ || !run_->output) return {BP_BAD_STATE, "the run does not accept outputs of unknown extents"};
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;
   if (const bp_status_t code =
           run_->output(run_->self, number, static_cast<uint32_t>(extents.size()), extents.data(), bytes, &tensor))
-    return {code, "there is no memory for an output"};
-  if (tensor.buffer.memory) return {BP_UNSUPPORTED, "device memory does not reach an isolated backend"};
+    return {code, "cannot allocate memory for an output"};
+  if (tensor.buffer.memory) return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend"};
   write_tensor_form(tensor, out);
   char* address = static_cast<char*>(tensor.buffer.address);
   if (address) address += tensor.buffer.offset;
@@ -400,7 +401,7 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
     ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     mapping = Mapping::of(file.get(), 0, capacity, PROT_READ | PROT_WRITE);
   }
-  if (!mapping) return {BP_RESOURCE_EXHAUSTED, "no shared memory for an output"};
+  if (!mapping) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for an output"};
   const uint64_t used = tensor.dtype == BP_DTYPE_STRING
                             ? bytes
                             : dense_bytes(tensor.dtype, static_cast<uint32_t>(extents.size()), extents.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: compiling and loading them, their descriptions, and their weights.
+// Programs: compiling, loading from the cache, descriptions and weights.
 #include <algorithm>
 #include <limits>
 
@@ -25,7 +25,7 @@ std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, 
   return kinds;
 }
 
-// Compiles a graph, or loads a program from `blob`, into which it was serialized before.
+// Compiles a graph, or loads a program from `blob`, the bytes into which it was serialized.
 Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, bp_bytes_t blob,
             bp_program_t** out_program) {
   *out_program = nullptr;
@@ -168,7 +168,7 @@ bp_status_t refit(bp_program_t* handle, const bp_refit_t* what, bp_error_t* erro
       const bp_refit_weight_t weight = abi::element(known.weights, i, known.stride);
       BP_ASSIGN(const bp_tensor_t tensor, abi::read(weight.tensor, "bp_tensor_t"));
       if (tensor.buffer.memory)
-        return {BP_UNSUPPORTED, "device memory does not reach an isolated backend: refit from host memory"};
+        return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: refit from host memory"};
       request.put(weight.weight);
       write_tensor_form(tensor, request);
       const char* data = static_cast<const char*>(tensor.buffer.address);
@@ -186,7 +186,7 @@ bp_status_t read_weight(const bp_program_t* handle, uint32_t weight, bp_tensor_t
     ProxyProgram& program = program_of(handle);
     BP_ASSIGN(const bp_tensor_t tensor, abi::read(out_tensor, "bp_tensor_t"));
     if (tensor.buffer.memory)
-      return {BP_UNSUPPORTED, "device memory does not reach an isolated backend: read into host memory"};
+      return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: read into host memory"};
     Writer request;
     request.put(program.remote.handle).put(weight).put(tensor.buffer.bytes);
     write_tensor_form(tensor, request);

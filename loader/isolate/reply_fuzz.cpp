@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: data that a backend's process may send to the loader: bytes on a channel, and a container's contents.
+// libFuzzer: bytes that a backend's process could send to the loader, read from a channel and as a container.
 #include <unistd.h>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class AtOnce : public backplane::isolate::Check {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace backplane::isolate;
-  constexpr size_t kMost = 60'000;  // fits into the socket's buffer
+  constexpr size_t kMost = 60'000;  // bytes that fit into the socket's buffer
   if (size > kMost) return 0;
   Descriptor socket, page;
   auto channel = Channel::make(socket, page);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin that runs another plugin in a process of its own, for programs that load plugins themselves, such as the
-// harness: BACKPLANE_ISOLATED_LIBRARY names the other plugin, BACKPLANE_ISOLATE_SANDBOX the sandbox and
-// BACKPLANE_ISOLATE_PATHS what it may read. For programs that compare a plugin's id with its file name, load this file
-// through a link that has the other plugin's name.
+// harness. BACKPLANE_ISOLATED_LIBRARY names the other plugin, BACKPLANE_ISOLATE_SANDBOX the sandbox, and
+// BACKPLANE_ISOLATE_PATHS the paths that the process may read. A program may compare a plugin's id with its file name:
+// give it a link to this file that has the other plugin's name.
 #include <dlfcn.h>
 #include <fcntl.h>
 
@@ -22,7 +22,7 @@ using namespace backplane;
 namespace fs = std::filesystem;
 
 bp_plugin_t plugin;
-isolate::Library* library;  // never destroyed: its functions are in the tables
+isolate::Library* library;  // never destroyed, because the tables contain its functions
 std::string refusal;
 
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error) {
@@ -66,7 +66,7 @@ void start() {
   static auto loaded = isolate::Library::load(std::move(settings), rejection);
   if (!loaded) return refuse(rejection.text);
   library = loaded.get();
-  library->rest();  // a query leaves no thread behind
+  library->rest();  // after a query, no thread may be left
   plugin = *library->plugin();
   plugin.create = create;
 }
@@ -85,7 +85,8 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
     refused.version = 0;
     refused.refusal = BP_INCOMPATIBLE;
     refused.refusal_text = abi::text(
-        "it speaks another version of the ABI than this host, has another sanitizer, or the offer is too short");
+        "it supports another version of the ABI than this host, was built with another sanitizer, or the offer is too "
+        "short");
     return refused;
   }();
   return &kRefusal;

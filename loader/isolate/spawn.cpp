@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kFirst = 3;
 
-// NULL-terminated pointers to strings.
+// Returns a NULL-terminated list of pointers into `texts`.
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
@@ -70,19 +70,20 @@ Result<pid_t> spawn(const Program& program, const std::vector<int>& descriptors,
     return Status(error == EPERM || error == EACCES ? BP_PERMISSION_DENIED : BP_UNSUPPORTED,
                   std::string(what) + " for " + program.file.string() + ": " + std::strerror(error));
   };
-  // Copies above the new program's numbers: dup2 of a descriptor onto itself would leave it closed on exec.
+  // Copies each descriptor to a number above those of the new program. dup2 of a descriptor onto itself would not clear
+  // its close-on-exec flag.
   const auto copy = [&](int each) {
     return Descriptor(::fcntl(each, F_DUPFD_CLOEXEC, kFirst + static_cast<int>(descriptors.size())));
   };
   std::vector<Descriptor> copies;
   for (const int each : descriptors) {
     copies.push_back(copy(each));
-    if (!copies.back()) return cannot("no descriptor", errno);
+    if (!copies.back()) return cannot("cannot copy a descriptor", errno);
   }
   const Descriptor own_input = input >= 0 ? copy(input) : Descriptor();
-  if (input >= 0 && !own_input) return cannot("no descriptor", errno);
+  if (input >= 0 && !own_input) return cannot("cannot copy a descriptor", errno);
   pid_t child = -1;
-  if (const int error = Setup(copies, own_input).spawn(child, program)) return cannot("no process", error);
+  if (const int error = Setup(copies, own_input).spawn(child, program)) return cannot("cannot start a process", error);
   return child;
 }
 

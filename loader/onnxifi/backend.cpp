@@ -10,8 +10,8 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Whether this library was opened as a vendor's, under the name libonnxifi-NAME.so: the backend onnxifi does that, and
-// must then not be found again.
+// Whether this library was opened as a vendor's library, libonnxifi-NAME.so. Backend onnxifi does that, and the library
+// must then not use that backend in turn.
 bool is_vendor_library() {
   static const char kHere = 0;
   Dl_info info{};
@@ -62,7 +62,7 @@ bool BackendId::acquired() const {
 }
 
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
-  // Never destroyed: the program's static objects may still call while they are destroyed.
+  // Never destroyed, because destructors of the program's static objects may still call this library.
   static const auto* const kIds = [] {
     auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
     const Environment environment(environment_options());
@@ -91,7 +91,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     switch (properties[0]) {
       case ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION:
         if (value > ONNXIFI_OPTIMIZATION_LOW_DELAY) throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
-        break;  // ignored: there is only one optimization level
+        break;  // ignored, because there is only one optimization level
       case ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL:
         if (value < ONNXIFI_LOG_LEVEL_DEBUG || value > ONNXIFI_LOG_LEVEL_ERROR)
           throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
@@ -108,7 +108,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     }
   }
   if (!log_level && !context) return;
-  // A log level of its own, or a device opened in another context, needs a separate environment.
+  // A separate log level, or a device opened in another context, needs an environment of its own.
   EnvironmentOptions options = environment_options();
   options.log_level = log_level.value_or(0);
   environment_ = Environment(options);
@@ -138,7 +138,7 @@ Session Backend::compile(const Model& model) const {
 
 namespace {
 
-// Whether the bytes are whole protobuf fields, and the contents of those with the number `message` are too.
+// Whether the bytes consist of whole protobuf fields, and the contents of fields with the number `message` do too.
 bool is_protobuf(const uint8_t* at, const uint8_t* end, uint64_t message) {
   const auto varint = [&]() -> std::optional<uint64_t> {
     uint64_t value = 0;
@@ -184,7 +184,7 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights, std::shared_ptr<const void> keep) {
   if (model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
   if (bytes == 0) throw Failure{ONNXIFI_STATUS_INVALID_SIZE};
-  constexpr uint64_t kGraph = 7;  // ModelProto.graph
+  constexpr uint64_t kGraph = 7;  // field number of ModelProto.graph
   const auto* first = static_cast<const uint8_t*>(model);
   if (!is_protobuf(first, first + bytes, kGraph)) throw Failure{ONNXIFI_STATUS_INVALID_PROTOBUF};
   using Kept = std::pair<std::string, std::shared_ptr<const void>>;
@@ -201,7 +201,7 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
-    if (error.status() == BP_NOT_FOUND) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};  // external data
+    if (error.status() == BP_NOT_FOUND) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};  // external data is missing
     throw;
   }
   return Model(made, kept);

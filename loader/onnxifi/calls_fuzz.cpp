@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: sequences of calls; each byte makes one choice.
+// libFuzzer: sequences of calls, in which each byte of the input makes one choice.
 #include <cstdlib>
 
 #include "onnxifi/testing/calls.h"

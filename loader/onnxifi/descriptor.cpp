@@ -7,7 +7,7 @@ namespace {
 constexpr int32_t kTag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
 
 bool is_dtype(onnxEnum dtype) {
-  constexpr bp_dtype_t kBool = BP_DTYPE_BOOL, kString = BP_DTYPE_STRING;  // types of ONNX, but not of ONNXIFI
+  constexpr bp_dtype_t kBool = BP_DTYPE_BOOL, kString = BP_DTYPE_STRING;  // not in ONNXIFI
   return dtype >= ONNXIFI_DATATYPE_FLOAT32 && dtype <= ONNXIFI_DATATYPE_BFLOAT16 && dtype != kBool && dtype != kString;
 }
 

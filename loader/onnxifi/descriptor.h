@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor descriptors, validated before use.
+// Validates tensor descriptors before they are used.
 #pragma once
 
 #include <string_view>
@@ -9,21 +9,21 @@
 
 namespace backplane::onnxifi {
 
-// A descriptor's tensor. The memory is owned by the program.
+// A validated descriptor. The program owns the memory.
 struct Described {
-  std::string_view name;  // empty: identified by position
+  std::string_view name;  // empty: the tensor is identified by its position
   bp_dtype_t dtype;
   onnxEnum memory_type;
   std::vector<int64_t> extents;
   onnxPointer buffer;
 
-  uint64_t bytes() const;  // dense
+  uint64_t bytes() const;  // the size of a dense tensor
 };
 
-// Throws the first of these that applies: UNSUPPORTED_TAG, INVALID_DATATYPE, INVALID_MEMORY_TYPE, INVALID_SHAPE,
-// INVALID_MEMORY_LOCATION.
+// Validates a descriptor. Throws the first status that applies: UNSUPPORTED_TAG, INVALID_DATATYPE, INVALID_MEMORY_TYPE,
+// INVALID_SHAPE, INVALID_MEMORY_LOCATION.
 Described read(const onnxTensorDescriptorV1& descriptor);
-// Reads `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
+// Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
 
 }  // namespace backplane::onnxifi

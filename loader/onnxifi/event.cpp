@@ -7,7 +7,8 @@ uint64_t reached(const Semaphore& semaphore) {
   uint64_t value = 0;
   bp_error_t error{};
   error.size = sizeof error;
-  client::detail::try_call(error, api().semaphore_query, semaphore.get(), &value);  // also written on failure
+  // Writes the value even if it has failed.
+  client::detail::try_call(error, api().semaphore_query, semaphore.get(), &value);
   return value;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event: signalled once, by the program or at the end of a run.
+// An event, which is signalled once: by the program, or when a run ends.
 #pragma once
 
 #include <atomic>
@@ -9,24 +9,24 @@
 
 namespace backplane::onnxifi {
 
-// The value of a semaphore, whether it was reached by success or failure.
+// The current value of a semaphore, even if that value has failed.
 uint64_t reached(const Semaphore& semaphore);
 
 class Event {
  public:
-  // Signals the event for the program. Throws INVALID_STATE if it is signalled already.
+  // Signals the event for the program. Throws INVALID_STATE if it has already been signalled.
   void signal();
   bool is_signalled() const;
-  // Waits until it is signalled. SUCCESS, or why the run failed.
+  // Waits until the event is signalled. Returns SUCCESS, or the status of the run that failed.
   onnxStatus wait() const;
 
-  // Reached when signalled; carries the run's failure if the run failed.
+  // The point of a semaphore that is reached when the event is signalled. It fails if the run failed.
   bp_point_t point() const { return semaphore_.at(1); }
-  // Sets the run's status, before the run's point is reached.
+  // Sets the status of the run. Must be called before the run signals the point.
   void set_status(onnxStatus status) { status_.store(status, std::memory_order_release); }
 
  private:
-  std::mutex mutex_;  // for two threads that signal at one time
+  std::mutex mutex_;  // lets only one of several threads signal the event
   Semaphore semaphore_;
   std::atomic<onnxStatus> status_{ONNXIFI_STATUS_SUCCESS};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of runs in every order: signalled before and after the run, waited for by several threads, released in any
-// order. On the null device, so that the thread sanitizer sees all of the code.
+// Events of runs in every order: signalled before and after the run, waited for by several threads, and released in any
+// order. Uses the null device, so that the thread sanitizer sees all code.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using namespace backplane::testing::onnx;  // NOLINT(google-build-using-namespac
 using backplane::onnxifi::descriptor;
 using backplane::onnxifi::fence;
 
-// Set before the library first looks for backends.
+// Must be set before the library first looks for backends.
 const int kOnlyThis = setenv("BACKPLANE_SELECT", "org.backplane.null,null", 1);
 
 onnxBackendID null_device() {
@@ -32,7 +32,7 @@ onnxBackendID null_device() {
   return id;
 }
 
-// When the input event is signalled: before the run, after it, or from another thread at any time.
+// When the input event is signalled: before the run is started, after that, or at any time by another thread.
 enum class Signal { kBefore, kAfter, kAnyTime };
 
 class Events : public ::testing::TestWithParam<Signal> {};
@@ -43,7 +43,7 @@ TEST_P(Events, WorkInEveryOrder) {
                         {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)}), tensor_value("b", BP_DTYPE_FLOAT, {Dim(3)})},
                         {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
   const onnxBackendID id = null_device();
-  // The order of release: the input event, the output event, the graph, the backend.
+  // The order in which objects are released: input event, output event, graph, backend.
   std::array<int, 4> order = {0, 1, 2, 3};
   do {
     onnxBackend backend = nullptr;
@@ -57,7 +57,7 @@ TEST_P(Events, WorkInEveryOrder) {
     ASSERT_EQ(onnxSetGraphIO(graph, 2, in, 1, out), ONNXIFI_STATUS_SUCCESS);
 
     const auto signal = [&] {
-      for (float& value : b) value = 10;  // write the input, then signal that it is ready
+      for (float& value : b) value = 10;  // writes the input, then signals that it is ready
       EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
     };
     std::vector<std::thread> threads;
@@ -99,8 +99,8 @@ TEST_P(Events, WorkInEveryOrder) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
-// The program keeps only the memory: events and the backend are released while runs are in flight; releasing the graph
-// waits for the runs.
+// The program keeps only the memory of the run. Events and the backend are released while runs are in flight, and
+// releasing the graph waits for the runs.
 TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
   const std::string model =
       model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},

@@ -6,7 +6,8 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Puts descriptors in the order of the model's values: by name or, if no descriptor has a name, by position.
+// Puts descriptors in the order of the model's values. Matches them by name or, if no descriptor has a name, by
+// position.
 std::vector<Described> ordered(const std::vector<view::Value>& values, const std::vector<Described>& given) {
   const bool by_position = std::ranges::all_of(given, [](const Described& one) { return one.name.empty(); });
   std::vector<const Described*> found(values.size());
@@ -22,7 +23,7 @@ std::vector<Described> ordered(const std::vector<view::Value>& values, const std
   for (const Described* one : found) {
     if (one == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
     result.push_back(*one);
-    result.back().name = {};  // names belong to the caller, who may free them
+    result.back().name = {};  // dropped, because the caller may free the names
   }
   return result;
 }
@@ -37,7 +38,7 @@ void check(const view::Value& value, const Described& described) {
   }
 }
 
-// Checks that a named dimension has the same extent in all inputs.
+// Checks that each named dimension has the same extent in all inputs.
 void check_symbols(const std::vector<view::Value>& values, const std::vector<Described>& described) {
   std::unordered_map<std::string_view, int64_t> extents;
   for (size_t v = 0; v < values.size(); ++v) {
@@ -127,7 +128,7 @@ void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Descr
   const std::lock_guard lock(mutex_);
   bindings_ = nullptr;
   const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
-  bind(free_flight(), made);  // the loader refuses invalid memory here rather than in the run
+  bind(free_flight(), made);  // binds now, so that invalid memory is refused here and not in the run
   bindings_ = made;
 }
 
@@ -173,7 +174,7 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   Flight& flight = free_flight();
   bind(flight, bindings_);
-  // Runs with the same bindings run one after another: each waits for the previous one.
+  // Runs with the same bindings must not overlap, so each waits for the previous run.
   bp_point_t waits[2];
   uint32_t wait_count = 0;
   if (before != nullptr) waits[wait_count++] = before->point();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model compiled for a backend, the memory that is set for its inputs and outputs, and its runs in flight.
+// A model compiled for a backend, the memory for its inputs and outputs, and its runs in flight.
 #pragma once
 
 #include "onnxifi/backend.h"
@@ -13,20 +13,22 @@ class Graph {
   Graph(const Backend& backend, const Model& model);
   ~Graph();  // waits for the runs in flight
 
-  // Sets the memory for later runs. If it throws, no memory is set.
+  // Sets the memory for later runs. If this throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   void unset_io();
-  // Submits a run that starts when `before` (may be NULL) is signalled. Returns the event that its end signals.
+  // Submits a run that starts when `before` (may be null) is signalled. Returns the event that is signalled when it
+  // ends.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
 
  private:
-  // Memory for every input and output. Runs that use it keep it alive.
+  // Memory for every input and output. The runs that use it keep it alive.
   struct Bindings {
-    std::vector<Described> inputs, outputs;  // in the model's order
-    std::vector<Buffer> imported;            // from a driver
-    std::vector<bp_tensor_t> tensors;        // the inputs', then the outputs'
+    std::vector<Described> inputs, outputs;  // in the order of the model's values
+    std::vector<Buffer> imported;            // memory imported from a driver
+    std::vector<bp_tensor_t> tensors;        // of the inputs, then of the outputs
   };
-  // A run state. The exec comes last: its destructor waits for a run that uses the others.
+  // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
+  // others.
   struct Flight {
     explicit Flight(Exec made) : exec(std::move(made)) {}
 
@@ -35,9 +37,9 @@ class Graph {
     std::shared_ptr<const Bindings> bound;
     std::shared_ptr<const Event> before;
     std::shared_ptr<Event> after;
-    uint64_t runs = 0;   // runs that were started
-    Semaphore ended;     // counts runs that ended, failed or not
-    Semaphore finished;  // counts runs after which the exec accepts the next one; carries failures
+    uint64_t runs = 0;   // number of runs started
+    Semaphore ended;     // counts the runs that have ended or failed
+    Semaphore finished;  // counts the runs after which the exec accepts another; its values carry failures
     Exec exec;
   };
 
@@ -54,7 +56,7 @@ class Graph {
   std::mutex mutex_;
   std::shared_ptr<const Bindings> bindings_;
   std::vector<std::unique_ptr<Flight>> flights_;
-  Flight* last_ = nullptr;  // the last run's
+  Flight* last_ = nullptr;  // the flight of the latest run
 };
 
 }  // namespace backplane::onnxifi

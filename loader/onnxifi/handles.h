@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opaque handles of one kind of object. A handle is a number that is never used twice, so that a stale, foreign or
-// NULL one is recognised instead of dereferenced. Thread-safe.
+// The opaque handles of one kind of object. A handle is a number that is never used again, so a stale, foreign or NULL
+// handle is recognized and not dereferenced. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace backplane::onnxifi {
 
-// Returns a handle that no object of any kind has had in this process.
+// Returns a handle that no object of any kind has had before in this process.
 inline void* next_handle() {
   static std::atomic<uintptr_t> last{0};
   return reinterpret_cast<void*>((last.fetch_add(1, std::memory_order_relaxed) + 1) << 4);
@@ -26,13 +26,13 @@ class Handles {
     objects_.emplace(handle, std::move(object));
     return handle;
   }
-  // NULL if the handle was never valid here, or no longer is.
+  // NULL if the handle was never valid for this kind of object, or is no longer valid.
   std::shared_ptr<T> find(void* handle) const {
     const std::shared_lock lock(mutex_);
     const auto at = objects_.find(handle);
     return at == objects_.end() ? nullptr : at->second;
   }
-  // Removes and returns the object, or NULL as above. The handle is invalid afterwards.
+  // Removes and returns the object, or NULL if `find` would. The handle is invalid afterwards.
   std::shared_ptr<T> remove(void* handle) {
     const std::lock_guard lock(mutex_);
     const auto node = objects_.extract(handle);

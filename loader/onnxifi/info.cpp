@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxGetBackendInfo: all types of information, about the device itself or about the loader.
+// Implements onnxGetBackendInfo, with information about the device and about the loader.
 #include "onnxifi/info.h"
 
 #include <cstdlib>
@@ -11,13 +11,13 @@ std::string bytes_of(uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// The bytes of a number; throws UNSUPPORTED_ATTRIBUTE if it is 0, which means unknown.
+// The bytes of a number. Throws UNSUPPORTED_ATTRIBUTE if the number is 0, which means unknown.
 std::string known(uint64_t value) {
   if (value == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   return bytes_of(value);
 }
 
-// The bytes of number `part` of "domain:bus:device.function", whose numbers are hexadecimal.
+// The bytes of number `part` (from 0) in "domain:bus:device.function", whose numbers are hexadecimal.
 std::string pci(std::string_view place, size_t part) {
   for (size_t i = 0; i < part; ++i) {
     const size_t end = place.find(':');
@@ -41,7 +41,7 @@ onnxEnum device_type(uint32_t kind) {
   }
 }
 
-// The driver's index of a CUDA device: the part of the name after the colon; without a colon there is only one device.
+// The driver's index of a CUDA device, which follows the colon in its name. A name without a colon is the only device.
 uint64_t cuda_index(const BackendId& id) {
   if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   const std::string& name = id.device().name;
@@ -49,7 +49,7 @@ uint64_t cuda_index(const BackendId& id) {
   return colon == std::string::npos ? 0 : std::strtoull(name.c_str() + colon + 1, nullptr, 10);
 }
 
-// A field of a protobuf message, with fewer than 128 bytes.
+// A field of a protobuf message; `bytes` has fewer than 128 bytes.
 std::string field(int number, std::string_view bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + std::string(bytes);
 }
@@ -57,7 +57,7 @@ std::string field(int number, int value) {
   return {static_cast<char>(number << 3), static_cast<char>(value)};
 }
 
-// y = Identity(x), in the given IR version and opset of a domain.
+// A model y = Identity(x) with this IR version and this opset of a domain.
 std::string model_in(int ir_version, std::string_view domain, int opset) {
   const std::string type = field(1, field(1, BP_DTYPE_FLOAT) + field(2, field(1, field(1, 1))));
   const auto value = [&](const char* name) { return field(1, name) + field(2, type); };
@@ -68,7 +68,7 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The newest version whose model the loader accepts, found by trying; 0 if none.
+// The newest version for which the loader accepts the model of `make`; 0 if it accepts none. Tries one after another.
 template <class Make>
 int newest(const Environment& environment, int first, const Make& make) {
   int last = 0;
@@ -84,7 +84,7 @@ int newest(const Environment& environment, int first, const Make& make) {
 }
 
 std::string ir_versions(const Environment& environment) {
-  constexpr int kFirst = 3;  // of ONNX 1.0
+  constexpr int kFirst = 3;  // the IR version of ONNX 1.0
   const int last = newest(environment, kFirst, [](int version) { return model_in(version, "", 13); });
   std::string text;
   for (int version = kFirst; version <= last; ++version) text += (text.empty() ? "" : " ") + std::to_string(version);
@@ -135,7 +135,7 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
                       ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS);
     case ONNXIFI_BACKEND_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
-      return bytes_of(0);  // no properties defined by vendors
+      return bytes_of(0);  // no vendor-specific properties
     case ONNXIFI_BACKEND_MEMORY_TYPES:
       return bytes_of(id.memory_types());
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxGetBackendInfo.
+// Implements onnxGetBackendInfo.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace backplane::onnxifi {
 
-// The bytes of the value that onnxGetBackendInfo returns. Throws UNSUPPORTED_ATTRIBUTE.
+// The value that onnxGetBackendInfo returns, as bytes. Throws UNSUPPORTED_ATTRIBUTE.
 std::string info(const BackendId& id, onnxBackendInfo type);
 
 }  // namespace backplane::onnxifi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libonnxifi.so: the functions of ONNXIFI 1.0 over loader.h. Arguments are checked in the order in which ONNXIFI's
-// header lists the statuses; handles that a failed call would have returned are NULL.
+// libonnxifi.so: the functions of ONNXIFI 1.0, implemented with loader.h. Arguments are checked in the order in which
+// ONNXIFI's header lists the statuses. A call that fails sets its output handles to NULL.
 #include <cstring>
 
 #include "onnxifi/graph.h"
@@ -10,7 +10,7 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Never destroyed: the program's static objects may still call while they are destroyed.
+// Never destroyed, because destructors of the program's static objects may still call this library.
 template <class T>
 Handles<T>& handles() {
   static auto* const kHandles = new Handles<T>;
@@ -30,7 +30,7 @@ std::shared_ptr<BackendId> find_id(void* handle) {
   return id;
 }
 
-// Sets `*handle` to the handle that `body` returns, or to NULL if the call fails.
+// Sets `*handle` to the result of `body`, or to NULL if the call fails.
 template <class Body>
 onnxStatus creating(void** handle, const Body& body) {
   if (handle != nullptr) *handle = nullptr;
@@ -52,7 +52,7 @@ void check_fence(const onnxMemoryFenceV1& fence) {
   if (fence.type != ONNXIFI_SYNCHRONIZATION_EVENT) throw Failure{ONNXIFI_STATUS_INVALID_FENCE_TYPE};
 }
 
-// Copies of the weights of onnxInitGraph, by name.
+// Copies of the weights that were passed to onnxInitGraph.
 struct Weights {
   std::vector<Described> described;
   std::vector<std::vector<char>> bytes;
@@ -83,7 +83,8 @@ std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descri
   return result;
 }
 
-// The status for a refused weight: its data type, if that differs from the input's, or else its shape.
+// The status for a refused weight: MISMATCHING_DATATYPE if its type differs from the input's, otherwise
+// MISMATCHING_SHAPE.
 onnxStatus mismatch(const Environment& environment, size_t bytes, const void* model, const Weights& weights) {
   const Model plain = parse(environment, bytes, model);
   for (const Described& one : weights.described) {
@@ -96,7 +97,7 @@ onnxStatus mismatch(const Environment& environment, size_t bytes, const void* mo
 Model parse_with(const Environment& environment, size_t bytes, const void* model, uint32_t count,
                  const onnxTensorDescriptorV1* descriptors) {
   if (descriptors == nullptr) {
-    // Old clients count weights that are in the model.
+    // Old clients pass the number of the model's own weights.
     Model parsed = parse(environment, bytes, model);
     if (count != 0 && parsed.graph().raw()->weight_count == 0) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     return parsed;
@@ -110,7 +111,7 @@ Model parse_with(const Environment& environment, size_t bytes, const void* model
   }
 }
 
-// Implements both onnxRunGraph and onnxSetIOAndRunGraph.
+// The common part of onnxRunGraph and onnxSetIOAndRunGraph.
 void start(Graph& graph, std::shared_ptr<const Event> before, onnxMemoryFenceV1& fence) {
   fence.event = handles<Event>().add(graph.run(std::move(before)));
 }
@@ -289,7 +290,8 @@ onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name, o
     if (id != nullptr) find_id(id);  // clients look up functions before they have an id
     if (name == nullptr || function == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
     std::string_view wanted = name;
-    constexpr std::string_view kSuffix = "Function";  // clients may append this, as in the function's type name
+    // Clients may append this, because the name of the function's type ends so.
+    constexpr std::string_view kSuffix = "Function";
     if (wanted.ends_with(kSuffix)) wanted.remove_suffix(kSuffix.size());
     for (const Function& each : kFunctions) {
       if (each.name != wanted) continue;

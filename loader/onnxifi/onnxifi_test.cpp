@@ -22,7 +22,7 @@ using namespace backplane::testing::onnx;  // NOLINT(google-build-using-namespac
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Set before the library first looks for backends.
+// Must be set before the library first looks for backends.
 const int kOnlyThese = setenv("BACKPLANE_SELECT", "org.backplane.cpu,org.backplane.null,cpu,null", 1);
 
 static_assert(sizeof(onnxTensorDescriptorV1) == 56 && offsetof(onnxTensorDescriptorV1, buffer) == 48);
@@ -33,7 +33,7 @@ using backplane::onnxifi::fence;
 
 constexpr uint64_t kN = 3;
 
-// c = op(a, b), all of type float[n]; n is 3 or a symbol.
+// c = op(a, b), where all values have type float[n] and n is a number or a symbol.
 std::string sum_model(std::string_view op = "Add", int64_t opset = 13, const Dim& n = Dim(3)) {
   return model_bytes({{"", opset}},
                      graph({node(op, {"a", "b"}, {"c"})},
@@ -127,7 +127,7 @@ TEST_F(Onnxifi, ListsDevicesWithTheRulesForSizes) {
   EXPECT_EQ(onnxGetBackendIDs(&one, &count), ONNXIFI_STATUS_FALLBACK);
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(one, nullptr);
-  EXPECT_EQ(all_ids(), all_ids());  // stable
+  EXPECT_EQ(all_ids(), all_ids());  // ids do not change
 }
 
 TEST_F(Onnxifi, AReleasedIdIsNone) {
@@ -161,7 +161,7 @@ TEST_F(Onnxifi, DescribesTheDevice) {
   for (onnxBackendInfo type : {ONNXIFI_BACKEND_INIT_PROPERTIES, ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES,
                                ONNXIFI_BACKEND_MAX_GRAPH_SIZE, ONNXIFI_BACKEND_MAX_GRAPH_COUNT})
     info_number(id_, type);
-  // Each value has a size or is unknown.
+  // Each attribute has a size, or is unknown for the device.
   for (onnxBackendInfo type = 30; type <= 46; ++type) {
     size_t size = 0;
     EXPECT_THAT(onnxGetBackendInfo(id_, type, nullptr, &size),
@@ -199,7 +199,7 @@ TEST_F(Onnxifi, SaysWhyAModelDoesNotRun) {
   const std::string wrong =
       model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
   EXPECT_EQ(compatibility(id_, wrong), ONNXIFI_STATUS_INVALID_MODEL);
-  // The null backend supports Add, but not Pow.
+  // The null backend supports Add but not Pow.
   EXPECT_EQ(compatibility(named("null"), sum_model("Pow")), ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
   EXPECT_EQ(compatibility(named("null"), good), ONNXIFI_STATUS_SUCCESS);
 }
@@ -239,7 +239,7 @@ TEST_F(Onnxifi, RunsWhenTheInputEventIsSignalled) {
       EXPECT_EQ(c_[0], 0);
       EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
     }
-    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);  // the run keeps the objects that it needs
+    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);  // the run keeps alive the objects that it needs
     EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
     onnxEventState state = 0;
     EXPECT_EQ(onnxGetEventState(after.event, &state), ONNXIFI_STATUS_SUCCESS);
@@ -295,7 +295,7 @@ TEST_F(Onnxifi, RefusesWrongLocations) {
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     one.spoil(in_, out_);
     EXPECT_EQ(set_io(), one.status) << one.what;
-    // The previous memory is no longer set.
+    // After an error, the memory set earlier is not used either.
     const onnxEvent ready = event(true);
     const onnxMemoryFenceV1 before = fence(ready);
     onnxMemoryFenceV1 after = fence();
@@ -378,7 +378,7 @@ TEST_F(Onnxifi, RefusesWrongModelsAndWeights) {
             ONNXIFI_STATUS_UNSUPPORTED_PROPERTY);
   EXPECT_EQ(onnxInitGraph(graph_, nullptr, model.size(), model.data(), 0, nullptr, &none),
             ONNXIFI_STATUS_INVALID_BACKEND);
-  // An initializer in the model may be counted without a descriptor.
+  // The count of weights may include the model's own initializers, which need no descriptors.
   const std::string with_weight =
       model_bytes({{"", 13}}, graph({node("Add", {"a", "b"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
                                     {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})},
@@ -423,7 +423,7 @@ TEST_F(Onnxifi, ADimensionOfTheBatchIsGivenWithTheLocations) {
   EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
 }
 
-// Several runs are in flight, over different memory, and several threads wait for them in reverse order.
+// Several runs with different memory are in flight, and several threads wait for them in reverse order.
 TEST_F(Onnxifi, ManyRunsAreInFlight) {
   constexpr int kRuns = 8;
   float results[kRuns][kN] = {};
@@ -431,7 +431,7 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   const onnxMemoryFenceV1 before = fence(ready);
   std::vector<onnxMemoryFenceV1> after(kRuns, fence());
   for (int i = 0; i < kRuns; ++i) {
-    out_[0] = descriptor("c", results[i - i % 2]);  // each two runs write the same memory
+    out_[0] = descriptor("c", results[i - i % 2]);  // every two successive runs write to the same memory
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     ASSERT_EQ(onnxRunGraph(graph_, &before, &after[i]), ONNXIFI_STATUS_SUCCESS);
   }

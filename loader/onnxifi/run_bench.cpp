@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run through libonnxifi.so costs more than one through loader.h: the same work, waited for in the same way.
+// Compares a run through libonnxifi.so with a run through loader.h that does the same work and is waited for in the
+// same way.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -22,7 +23,7 @@ std::string neg_model() {
                                        {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
 }
 
-// Submits each run with a point that is already reached, and waits for the run.
+// Submits each run with a wait for a point that has already been reached, then waits for the run to end.
 void loader(benchmark::State& state) {
   const backplane::Environment env;
   const backplane::Session session = env.compile(env.parse(neg_model()));

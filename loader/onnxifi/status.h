@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps failures to ONNXIFI's statuses.
+// Maps errors to ONNXIFI's statuses.
 #pragma once
 
 #include "backplane/client.hpp"
@@ -7,17 +7,17 @@
 
 namespace backplane::onnxifi {
 
-// The exception that ends a call with a status.
+// An exception that ends the call with this status.
 struct Failure {
   onnxStatus status;
 };
 
-// The status for a failure of the loader, unless the caller has a more specific one.
+// The general status for an error of the loader. Callers may know a more specific one.
 onnxStatus status_of(bp_status_t status);
-// The status for a device's reason not to support a node.
+// The status for the reason why a device does not support a node.
 onnxStatus status_of_reason(uint32_t reason);
 
-// Calls `body`, which returns a status or throws.
+// Calls `body`, which returns a status or throws. Converts exceptions to a status.
 template <class Body>
 onnxStatus fenced(const Body& body) noexcept {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that hang: what waits for one ends at the run's deadline, when the run is cancelled, or once the device was
-// given up, and then no function of its plugin is called any more.
+// Devices that hang. Every wait for such a device ends at the run's deadline, when the run is cancelled, or when the
+// device is given up. After that no function of its plugin is called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,14 +24,15 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
 uint64_t id_of(const Environment& env, uint32_t device = 0) {
-  return env.devices()[1 + device].info.id;  // after the CPU's
+  return env.devices()[1 + device].info.id;  // device 0 is the CPU's
 }
 
 void wait_until(const std::function<bool()>& is_true) {
   for (int i = 0; i < 30'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
 }
 
-// Returns the error of a call, which must end: a thread that hangs cannot be ended, so it ends the process.
+// Returns the error of a call that must end. If the call hangs, exits the process, because its thread cannot be
+// stopped.
 template <class Call>
 Error end_of(Call call) {
   auto end = std::async(std::launch::async, [&] { return failure(call); });
@@ -41,7 +42,7 @@ Error end_of(Call call) {
   std::_Exit(1);
 }
 
-// Abandons the device once `is_true`, while `call` is under way.
+// Makes a call during which the device is abandoned, once `is_true`. Returns the call's error.
 template <class Call>
 Error end_when_abandoned(const Environment& env, const std::function<bool()>& is_true, Call call) {
   std::thread abandons([&] {
@@ -76,7 +77,7 @@ TEST(Abandon, ARunWithoutADeadlineEnds) {
     bind_x(never_run);
     const Error error = end_when_abandoned(
         env, [&] { return counted->runs == 1; }, [&] { exec.run(); });
-    EXPECT_EQ(error.status(), BP_TIMED_OUT);  // as after a deadline
+    EXPECT_EQ(error.status(), BP_TIMED_OUT);  // the same status as after a deadline
     EXPECT_TRUE(error.abandoned());
     EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
     EXPECT_EQ(failure([&] { never_run.run(); }).status(), BP_DEVICE_LOST);
@@ -106,7 +107,7 @@ TEST(Abandon, ARunOnSeveralDevicesEndsAndTheOthersGoOn) {
     EXPECT_EQ(error.status(), BP_TIMED_OUT) << error.text();
     EXPECT_TRUE(error.abandoned());
     EXPECT_EQ(counters(env, 0).abandoned, 1u);
-    EXPECT_EQ(counters(env, 1).abandoned, marks == "1" ? 1u : 0u);  // its stream waits for the first device's
+    EXPECT_EQ(counters(env, 1).abandoned, marks == "1" ? 1u : 0u);  // its stream waits for a mark of the first device
     EXPECT_EQ(counters(env, 0).calls_after_abandon + counters(env, 1).calls_after_abandon, 0u);
   }
 }
@@ -132,7 +133,8 @@ TEST(Abandon, AWaitForAStreamEnds) {
   RunOptions how;
   how.stream = &stream;
   exec.run(how);
-  std::thread binds([&] { EXPECT_EQ(end_of([&] { bind_x(exec); }).status(), BP_OK); });  // waits for the stream too
+  // A bind waits for the stream too.
+  std::thread binds([&] { EXPECT_EQ(end_of([&] { bind_x(exec); }).status(), BP_OK); });
   const auto is_running = [&] { return counters(env).runs == 1; };
   EXPECT_EQ(end_when_abandoned(env, is_running, [&] { stream.wait(); }).status(), BP_DEVICE_LOST);
   binds.join();
@@ -220,7 +222,7 @@ TEST(Abandon, LaterSessionsUseTheOtherDevices) {
 
 // ---- deadlines ------------------------------------------------------------------------------------------------------
 
-// The earlier run in the stream is the one that hangs: the later one was not started, and gives nothing up.
+// An earlier run hangs in the stream. The later run was not put there, so it times out without giving up the device.
 TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
@@ -246,7 +248,7 @@ TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   env.abandon_device(id_of(env));
 }
 
-// A run in a stream may fail with the code that a wait returns at its own deadline.
+// A run in a stream may fail with BP_TIMED_OUT, which a wait also returns at its own deadline.
 TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
@@ -257,10 +259,10 @@ TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   how.timeout = 120ms;
   exec.run(how);
   EXPECT_EQ(end_of([&] { stream.wait(); }).status(), BP_TIMED_OUT);
-  stream.wait();  // reported once
+  stream.wait();  // the failure is reported only once
 }
 
-// Two copies in each run: x to the device, and x to the second output when all islands have ended.
+// Each run makes two copies: x to the device, and x to the second output after all islands have ended.
 TEST(Deadline, HoldsForCopiesOfOutputs) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
@@ -287,7 +289,7 @@ TEST(Deadline, HoldsForCopiesOfOutputs) {
   }
 }
 
-// Tasks that may run at once.
+// The two islands are independent, so tasks run concurrently.
 TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
@@ -305,7 +307,7 @@ TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
   }
 }
 
-// The device only copies: its islands are on the CPU.
+// The device runs no island and makes only one copy.
 TEST(Deadline, HoldsForTheOnlyCopyOfADevice) {
   const Environment env = streaming({{"partial.hang_copy", "1"}});
   Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
@@ -320,7 +322,7 @@ TEST(Deadline, HoldsForTheOnlyCopyOfADevice) {
   EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
 }
 
-// Large islands run outside of streams if there is a deadline; then the other device must not wait for their marks.
+// With a deadline, large islands run outside of streams and signal no marks, so the other device must not wait for any.
 TEST(Deadline, LargeIslandsOfSeveralDevicesFollowEachOther) {
   const Environment env =
       streaming({{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", "1"}, {"partial.max_nodes", "8"}});

@@ -6,7 +6,7 @@
 
 namespace backplane {
 
-// Nanoseconds on the monotonic clock, which deadlines and spans use.
+// The monotonic clock in nanoseconds. Deadlines and trace spans are measured with it.
 inline uint64_t monotonic_now() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

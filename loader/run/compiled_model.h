@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that was placed on devices and compiled, as an exec sees it. Session implements it.
+// A model that has been placed on devices and compiled, as an exec sees it. Session implements this interface.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace backplane {
 
-// The failure of a run.
+// Why a run failed, and where.
 struct Fault {
   Status status;
-  const Device* device = nullptr;  // that failed; null: unknown
+  const Device* device = nullptr;  // the device that failed; null: unknown
   uint32_t island = BP_NONE;
 };
 
@@ -25,18 +25,18 @@ class CompiledModel {
 
   virtual const Environment& environment() const = 0;
   virtual const model::Model& model() const = 0;
-  // In an order in which they can run.
+  // Producers come before their consumers.
   virtual const std::vector<std::shared_ptr<Program>>& programs() const = 0;
-  virtual bool compiled() const = 0;  // false: there are no programs
+  virtual bool compiled() const = 0;  // false: placed only, without programs
   // The current weight of a value; null if the value is not a weight. Thread-safe.
   virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
 
-  // The model to use: this one, or the one that replaced it after a device failed or a weight was replaced.
+  // The model to use from now on: this one, or its replacement after a device failed or a weight was replaced.
   // Thread-safe.
   virtual std::shared_ptr<const CompiledModel> current() const = 0;
   virtual bool is_current() const = 0;
-  // Replaces this model by one without the failed device, or without the island on that device. Errors:
-  // BP_UNSUPPORTED (the policy or the other devices do not allow it). Thread-safe.
+  // Replaces this model with one that does not use the failed device, or does not run the failed island on it.
+  // BP_UNSUPPORTED: the session's policy forbids that, or no other device can take over. Thread-safe.
   virtual Status fail_over(const Fault& fault) const = 0;
 };
 

@@ -27,8 +27,8 @@ Tensor random_weight(const std::vector<int64_t>& extents, uint64_t seed) {
   return tensor;
 }
 
-// With caches, the model's inputs are one token, its position, the length and the caches of earlier tokens; without,
-// all tokens and their positions. The weights are the same.
+// If `cached`, the inputs are one token, its position, the length of the sequence, and the caches of earlier tokens.
+// Otherwise they are all tokens and their positions. The weights are the same in both models.
 Model gpt2(bool cached) {
   Graph graph;
   uint64_t seed = 1;
@@ -79,7 +79,8 @@ Model gpt2(bool cached) {
   return graph.finish(outputs);
 }
 
-// Decodes with caches in the memory of a device (0: host memory). With `counters`, checks that no cache is copied.
+// Decodes with caches in the memory of the device with this id (0: host memory). With `counters`, checks that no cache
+// is copied.
 void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();
@@ -122,7 +123,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
   }
 #if defined(__x86_64__)
   EXPECT_EQ(allocations_in_runs, 0u);
-#else  // elsewhere oneDNN computes products, and allocates in each call
+#else  // on other processors oneDNN computes matrix products, and it allocates in every call
   std::printf("%llu allocations in %lld steps\n", static_cast<unsigned long long>(allocations_in_runs),
               static_cast<long long>(kCapacity));
 #endif
@@ -134,7 +135,7 @@ void decode(const Environment& env, uint64_t cache_device, const partial::Counte
     EXPECT_EQ(counters->copied_bytes - before.copied, (kCapacity - 1) * (3 * 8 + kWords * 4));
   }
 
-  // The result of the model without caches for the same tokens.
+  // The model without caches must compute the same scores for the same tokens.
   Exec whole = env.compile(gpt2(false)).exec();
   std::vector<int64_t> places(kCapacity);
   for (int64_t i = 0; i < kCapacity; ++i) places[static_cast<size_t>(i)] = i;

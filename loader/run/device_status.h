@@ -7,14 +7,15 @@
 
 namespace backplane {
 
-// Returns the status of a call into a device's plugin. Success costs nothing, since each bound run comes through here.
+// Converts the result of a plugin's function into a Status. Every run of a bound exec calls this, so success allocates
+// nothing.
 inline Status device_status(const Device& device, const PluginError& error, bp_status_t code) {
   if (code == BP_OK) return {};
   return error.status(code, "device '" + device.name() + "'");
 }
 
-// No function of a plugin may be called with an object of a device that was given up. Such an object is kept, where
-// leak checkers find it.
+// Keeps an object of a plugin whose device was given up. No function of that plugin may be called with it, so it cannot
+// be destroyed. It stays reachable for leak checkers.
 inline void keep_handle(const void* handle) {
   keep_for_good({handle, [](const void*) {}});
 }

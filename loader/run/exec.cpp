@@ -65,7 +65,7 @@ Exec::~Exec() {
   worker_.reset();  // waits for a submitted run
   try {
     static_cast<void>(wait_for_stream());
-  } catch (...) {  // no memory for the message of a failure
+  } catch (...) {  // out of memory for the error message
   }
   while (busy_.load(std::memory_order_acquire)) busy_.wait(true);
   drop_run();
@@ -128,7 +128,7 @@ Result<Exec::Binding*> Exec::binding(uint32_t slot) {
   const uint32_t index = is_output ? slot - BP_SLOT_OUTPUT : slot;
   if (index >= bindings.size())
     return Status(BP_NOT_FOUND, "the model has " + std::to_string(bindings.size()) +
-                                    (is_output ? " outputs" : " inputs") + ", there is no slot " +
+                                    (is_output ? " outputs" : " inputs") + "; there is no slot " +
                                     std::to_string(index));
   return &bindings[index];
 }
@@ -159,8 +159,8 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   BP_TRY(check(value, tensor.dtype, tensor.rank, tensor.extents).context(name));
   const uint64_t bytes = dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
   if (bytes > tensor.buffer.bytes)
-    return {BP_BUFFER_TOO_SMALL,
-            name + " needs " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(tensor.buffer.bytes)};
+    return {BP_BUFFER_TOO_SMALL, name + " needs " + std::to_string(bytes) + " bytes, but its buffer has " +
+                                     std::to_string(tensor.buffer.bytes)};
   if (tensor.buffer.flags || tensor.buffer.reserved) BP_TRY(abi::check_buffer(tensor.buffer, name + ": buffer"));
   if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
     return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
@@ -177,7 +177,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const MemoryLocation before = binding->location();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
-  if (binding->location() != before) drop_run();  // copies must change
+  if (binding->location() != before) drop_run();  // the run needs other copies
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};
@@ -199,7 +199,7 @@ Status Exec::unbind(uint32_t slot) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
   if (!binding->bound) return {};
   BP_TRY(wait_for_stream());
-  drop_run();  // and with it the bindings of instances
+  drop_run();  // also drops the bindings of its instances
   *binding = {};
   return {};
 }
@@ -220,7 +220,7 @@ Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents)
 void Exec::set_extents(uint32_t slot, std::span<const int64_t> extents) {
   Binding& binding = slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
   if (std::ranges::equal(binding.extents, extents)) return;
-  static_cast<void>(wait_for_stream());  // without a deadline it does not fail
+  static_cast<void>(wait_for_stream());  // cannot fail without a deadline
   binding.extents.assign(extents.begin(), extents.end());
   planned_ = false;
 }
@@ -243,8 +243,8 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
   for (uint32_t i = 0; i < count; ++i) {
     const bp_symbol_extent_t given = abi::element(symbols, i, stride);
     if (given.symbol >= wanted.size())
-      return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) + " named dimensions, no number " +
-                                std::to_string(given.symbol)};
+      return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) +
+                                " named dimensions; there is none with index " + std::to_string(given.symbol)};
     if (wanted[given.symbol])
       return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
     wanted[given.symbol] = given.extent;
@@ -273,7 +273,8 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
 
 Status Exec::check_symbols() const {
   const model::Graph& graph = model_->model().graph;
-  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});  // extent and its input
+  // By symbol: its extent, and the input that has it.
+  std::vector<std::pair<int64_t, uint32_t>> seen(graph.symbols.size(), {-1, 0});
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
     if (!inputs_[i].bound)
@@ -331,12 +332,12 @@ void Exec::adopt_current_model() {
   model_ = model_->current();
 }
 
-// Runs, and runs again if a device fails and the model may fail over to others.
+// Runs the model. If a device fails and the model can fail over to other devices, runs it again there.
 Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
     adopt_current_model();
     Fault fault;
-    if (const Device* const device = abandoned_device()) {  // in another exec's run, or by the framework
+    if (const Device* const device = abandoned_device()) {  // given up in another exec's run, or by the framework
       fault.status = device->lost();
       fault.device = device;
     } else if (fault.status = prepare(); fault.status.ok()) {
@@ -354,7 +355,7 @@ Status Exec::attempt(const bp_run_t& options) {
     if (run_ && run_->plan->updates_inputs())
       return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
     if (options.deadline && options.deadline <= monotonic_now()) return std::move(fault.status);
-    // Each round excludes a device or an island on one, so the number of rounds is bounded.
+    // Each failover excludes a device, or an island from a device, so the loop ends.
     if (!model_->fail_over(fault).ok()) return std::move(fault.status);
   }
 }
@@ -379,7 +380,7 @@ Status Exec::wait_for_stream(uint64_t deadline, const bp_cancel_t* cancel) {
   Status status = stream_->drain(deadline, cancel);
   const bool is_left = status.code() == BP_TIMED_OUT || status.code() == BP_CANCELLED;
   if (is_left) return status;
-  stream_ = nullptr;  // its work has ended, or its device was given up: then nothing waits for it
+  stream_ = nullptr;  // the work has ended, or its device was given up and no more waiting is needed
   return {};
 }
 
@@ -405,7 +406,7 @@ Status Exec::enqueue_in(const bp_run_t& options) {
   return {};
 }
 
-// When an accepted run ends, `done` is called, then the exec allows the next run, then the signals advance.
+// When an accepted run ends, `done` is called first, then the exec accepts the next run, then the signals advance.
 void Exec::report(const bp_run_t& options, const Status& status) {
   if (options.done) {
     std::string text(status.text());
@@ -422,7 +423,7 @@ void Exec::report(const bp_run_t& options, const Status& status) {
 void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
   for (const bp_point_t& point : points) {
     if (point.kind == BP_POINT_NATIVE) {
-      (void)semaphore_of(point).signal(point.value);  // read_run checked that signalling is supported
+      (void)semaphore_of(point).signal(point.value);  // read_run checked that signaling is supported
       continue;
     }
     bp_semaphore_t& semaphore = *bp_point_host(&point);
@@ -437,7 +438,8 @@ void Exec::release() {
 
 namespace {
 
-// Returns `run`; or a copy in `room` if it is null, lacks fields, or its deadline is BP_FOREVER, which becomes 0.
+// Returns `run`, or a copy in `room` if it is null, lacks newer fields, or has the deadline BP_FOREVER, which becomes
+// 0.
 Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
     room = {};
@@ -510,7 +512,7 @@ Status Exec::submit(const bp_run_t* run) {
 }
 
 Result<uint32_t> Exec::output_slot(uint32_t index) {
-  // The sum must not wrap: it would be the slot of an input.
+  // Clamps `index`: if the sum wrapped around, it would be the slot of an input.
   const uint32_t slot = BP_SLOT_OUTPUT + std::min(index, UINT32_MAX - BP_SLOT_OUTPUT);
   BP_TRY(binding(slot).take_status());
   return slot;

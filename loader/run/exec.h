@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled model, one run at a time: keeps what the framework bound, and everything derived from it. Implements
+// Runs a compiled model, one run at a time. Keeps the framework's bindings and everything derived from them. Implements
 // bp_exec_t.
 #pragma once
 
@@ -25,7 +25,7 @@ class Exec {
   static Result<std::unique_ptr<Exec>> create(const std::shared_ptr<const CompiledModel>& model);
   ~Exec();
 
-  // Slots as in plugin.h. Extents may change on every run; only then is the run planned again.
+  // Slots are numbered as in plugin.h. Extents may change before every run; the run is planned again only if they did.
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status unbind(uint32_t slot);
@@ -33,43 +33,45 @@ class Exec {
   Status extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride);
   // Sets the extents of named dimensions in all bound inputs that have them or, after an error, in none.
   Status symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride);
-  // Runs and waits, or puts the run into the framework's stream. `done` is called and the signals advance only on
-  // success. `run` may be null.
+  // Runs and waits; with a stream of the framework, puts the run there and returns. After an error, `done` is not
+  // called and the signals do not advance. `run` may be null.
   Status run(const bp_run_t* run);
-  // Runs on the exec's own thread, which the first call starts. Once accepted, `done` and the signals report its end.
+  // Runs on the exec's own thread, which the first call starts. After BP_OK, `done` and the signals report how the run
+  // ends.
   Status submit(const bp_run_t* run);
   Status output(uint32_t index, bp_tensor_t& out);
   Status output_container(uint32_t index, bp_container_t*& out);
 
  private:
-  // What the framework bound to a slot.
+  // The framework's binding of one slot.
   struct Binding {
     bool bound = false;
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
     bp_buffer_t buffer{};
     uint64_t generation = 0;
-    Device* device = nullptr;  // whose memory it is; null: host memory
+    Device* device = nullptr;  // whose memory the buffer is; null: host memory
     bp_container_t* container = nullptr;
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };
 
-  // Everything derived from the model and the memories of bindings. Members refer to members above them.
+  // Everything derived from the model and from the memories of the bindings. Each member refers to the members above
+  // it.
   struct Run {
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;
     std::unique_ptr<RunPlan> plan;
     std::unique_ptr<Runner> runner;
     ~Run() {
-      if (state) state->stop();  // afterwards no callback reaches the runner
+      if (state) state->stop();  // after this, no callback reaches the runner
     }
   };
 
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
   void drop_run();
-  void keep_run_forever();                 // a device that did not return may still write the run's memory
-  const Device* abandoned_device() const;  // a device of the run that was given up; null: none
+  void keep_run_forever();                 // because a device may still write to its memory
+  const Device* abandoned_device() const;  // a device that the run uses and that was given up; null: none
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);
   model::ValueId value_of(uint32_t slot) const;
@@ -79,13 +81,14 @@ class Exec {
   void set_extents(uint32_t slot, std::span<const int64_t> extents);
 
   Status check_symbols() const;
-  void apply_bindings();       // to the run's state
+  void apply_bindings();       // copies the bindings to the run's state
   Status prepare();            // creates the run and its plan for the current bindings, if needed
-  void adopt_current_model();  // uses the model that replaced this one, if any
+  void adopt_current_model();  // switches to the model that replaced this one, if any
   Status attempt(const bp_run_t& options);
-  Status execute(const bp_run_t& options);  // waits for the points, then runs
+  Status execute(const bp_run_t& options);  // waits for the run's `waits`, then runs
   Status enqueue_in(const bp_run_t& options);
-  // Waits for runs that were put into the framework's stream. BP_TIMED_OUT or BP_CANCELLED: they may not have ended.
+  // Waits for the runs that were put into the framework's stream. After BP_TIMED_OUT or BP_CANCELLED some may not have
+  // ended.
   Status wait_for_stream(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   static void report(const bp_run_t& options, const Status& status);
   static void signal(std::span<const bp_point_t> points, const Status& status);
@@ -93,13 +96,13 @@ class Exec {
 
   std::shared_ptr<const CompiledModel> model_;
   std::vector<Binding> inputs_, outputs_;
-  std::unique_ptr<Run> run_;  // null: not created yet
+  std::unique_ptr<Run> run_;  // null: must be created before the next run
   bool planned_ = false;
   bool ran_ = false;
   bool lost_ = false;
-  std::shared_ptr<FrameworkStream> stream_;  // contains runs that were not waited for; null: none
+  std::shared_ptr<FrameworkStream> stream_;  // the stream that may still contain runs of this exec; null: none
   std::atomic<bool> busy_{false};
-  std::vector<bp_point_t> submitted_;  // of the submitted run: its waits, then its signals
+  std::vector<bp_point_t> submitted_;  // the submitted run's waits, followed by its signals
   std::unique_ptr<Worker> worker_;
 };
 

@@ -16,7 +16,7 @@ namespace backplane {
 namespace {
 
 Status lacks(const Device& device, const char* what) {
-  return {BP_UNSUPPORTED, "device '" + device.name() + "' offers no " + what};
+  return {BP_UNSUPPORTED, "device '" + device.name() + "' does not support " + what};
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void FrameworkStream::close() noexcept {
   if (!stream_) return;
   try {
     static_cast<void>(drain());
-  } catch (...) {  // no memory for a message: the plugin's stream_destroy waits too
+  } catch (...) {  // out of memory for an error message; the plugin's stream_destroy waits too
   }
   device_->given_up() ? keep_handle(stream_) : api().stream_destroy(stream_);
   stream_ = nullptr;
@@ -49,7 +49,7 @@ void FrameworkStream::close() noexcept {
 
 Status FrameworkStream::wait(uint64_t deadline) {
   StreamEnd end = wait_for_work(*device_, stream_, deadline);
-  // Work is still running: the caller must not mistake an earlier failure for the end of the stream's work.
+  // Work is still running. Reporting an earlier failure here would suggest that all work has ended.
   if (!end.ended) return std::move(end.status);
   const std::lock_guard lock(mutex_);
   Status kept = std::exchange(kept_, {});
@@ -63,12 +63,12 @@ StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel
 }
 
 Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) try {
-  if (!stream_) return {};  // `close` has waited
+  if (!stream_) return {};  // `close` has already waited
   StreamEnd end = work_end(deadline, cancel);
   if (!end.ended) return std::move(end.status);
   keep(std::move(end.status));
   return {};
-} catch (...) {  // no memory for the message of a failure
+} catch (...) {  // out of memory for the error message
   keep(Status(BP_RESOURCE_EXHAUSTED, {}));
   throw;
 }
@@ -110,7 +110,7 @@ Status FrameworkSemaphore::usable(const void* slot, const char* what) const {
 }
 
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
-  constexpr uint64_t kCancelSliceNs = 2'000'000;  // drivers' waits cannot be cancelled
+  constexpr uint64_t kCancelSliceNs = 2'000'000;  // a driver's wait cannot be cancelled, so it is split into slices
   for (;;) {
     BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_wait), "waiting for its semaphores on the host"));
     if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};
@@ -122,7 +122,7 @@ Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_canc
 }
 
 Status FrameworkSemaphore::can_signal() const {
-  return usable(reinterpret_cast<const void*>(api().semaphore_signal), "signalling its semaphores from the host");
+  return usable(reinterpret_cast<const void*>(api().semaphore_signal), "signaling its semaphores from the host");
 }
 
 Status FrameworkSemaphore::signal(uint64_t value) const {
@@ -132,7 +132,7 @@ Status FrameworkSemaphore::signal(uint64_t value) const {
 }
 
 Status FrameworkSemaphore::query(uint64_t& out_value) const {
-  BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_query), "values of its semaphores"));
+  BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_query), "reading the values of its semaphores"));
   PluginError error;
   return device_status(*device_, error, api().semaphore_query(semaphore_, &out_value, error.get()));
 }
@@ -179,8 +179,8 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
-    // Its failure may be BP_TIMED_OUT and be reported by `stream_wait`: only an id distinguishes it from that call's
-    // own.
+    // `stream_wait` may report this run's BP_TIMED_OUT. The id distinguishes it from the timeout of `stream_wait`
+    // itself.
     if (order.deadline && !order.done && !order.id) own.run_.id = new_run_ids(1);
   }
   BP_TRY(own.take(order.waits, order.wait_count, own.waits_));
@@ -191,7 +191,7 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
 }
 
 uint64_t new_run_ids(uint64_t count) {
-  // The upper half, as frameworks number their runs from 1.
+  // From the upper half of the range, because frameworks number their runs from 1.
   static std::atomic<uint64_t> next{uint64_t{1} << 63};
   return next.fetch_add(count, std::memory_order_relaxed);
 }
@@ -203,8 +203,9 @@ Status DeviceRun::take(const bp_point_t* points, uint32_t count, std::vector<bp_
       FrameworkSemaphore& semaphore = semaphore_of(point);
       if (!device_) device_ = &semaphore.device();
       if (device_ != &semaphore.device())
-        return {BP_INVALID_ARGUMENT, "a point belongs to device '" + semaphore.device().name() + "', the run to '" +
-                                         device_->name() + "': import the semaphore there"};
+        return {BP_INVALID_ARGUMENT, "a point belongs to device '" + semaphore.device().name() +
+                                         "', but the run belongs to '" + device_->name() +
+                                         "': import the semaphore there"};
       point = bp_native_point(semaphore.plugin_semaphore(), semaphore.device().id(), point.value);
     }
     own.push_back(point);

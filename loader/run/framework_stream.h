@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_stream_t and bp_native_semaphore_t of loader.h: a plugin's object and its device.
+// Implements bp_stream_t and bp_native_semaphore_t of loader.h. Each class wraps one object of a plugin and its device.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace backplane {
 
-// All members are thread-safe, except that no other call may run during `close`. Once the device was given up, they
-// return BP_DEVICE_LOST and call no function of its plugin; waits that are under way end.
+// A stream that the framework created. Thread-safe, except that no other call may run during `close`. Once the device
+// is given up, members return BP_DEVICE_LOST without calling the plugin, and waits in progress end.
 class FrameworkStream {
  public:
-  // `how` is a copy. Opens the device.
+  // Copies `how`. Opens the device.
   static Result<std::shared_ptr<FrameworkStream>> create(std::shared_ptr<Environment> environment, Device& device,
                                                          const bp_stream_create_t& how);
   FrameworkStream(const FrameworkStream&) = delete;
@@ -24,17 +24,18 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Waits until all work in the stream has ended. Reports failures of runs without `done`, also those kept by `drain`.
+  // Waits until all work in the stream has ended. Reports failures of runs without `done`, including those kept by
+  // `drain`.
   Status wait(uint64_t deadline);
-  // Waits likewise, but keeps failures of the work for the next `wait`. BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if
-  // work may be left.
+  // Waits like `wait`, but keeps failures of the work for the next `wait`. Returns BP_TIMED_OUT, BP_CANCELLED or
+  // BP_DEVICE_LOST if some work may not have ended.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Waits likewise. What it reports, no other wait reports, unless it is given to `keep`.
+  // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to `keep`.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
-  // Lets the next `wait` report a failure.
+  // Keeps a failure for the next `wait` to report.
   void keep(Status failure) noexcept;
   Status export_native(bp_native_t& out) const;
-  // Waits, unless the device was given up, and destroys the plugin's stream. Execs may keep this object after the
+  // Waits (unless the device was given up) and destroys the plugin's stream. Execs may still hold this object after the
   // framework has destroyed its handle.
   void close() noexcept;
 
@@ -50,7 +51,7 @@ class FrameworkStream {
   Status kept_;
 };
 
-// Likewise.
+// A native semaphore that the framework created. Thread-safe; returns BP_DEVICE_LOST once the device is given up.
 class FrameworkSemaphore {
  public:
   static Result<std::shared_ptr<FrameworkSemaphore>> create(std::shared_ptr<Environment> environment, Device& device,
@@ -60,9 +61,9 @@ class FrameworkSemaphore {
 
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
-  // BP_CANCELLED if `cancel` (may be null) is cancelled before the value is reached.
+  // Returns BP_CANCELLED if `cancel` (may be null) is set before the semaphore reaches the value.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
-  Status can_signal() const;  // whether the host can signal it
+  Status can_signal() const;  // an error if the host cannot signal it
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
   Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;
@@ -78,7 +79,7 @@ class FrameworkSemaphore {
   bp_native_semaphore_t* semaphore_ = nullptr;
 };
 
-// The objects behind the framework's handles.
+// The C++ objects that the framework's handles point to.
 inline const std::shared_ptr<FrameworkStream>& stream_of(bp_stream_t* handle) {
   return *reinterpret_cast<std::shared_ptr<FrameworkStream>*>(handle);
 }
@@ -86,28 +87,29 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
 }
 
-// Checks the rules that hold for all runs of a framework: known flags and points, and no `output`.
+// Checks the rules for every bp_run_t of a framework: points and flags are known, and `output` is null.
 Status check_run(const bp_run_t& run);
-// Returns an error unless `done` or a host semaphore reports the end of a run outside a stream.
+// Returns an error if neither `done` nor a host semaphore would report the end of a run that is not in a stream.
 Status check_reported(const bp_run_t& run);
 
-// `count` consecutive values for bp_run_t.id; returns the first.
+// Reserves `count` consecutive values for bp_run_t.id; returns the first.
 uint64_t new_run_ids(uint64_t count);
 
-// A framework's bp_run_t for one device, with the plugin's own stream and semaphores in place of the loader's handles.
+// A copy of a framework's bp_run_t for one device. The plugin's own stream and semaphores replace the loader's handles.
 class DeviceRun {
  public:
-  // `order` outlives the result. BP_INVALID_ARGUMENT if stream and points belong to different devices.
+  // `order` must outlive the result. BP_INVALID_ARGUMENT if its stream and points belong to different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
-  Device* device() const { return device_; }  // null: no stream or point of `order` has a device
+  Device* device() const { return device_; }  // null: `order` has no stream and no native point
 
  private:
   Status take(const bp_point_t* points, uint32_t count, std::vector<bp_point_t>& own);
 
   bp_run_t run_{};
   Device* device_ = nullptr;
-  std::vector<bp_point_t> waits_, signals_;  // run_ points into them; a move keeps the elements in place
+  // run_ points to the elements, which stay in place when this object is moved.
+  std::vector<bp_point_t> waits_, signals_;
 };
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests runs in the framework's streams, native points, and other uses of an exec by a framework.
+// Runs in the framework's streams, native semaphores, and changes of a framework's bindings between runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ RunOptions in(const Stream& stream) {
   return how;
 }
 
-// A framework's allocator of host memory that partial devices import.
+// A framework's allocator of host memory, which partial devices import.
 struct Pool {
   std::atomic<int> allocations{0}, releases{0};
 
@@ -92,14 +92,14 @@ TEST(FrameworkStream, TakesRunsAndReturnsBeforeTheyEnd) {
   exec.bind_output(0u, y);
   const auto begin = std::chrono::steady_clock::now();
   exec.run(in(stream));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // not three times 100 ms
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));  // less than 3 x 100 ms
   stream.wait();
   EXPECT_THAT(y.values<float>(), ElementsAre(-1, 2, -3));
   const partial::Counters& counted = counters(env);
   EXPECT_EQ(counted.stream_runs, 3u);
   EXPECT_EQ(counted.stream_copies, 2u);
   EXPECT_EQ(counted.reports, 0u);  // no run had a `done`
-  // The next run uses other memory: bind waits for the stream.
+  // Binding other memory waits for the stream.
   exec.run(in(stream));
   const Tensor other = Tensor::of<float>({3}, {4, 5, 6});
   exec.bind("x", other);
@@ -132,8 +132,8 @@ TEST(FrameworkStream, DoneAndSignalsComeAfterTheRun) {
   EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
 }
 
-// A refit of a device that cannot replace weights itself compiles anew. It does not wait for a run in flight, which
-// keeps the old program; later runs use the new one.
+// If a device cannot replace weights, a refit compiles new programs. It does not wait for a run in flight, which keeps
+// the old program. Later runs use the new program.
 TEST(FrameworkStream, ARunInFlightEndsWithTheOldWeights) {
   const Environment env = streaming({});
   Graph graph;
@@ -167,7 +167,7 @@ TEST(FrameworkStream, ARunInFlightEndsWithTheOldWeights) {
   EXPECT_THAT(y.values<float>(), ElementsAre(-7, 14, -21));
 }
 
-// If memory is shared, nothing is copied before the first island or after the last.
+// With shared memory nothing is copied before the first island or after the last, so the islands must report the end.
 TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   const Environment env = streaming({{"partial.memory", "shared"}, {"partial.run_us", "1000"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
@@ -196,7 +196,7 @@ TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[1], -2);
   EXPECT_EQ(counters(env).copies, 0u);
-  // Memory that the host must flush is refused: in a stream the host has no opportunity to do so.
+  // A run is refused if the host would have to flush memory, which it cannot do in the middle of a stream.
   const Environment flushed = streaming({{"partial.memory", "flushed"}});
   Exec other = flushed.compile(chain(2), pinned({{"*", "partial"}})).exec();
   const Stream its = flushed.stream(partial_id(flushed));
@@ -208,7 +208,7 @@ TEST(FrameworkStream, ReportsCompletionIfMemoryIsShared) {
   EXPECT_THAT(refused.text(), HasSubstr("bind device memory"));
 }
 
-// Refused runs put nothing into the stream.
+// A run that is refused puts nothing into the stream.
 TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   const Environment env = streaming({});
   const Stream stream = env.stream(partial_id(env));
@@ -218,7 +218,8 @@ TEST(FrameworkStream, RefusesObjectsOfOtherDevices) {
   EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
   EXPECT_THAT(refused.text(), HasSubstr("runs on device 'cpu'"));
   EXPECT_EQ(counters(env).runs, 0u);
-  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);  // the CPU's device
+  // The first device is the CPU, which has no streams.
+  EXPECT_EQ(failure([&] { env.stream(env.devices().front().info.id); }).status(), BP_UNSUPPORTED);
   bp_run_t run{};
   run.size = sizeof run;
   run.stream = stream.get();
@@ -240,8 +241,8 @@ TEST(FrameworkStream, MayBeDestroyedBeforeTheExec) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
 }
 
-// One device writes half a second after it was abandoned, to memory that must still exist; another never returns, and a
-// wait for it would never end.
+// The first device writes to the run's memory half a second after it was abandoned, so that memory must still exist.
+// The second never returns, so nothing may wait for it.
 TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
   const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
   std::vector<Tensor> results;
@@ -285,7 +286,7 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failed.status(), BP_INTERNAL);
   EXPECT_THAT(failed.text(), HasSubstr("a scripted defect"));
   stream.wait();  // the failure is reported only once
-  // A bind that waits keeps the failure for the stream's own wait.
+  // A `bind` that waits for the stream keeps the failure for `stream.wait`.
   const Environment again = streaming({{"partial.fault", "internal@n1#1"}});
   Exec second = again.compile(chain(3), how).exec();
   const Stream other = again.stream(partial_id(again));
@@ -295,14 +296,14 @@ TEST(FrameworkStream, WaitReportsFailures) {
   EXPECT_EQ(failure([&] { other.wait(); }).status(), BP_INTERNAL);
 }
 
-// A framework that took the failure for the end of all work would free memory that the device still writes.
+// An earlier failure would let the framework conclude that all work has ended, and free memory that is still written.
 TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   const Environment env = streaming({{"partial.fault", "internal@n1#1"}, {"partial.run_us", "100000"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run(in(stream));
-  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits, and keeps the failure for the stream's wait
+  exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));  // waits for the stream, and keeps the failure for stream.wait
   const uint64_t runs = counters(env).runs;
   exec.run(in(stream));
   EXPECT_EQ(failure([&] { stream.wait(1); }).status(), BP_TIMED_OUT);
@@ -312,15 +313,16 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
-// The second island is still busy with the run before, so the loader waits in the middle of the run. The failure of its
-// first island, found there, must not be lost to the end of the run.
+// The second island is still busy with the previous run, so the loader waits in the middle of this run. If that wait
+// reports a failure of this run's first island, this run must fail.
 TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {
   const Environment env = streaming({{"partial.fault", "internal@n0#2"}, {"partial.run_us", "100000"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run(in(stream));
-  while (counters(env).runs < 1) std::this_thread::yield();  // the first island may run again, the second may not
+  // Until the first island has ended: it can run again, while the second is busy.
+  while (counters(env).runs < 1) std::this_thread::yield();
   const Semaphore done;
   RunOptions how = in(stream);
   how.signals = {done.at(1)};
@@ -330,7 +332,7 @@ TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {
   });
   EXPECT_THAT(error.what(), HasSubstr("a scripted defect"));
   EXPECT_TRUE(error.status() == BP_INTERNAL || error.status() == BP_DEPENDENCY_FAILED) << error.status();
-  exec.run(in(stream));  // the stream holds no failure
+  exec.run(in(stream));  // no failure is left in the stream
   stream.wait();
 }
 
@@ -344,7 +346,8 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const Cancel cancel;
     const Semaphore ended;
     std::atomic<bp_status_t> seen{BP_OK};
-    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();  // waits at its end: the run uses the others
+    // Declared last: its destructor waits for the run, which uses the objects above.
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     const bp_point_t wait = bp_native_point(semaphore, device, 1), signal = ended.at(1);
     bp_run_t run{};
@@ -363,7 +366,7 @@ TEST(FrameworkStream, ACancelledRunStopsWaitingForANativePoint) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (seen == BP_OK && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     EXPECT_EQ(seen, BP_CANCELLED);
-    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // lets a run that still waits end
+    detail::call(api().native_semaphore_signal, semaphore, uint64_t{1});  // lets the run end if it still waits
   }
   api().native_semaphore_destroy(semaphore);
 }
@@ -427,7 +430,7 @@ TEST(FrameworkStream, NativePointsOrderRunsOfOneDevice) {
   api().native_semaphore_destroy(semaphore);
 }
 
-// ---- what is bound --------------------------------------------------------------------------------------------------
+// ---- bindings -------------------------------------------------------------------------------------------------------
 
 TEST(Exec, UnboundMemoryIsNotUsed) {
   const Environment env = partial_environment({});
@@ -468,7 +471,7 @@ TEST(Exec, ScratchMemoryIsBound) {
   }
 }
 
-// A change of only one of the two extents may not fit into the buffer.
+// Setting the two extents one at a time could exceed the buffer.
 TEST(Exec, ManyDimensionsAreSetAtOnce) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, -1}, {"n", "m"});
@@ -506,7 +509,7 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
   EXPECT_EQ(failure([&] { exec.symbol("m", 1); }).status(), BP_NOT_FOUND);
   exec.run();
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
-  // Beyond the session's range.
+  // An extent outside the range for which the session was created.
   exec.bind("a", Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
   exec.bind("b", Tensor::of<float>({5}, {1, 1, 1, 1, 1}));
   const Error refused = failure([&] { exec.run(); });

@@ -23,14 +23,15 @@ void destroy_semaphore(const Device& device, bp_native_semaphore_t* semaphore) {
 }  // namespace
 
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
-  constexpr uint64_t kCancelSliceNs = 2'000'000;  // setting a token wakes no thread in a plugin
+  // A plugin's wait does not end when the token is set, so it is split into slices.
+  constexpr uint64_t kCancelSliceNs = 2'000'000;
   for (;;) {
     if (device.given_up()) return {false, device.lost(), 0};
     if (cancelled(cancel)) return {false, {BP_CANCELLED, "the run was cancelled while it waited for a stream"}, 0};
     const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
     PluginError error;
     const bp_status_t code = sync_of(device).stream_wait(stream, until, error.get());
-    // Work may have failed with this code too: then the wait ended early, or the error names the run.
+    // Work in the stream may have failed with BP_TIMED_OUT too. Then the wait ended early, or the error names the run.
     const bool over = code == BP_TIMED_OUT && !error.get()->run && until <= monotonic_now();
     if (over && until < deadline) continue;
     return {!over, device_status(device, error, code), error.get()->run};
@@ -93,7 +94,7 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   every_value.size = sizeof every_value;
   if (api->semaphore_export(made->own_, &every_value, &native, error.get()) == BP_OK) {
     if (other->semaphore_create(*taker, &how, &copy, error.get()) != BP_OK)
-      close_descriptor(native);  // an import that fails does not take it
+      close_descriptor(native);  // a failed import does not take ownership of the descriptor
     else if (copy)
       made->copies_.push_back({number, &to.device(), copy});
   }

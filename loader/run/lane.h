@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of asynchronous devices: work in one stream runs in order, without the host. Nothing here calls a plugin once
-// its device was given up.
+// A lane is a stream of an asynchronous device: its work runs in order without the host. A mark is a semaphore by which
+// lanes wait for each other. Once a device is given up, nothing here calls its plugin.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,24 @@
 
 namespace backplane {
 
-// Waits in plugins last this long at most, so that a device that is given up meanwhile is noticed.
+// The longest wait inside a plugin, in nanoseconds. The caller then checks whether the device was given up.
 constexpr uint64_t kWaitSliceNs = 50'000'000;
 
 // The result of waiting for the work of a stream.
 struct StreamEnd {
-  bool ended = false;  // false: work may be left, and `status` is BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST
+  bool ended = false;  // false: some work may not have ended; `status` is BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST
   Status status;
-  uint64_t run = 0;  // bp_run_t.id of the work that failed, if known
+  uint64_t run = 0;  // bp_run_t.id of the work that failed; 0: unknown
 };
 
-// Waits until all work in the stream has ended, the deadline has passed, `cancel` (may be null) is cancelled or the
-// device is given up.
+// Waits until all work in the stream has ended, the deadline has passed, `cancel` (may be null) is set, or the device
+// is given up.
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline = BP_FOREVER,
                         const bp_cancel_t* cancel = nullptr);
 
-// A stream of a device, which the lane owns.
+// A stream that the lane creates and destroys.
 class Lane {
  public:
-  // Whether the device supports streams.
   static bool possible(const Device& device);
   // Opens the device.
   static Result<Lane> make(Device& device);
@@ -51,18 +50,18 @@ class Lane {
   bp_stream_t* stream_ = nullptr;
 };
 
-// A semaphore of a lane's device that other lanes can wait for. Its value is the number of the run.
+// A semaphore of a lane's device for which other lanes can wait. Its value is the number of the latest run.
 class Mark {
  public:
   explicit Mark(const Lane& lane) : device_(&lane.device()) {}
   Mark(const Mark&) = delete;
   ~Mark();
 
-  // Lets lane `to`, which has index `number`, wait for signals of `from`. Does nothing if the devices do not support
-  // that: the host waits instead.
+  // Lets lane `to`, which has index `number`, wait for signals of `from`. If the devices do not support that, does
+  // nothing, and the host waits instead.
   static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
   bp_native_semaphore_t* own() const { return own_; }
-  // The semaphore as imported by the device of lane `lane`, or null.
+  // The semaphore as imported by the device of the lane with this index; null: not imported.
   bp_native_semaphore_t* of(uint32_t lane) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace backplane {
 namespace {
 
-constexpr uint64_t kMaxHostAlignment = 4096;  // of bp_host_t.allocate
+constexpr uint64_t kMaxHostAlignment = 4096;  // the largest alignment that bp_host_t.allocate supports
 
 Result<bp_space_t> space_of(const Device& device, const bp_memory_api_t& api, bp_device_t* handle, uint32_t index) {
   bp_space_t space{};
@@ -121,13 +121,14 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
   } else {
     buffer.address = services_->allocate(bytes, alignment_);
     if (!buffer.address)
-      return Status(BP_RESOURCE_EXHAUSTED, "there is no host memory for " + std::to_string(bytes) + " bytes");
+      return Status(BP_RESOURCE_EXHAUSTED,
+                    "host memory is exhausted: cannot allocate " + std::to_string(bytes) + " bytes");
   }
   buffer.bytes = bytes;
   return buffer;
 }
 
-// Allocates from the framework; the plugin returns the memory to it when it releases the import.
+// Allocates from the framework. When the plugin releases the import, it returns the memory to the framework.
 Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
   bp_external_t external{};
   external.size = sizeof external;
@@ -147,7 +148,7 @@ Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
       : !api_->import ? Status(BP_UNSUPPORTED, "device '" + device_->name() + "' imports no memory")
                       : status(error, api_->import(handle_, &import, &buffer, error.get()));
   if (imported.ok()) return buffer;
-  if (external.release) external.release(external.self);  // a failed import does not release it
+  if (external.release) external.release(external.self);  // a failed import does not release the memory
   return imported;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories that contain a run's buffers: host memory, or a space of a device that does not work on host memory.
+// The kinds of memory that hold a run's buffers: host memory, or a space of a device.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,35 @@ namespace backplane {
 // All members are thread-safe.
 class Memory {
  public:
-  // Host memory.
+  // Host memory whose buffers start at multiples of `alignment`.
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
-  // The memory in which a device works: host memory if its first space is that, or it has no spaces. Opens the device.
+  // The memory in which a device works. That is host memory if the device's first space is host memory or the device
+  // reports no spaces. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
-  // A further space of a device that works on host memory: for buffers of the framework in it, and for values that only
-  // this device's islands use. Opens the device.
+  // An additional space of a device that works on host memory. It holds buffers that the framework allocated there, and
+  // values that only this device's islands use. Opens the device.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
-  // The first space that is the device's own memory and not the host's, or BP_NONE. Opens the device.
+  // The first space that is the device's own memory and not host memory, or BP_NONE. Opens the device.
   static Result<uint32_t> own_space(Device& device);
 
   // Null: host memory.
   Device* device() const { return device_; }
-  // Every buffer starts at a multiple of this.
+  // Every buffer starts at a multiple of this many bytes.
   uint64_t alignment() const { return alignment_; }
-  // Whether the device can use host memory in place, by importing it.
+  // Whether the device can import host memory and use it in place.
   bool shares_host() const { return shares_host_; }
-  // Whether imports need no flush.
+  // Whether writes to imported memory become visible without a flush.
   bool coherent() const { return coherent_ || !api_ || !api_->flush; }
-  // For a memory from `of_space`: whether the device's islands use its buffers without a copy.
+  // For a memory from `of_space`: whether the device's islands can use its buffers without a copy.
   bool zero_copy() const { return zero_copy_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
-  // Imports `bytes` of host memory as a buffer. BP_UNSUPPORTED if the device cannot.
+  // Imports `bytes` bytes of host memory as a buffer. BP_UNSUPPORTED if the device does not support it.
   Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
   // Frees an allocated or imported buffer.
   void release(bp_buffer_t& buffer) const;
-  // Makes what was written on one side of an import visible on the other: BP_MAP_WRITE host to device, BP_MAP_READ
-  // back.
+  // Makes writes to imported memory visible: with BP_MAP_WRITE the host's writes to the device, with BP_MAP_READ the
+  // device's writes to the host.
   Status flush(const bp_buffer_t& buffer, uint32_t access) const;
 
   bool operator==(const Memory& other) const { return device_ == other.device_; }
@@ -65,38 +66,38 @@ class Memory {
   bool zero_copy_ = false;
 };
 
-// Whether `copy` works between the two memories; otherwise two copies through host memory are needed.
+// Whether `copy` can copy from `from` to `to`. If not, two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
 
-// Copies in the stream of `run`, or at once without `run`. BP_UNSUPPORTED if the copy is not `direct`.
+// Copies in the stream of `run`; without `run`, the copy is complete on return. BP_UNSUPPORTED if it is not `direct`.
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
             uint64_t bytes, const bp_run_t* run = nullptr);
-// The device whose plugin copies between the two memories; null: the host copies.
+// The device whose plugin copies between two memories; null: the host copies.
 inline Device* copier(const Memory& from, const Memory& to) {
   return to.device() ? to.device() : from.device();
 }
 
-// Returns a unique number for an allocation, because handles and addresses are reused.
+// Returns a number that identifies an allocation. A handle or address does not, because it may be reused.
 uint64_t new_generation();
 
-// Returns `bytes` of a buffer, from `offset` on, as a buffer.
+// Returns `bytes` bytes of a buffer, starting at `offset`, as a buffer.
 bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
-// The address of a buffer in host memory.
+// The host address of a buffer in host memory.
 char* host_address(const bp_buffer_t& buffer);
 
-// A buffer and its memory. Grows, never shrinks.
+// A buffer that grows when needed and never shrinks.
 class Block {
  public:
   Block() = default;
   Block(Block&& other) noexcept { *this = std::move(other); }
   Block& operator=(Block&& other) noexcept;
   ~Block() { reset(); }
-  // Allocates at least `bytes` bytes unless it has them; a new allocation loses the contents.
+  // Ensures room for at least `bytes` bytes. Loses the contents if a new allocation is needed.
   Status reserve(const Memory& memory, uint64_t bytes);
-  // Imports host memory; does nothing if it is already an import of that memory.
+  // Imports host memory. Does nothing if the block already is an import of that memory.
   Status import(const Memory& memory, void* host, uint64_t bytes);
   void reset();
-  // The block's buffer; `bytes` is its capacity.
+  // `bytes` of the buffer is the block's capacity.
   const bp_buffer_t& buffer() const { return buffer_; }
   uint64_t generation() const { return generation_; }
 

@@ -10,7 +10,7 @@
 namespace backplane {
 namespace {
 
-// The free ranges of the block, by offset and by size.
+// The block's free ranges, indexed by offset and by size.
 class Holes {
  public:
   uint64_t take(uint64_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns buffers offsets in one block of memory, by their lifetimes.
+// Assigns buffers offsets in one block of memory, in which buffers with disjoint lifetimes may overlap.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace backplane {
 
 struct Lifetime {
   uint64_t bytes = 0;
-  uint32_t first = 0;   // the step that writes it
-  uint32_t last = 0;    // the last step that reads it, at least `first`
+  uint32_t first = 0;   // the step that writes the buffer
+  uint32_t last = 0;    // the last step that reads the buffer; at least `first`
   uint64_t offset = 0;  // set by plan_memory
 };
 
-// Sets the offset of each buffer, a multiple of `alignment`, so that buffers with overlapping lifetimes do not overlap.
-// Returns the size of the block. Best fit in the order of the steps; O(n log n).
+// Sets the offset of each buffer to a multiple of `alignment`; buffers with overlapping lifetimes do not overlap.
+// Returns the size of the block in bytes. Best fit in the order of the steps, O(n log n).
 uint64_t plan_memory(std::span<Lifetime> buffers, uint64_t alignment);
 
 }  // namespace backplane

@@ -72,11 +72,11 @@ class Maker {
     return {};
   }
 
-  // A value that only one device's islands use is in that device's own memory, even if the device works on host memory:
-  // host memory would have to be handed over to it before each of these islands and back afterwards.
+  // Puts a value that only one device's islands use into that device's own memory, even if the device works on host
+  // memory. In host memory, the value would have to be handed to the device before each island and back afterwards.
   Status make_private_memories() {
     private_memory_of_.assign(graph_.values.size(), 0);
-    std::vector<Device*> user_of(graph_.values.size());  // the first one
+    std::vector<Device*> user_of(graph_.values.size());  // the first device that uses the value
     std::vector<uint8_t> is_shared(graph_.values.size());
     for (const auto* ends : {&graph_.inputs, &graph_.outputs})
       for (model::ValueId id : *ends) is_shared[id] = 1;
@@ -88,7 +88,7 @@ class Maker {
         }
       }
     }
-    std::vector<std::pair<Device*, uint32_t>> known;  // with their own memories; 0: none
+    std::vector<std::pair<Device*, uint32_t>> known;  // devices and their own memories; 0: none
     for (const auto& program : programs_) {
       for (model::ValueId id : program->outputs) {
         const model::Type& type = graph_.values[id].type;
@@ -107,19 +107,18 @@ class Maker {
     return {};
   }
 
-  // Returns the index of the memory in which a device works.
   uint32_t memory_of(Device* device) const {
     const auto found = std::ranges::find(devices_, device, [](auto& known) { return known.first; });
     return found->second;
   }
 
-  // Returns the index of the memory that contains a framework's buffer.
+  // Returns the index of the memory that holds a framework's buffer.
   uint32_t memory_of(const MemoryLocation& location) const {
     const auto found = std::ranges::find(spaces_, location, [](auto& known) { return known.first; });
     return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
   }
 
-  // Whether a device's islands use buffers of this memory without a copy, although it is not the one in which it works.
+  // Whether a device's islands use buffers of `memory` without a copy, although the device works in another memory.
   bool uses_directly(Device* device, uint32_t memory) const {
     return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
   }
@@ -144,11 +143,12 @@ class Maker {
     return static_cast<uint32_t>(value.replicas.size() - 1);
   }
 
-  // Returns the replica of a value in a memory; if needed, adds it and its copies: one, or two through host memory.
+  // Returns the index of a value's replica in a memory. If there is none, adds it, and the transfer that writes it (or
+  // two transfers through host memory).
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
-    uint32_t from = 0;  // replica 0, where the value is produced
+    uint32_t from = 0;  // the producer writes replica 0
     if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
     const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
     const uint32_t to = add_replica(value, memory, number);
@@ -159,7 +159,7 @@ class Maker {
     return to;
   }
 
-  // Returns the value's replica that an island of the device reads.
+  // Returns the index of the value's replica that islands of the device read.
   uint32_t replica_for(Device* device, uint32_t index) {
     const std::vector<Replica>& replicas = run_.values[index].replicas;
     for (uint32_t r = 0; r < replicas.size(); ++r)
@@ -167,7 +167,6 @@ class Maker {
     return replica_in(index, memory_of(device));
   }
 
-  // Records that the task reads the replica.
   void read(Replica& replica, uint32_t task) {
     replica.readers.push_back(task);
     if (replica.writer != BP_NONE) run_.tasks[task].after.push_back(replica.writer);
@@ -193,7 +192,7 @@ class Maker {
       else if (value.producer != BP_NONE)
         task.after.push_back(run_.steps[value.producer].task);
     }
-    // A device runs one island at a time, in order.
+    // A device runs one island at a time, in the order of the steps.
     for (uint32_t k = number; k-- > 0;) {
       if (run_.steps[k].program->device != program.device) continue;
       task.after.push_back(run_.steps[k].task);
@@ -239,8 +238,8 @@ class Maker {
     return {};
   }
 
-  // Gives a stream to each device with several tasks, which then follow each other without the host, and to each that
-  // copies: a copy outside of a stream blocks, even if the device hangs.
+  // Assigns a stream to each device with several tasks, so that they follow each other without the host, and to each
+  // device that copies, because a copy outside a stream blocks the calling thread even if the device hangs.
   void make_lanes() {
     struct Candidate {
       Device* device;
@@ -280,11 +279,11 @@ class Maker {
   Services& services_;
   const BoundLocations& locations_;
   RunGraph& run_;
-  std::vector<std::pair<Device*, uint32_t>> devices_;        // with the memories in which they work
-  std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // further spaces of those devices, with their memories
-  std::vector<uint32_t> run_value_of_;                       // by model value
-  std::vector<uint32_t> output_memory_of_;                   // by model value: the memory to which an output is bound
-  // By model value: the device's own memory, if only its islands use the value; 0: none.
+  std::vector<std::pair<Device*, uint32_t>> devices_;  // each device, with the index of the memory in which it works
+  std::vector<std::pair<MemoryLocation, uint32_t>> spaces_;  // additional spaces, with the memories in them
+  std::vector<uint32_t> run_value_of_;                       // indexed by model value
+  std::vector<uint32_t> output_memory_of_;  // by model value: the memory of the buffer that is bound to an output
+  // By model value: the index of the device's own memory if only its islands use the value; otherwise 0.
   std::vector<uint32_t> private_memory_of_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a run: islands, copies between memories, and the values between them. A value is copied only when it
-// changes its memory. A RunGraph is derived from the programs and the memories of the framework's buffers, and is
-// immutable. What changes from run to run is in RunState.
+// The tasks of a run (islands and copies between memories) and the values between them. A value is copied only where
+// its reader needs it in another memory. A RunGraph depends on the programs and on the memories of the framework's
+// buffers, and is immutable. RunState holds everything that changes from run to run.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@
 
 namespace backplane {
 
-// The memory of a framework's buffer: a space of a device, or, without a device, host memory.
+// The memory that holds a framework's buffer: a space of a device, or host memory if `device` is null.
 struct MemoryLocation {
   Device* device = nullptr;
   uint32_t space = 0;
   bool operator==(const MemoryLocation&) const = default;
 };
 struct BoundLocations {
-  std::vector<MemoryLocation> inputs, outputs;  // of the model's graph; host memory if nothing is bound
+  std::vector<MemoryLocation> inputs, outputs;  // by graph input and output; unbound: host memory
 };
 
-// A value in one memory.
+// One copy of a value, in one memory.
 struct Replica {
   uint32_t memory = 0;            // index in RunGraph::memories
-  uint32_t writer = BP_NONE;      // the task that writes it; BP_NONE: the framework
-  std::vector<uint32_t> readers;  // tasks, ascending
+  uint32_t writer = BP_NONE;      // the task that writes it; BP_NONE: the framework does
+  std::vector<uint32_t> readers;  // the tasks that read it, ascending
 };
 
-// A value that crosses between islands, or between the framework and an island.
+// A value that is passed between islands, or between the framework and an island.
 struct RunValue {
   model::ValueId value = BP_NONE;
   uint32_t kind = BP_KIND_TENSOR;
-  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: known only when the value is bound
-  bool output = false;                    // of the graph: then no other value shares the memory of its `user_replica`
-  uint32_t producer = BP_NONE;            // the step that writes it
-  uint32_t user_replica = BP_NONE;        // the framework's input or output; BP_NONE: the value is neither
-  std::vector<Replica> replicas;          // none for containers
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: not known until the value is bound
+  bool output = false;  // it is an output of the graph: no other value may share the memory of its `user_replica`
+  uint32_t producer = BP_NONE;      // the step that writes it
+  uint32_t user_replica = BP_NONE;  // the replica that the framework binds, as input or output; BP_NONE: it binds none
+  std::vector<Replica> replicas;    // empty for containers
 
   // The index of the replica in a memory, or BP_NONE.
   uint32_t in(uint32_t memory) const;
@@ -52,28 +52,28 @@ struct ReplicaRef {
   uint32_t value = BP_NONE, replica = BP_NONE;  // BP_NONE as replica: a container
 };
 
-// An island in the run.
+// One island of the run.
 struct Step {
   const Program* program = nullptr;
   std::vector<ReplicaRef> inputs, outputs;
   uint32_t task = BP_NONE;
-  uint32_t memory = 0;  // the one in which its device works
+  uint32_t memory = 0;  // index of the memory in which its device works
 };
 
 struct Transfer {
-  uint32_t value, from, to;  // replicas
+  uint32_t value, from, to;  // `from` and `to` are replicas of `value`
 };
 
-// A graph output that no island writes: it is an input, a weight, or a copy of another output.
+// A graph output that no island writes: it is a graph input, a weight, or a copy of another output.
 struct PassthroughOutput {
   uint32_t value;
-  uint32_t source;  // a value, or BP_NONE: a weight
+  uint32_t source;  // the value to copy; BP_NONE: a weight
 };
 
 struct Task {
   uint32_t step = BP_NONE, transfer = BP_NONE;  // exactly one is set
-  std::vector<uint32_t> after;                  // tasks that must come before
-  uint32_t lane = BP_NONE;  // the lane whose stream can take it; BP_NONE: the host does the task or waits for it
+  std::vector<uint32_t> after;                  // tasks that must end before this one starts
+  uint32_t lane = BP_NONE;  // index of the lane (stream) that can run it; BP_NONE: the host runs it or waits for it
 };
 
 struct RunGraph {
@@ -83,24 +83,24 @@ struct RunGraph {
                                                       Services& services, const BoundLocations& locations);
 
   const std::string& name_of(const RunValue& value) const { return model->values[value.value].name; }
-  // The memories between which a tensor is copied for such an output; `from` is host memory for a weight.
+  // The memories between which a passthrough output is copied. For a weight, `from` is host memory.
   struct Memories {
     const Memory &from, &to;
   };
   Memories memories_of(const PassthroughOutput& output) const;
-  // The device whose plugin does the copy; null: the host copies.
+  // The device whose plugin copies; null: the host copies.
   Device* copier_of(const Transfer& transfer) const;
 
   const model::Graph* model = nullptr;
-  std::vector<std::unique_ptr<const Memory>> memories;  // host memory first
+  std::vector<std::unique_ptr<const Memory>> memories;  // [0] is host memory
   std::vector<RunValue> values;
   std::vector<Step> steps;
   std::vector<Transfer> transfers;
   std::vector<Task> tasks;             // in an order in which they can run
-  std::vector<Device*> lanes;          // the device of each stream
-  std::vector<const Device*> devices;  // that run islands or own memories, each once
+  std::vector<Device*> lanes;          // by lane: the device of its stream
+  std::vector<const Device*> devices;  // every device that runs islands or owns one of the memories
   std::vector<PassthroughOutput> passthroughs;
-  std::vector<uint32_t> inputs, outputs;  // indices in `values` of the graph's inputs and outputs
+  std::vector<uint32_t> inputs, outputs;  // for each input and output of the graph: its index in `values`
 };
 
 }  // namespace backplane

@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// The tasks that use a value's bytes in one memory, including tasks that use an import of them.
+// The tasks that use a value in one memory. For host memory, this includes tasks that use an import of it.
 struct Use {
   uint32_t first = UINT32_MAX, last = 0;
   std::vector<uint32_t> tasks;
@@ -120,7 +120,7 @@ Status RunPlan::plan_dynamic_step(uint32_t number) const {
 Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   const Program& program = *step.program;
   if (program.device->given_up()) return program.device->lost();
-  std::vector<bp_tensor_t> inputs;  // without data: the plan must be valid for any data
+  std::vector<bp_tensor_t> inputs;  // their data is left out, because the plan must be valid for any data
   for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
   std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
   bp_shape_query_t query{};
@@ -155,7 +155,7 @@ Status RunPlan::infer_outputs(const Step& step) const {
         BP_ASSIGN(shapes, query_extents(step));
       }
       const bp_shape_t& shape = shapes[o];
-      if (shape.rank == BP_NONE) continue;  // as above
+      if (shape.rank == BP_NONE) continue;  // as above, the program requests the memory during the run
       if (shape.rank > BP_MAX_RANK)
         return {BP_INTERNAL, "device '" + program.device->name() + "' reports a rank of " + std::to_string(shape.rank)};
       extents.assign(shape.extents, shape.extents + shape.rank);
@@ -195,7 +195,7 @@ Status RunPlan::place_buffers() {
 
 Status RunPlan::place_in(uint32_t memory) {
   std::vector<Lifetime> lifetimes;
-  std::vector<std::pair<uint32_t, uint32_t>> order;  // first task, value
+  std::vector<std::pair<uint32_t, uint32_t>> order;  // first task that uses the value, and the value
   for (uint32_t v : in_arena_[memory]) order.emplace_back(use_of(graph_.values[v], state_.value(v), memory).first, v);
   std::ranges::sort(order);
   for (size_t i = 0; i < order.size(); ++i) {
@@ -216,7 +216,7 @@ Status RunPlan::place_in(uint32_t memory) {
   return {};
 }
 
-// Most drivers limit the size of one allocation to a part of the device's memory.
+// Allocates each value separately. Most drivers limit one allocation to a fraction of the device's memory.
 Status RunPlan::place_apart(uint32_t memory) {
   for (uint32_t v : in_arena_[memory]) BP_TRY(state_.allocate({v, graph_.values[v].in(memory)}));
   return {};
@@ -233,10 +233,12 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// Determines for which tasks the host waits: not for one in the same stream, or whose mark the later task waits for.
+// Decides for which tasks the host must wait. It need not if the later task is in the same stream, or waits on its
+// device for the earlier task's mark (a semaphore).
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
-  std::vector<uint8_t> followed(graph_.tasks.size());  // by a task in the same stream, whose end implies its end
+  // By task: another task follows it in its stream, so the end of that task implies its end.
+  std::vector<uint8_t> followed(graph_.tasks.size());
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     const Task& task = graph_.tasks[t];
     Issue& issue = issues_[t];
@@ -245,7 +247,7 @@ void RunPlan::make_issues() {
       const Transfer& transfer = graph_.transfers[task.transfer];
       const std::vector<RunState::Buffer>& replicas = state_.value(transfer.value).replicas;
       if (replicas[transfer.from].imported || replicas[transfer.to].imported)
-        issue.in_stream = false;  // no bytes are copied
+        issue.in_stream = false;  // nothing is copied, because memory is shared
     }
     for (uint32_t before : after_[t]) {
       const Task& other = graph_.tasks[before];
@@ -276,7 +278,7 @@ void RunPlan::make_tasks() {
   std::vector<const Device*> devices;
   for (const Step& step : graph_.steps)
     if (std::ranges::find(devices, step.program->device) == devices.end()) devices.push_back(step.program->device);
-  // One at a time for the islands of each device, and one for copies.
+  // Tasks that can run at once: one island per device, and one copy.
   tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !graph_.transfers.empty());
   for (uint32_t task = 0; task < count; ++task)
     for (uint32_t before : after_[task])
@@ -284,7 +286,7 @@ void RunPlan::make_tasks() {
                     std::ranges::find(issues_[task].host_before, before) == issues_[task].host_before.end());
 }
 
-// Lets a task write a buffer only after the last use of buffers that were in the same memory before.
+// Lets a task write a buffer only after the last use of the buffers that previously occupied the same memory.
 void RunPlan::order_buffers() {
   for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
     struct Occupant {
@@ -307,8 +309,8 @@ void RunPlan::order_buffers() {
   }
 }
 
-// If the framework bound an output to an input's memory, one island updates it in place, after all others have read
-// it.
+// If the framework bound an output to the memory of an input, one island must update it in place, after all other
+// islands have read the input.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;
   for (uint32_t o : graph_.outputs) {

@@ -117,7 +117,7 @@ void RunState::bind_container(uint32_t index, bp_container_t* container) {
 void RunState::bind_tensor(uint32_t index, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation) {
   Value& value = values_[index];
   Buffer& user_replica = value.replicas[graph_.values[index].user_replica];
-  if (user_replica.generation != generation)  // end imports of the previous buffer
+  if (user_replica.generation != generation)  // drop imports of the previous buffer
     for (Buffer& other : value.replicas) other.block.reset();
   user_replica.user = true;
   user_replica.buffer = buffer;
@@ -154,7 +154,7 @@ Status RunState::set_extents(uint32_t index, std::vector<int64_t> extents) {
     return {BP_RESOURCE_EXHAUSTED, "value '" + graph_.name_of(fixed) + "' is larger than memory"};
   if (is_bound(index) && value.known && value.bytes > value.replicas[fixed.user_replica].buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(value.bytes) +
-                                     " bytes, the bound buffer has " +
+                                     " bytes, but the bound buffer has " +
                                      std::to_string(value.replicas[fixed.user_replica].buffer.bytes)};
   return {};
 }
@@ -302,7 +302,7 @@ Status RunState::set_passthrough(uint32_t index, bp_dtype_t dtype, const std::ve
   if (!replica(user_replica).user) BP_TRY(allocate(user_replica));
   if (bytes > replica(user_replica).buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(bytes) +
-                                     " bytes, the bound buffer has " +
+                                     " bytes, but the bound buffer has " +
                                      std::to_string(replica(user_replica).buffer.bytes)};
   return {};
 }

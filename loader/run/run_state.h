@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a RunGraph that changes from run to run: extents, buffers, the instances of programs and what is bound
-// to their slots. RunState owns all of it and is the only class that writes it: Exec passes on what the framework
-// binds, RunPlan what follows from the extents, Runner what a run computes.
+// The part of a run that changes from run to run: extents, buffers, instances of programs and their bindings. RunState
+// owns all of it and is the only class that writes it. Exec passes in the framework's bindings, RunPlan what follows
+// from the extents, and Runner the results of a run.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,41 @@ namespace backplane {
 
 class RunState {
  public:
-  // The bytes of a replica.
+  // The memory of a replica (one copy of a value).
   struct Buffer {
     bp_buffer_t buffer{};     // `bytes` is its capacity
-    uint64_t generation = 0;  // of the underlying allocation
-    bool user = false;        // the framework's
-    bool imported = false;    // an import of the replica in host memory
-    Block block;              // used unless the buffer is the framework's or in an arena; also for imports
+    uint64_t generation = 0;  // of the allocation that contains the buffer
+    bool user = false;        // the framework bound it
+    bool imported = false;    // imported from the value's replica in host memory
+    Block block;  // owns the memory, or the import, of a buffer that is neither the framework's nor in an arena
   };
   struct Value {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
-    uint64_t bytes = 0;            // the size that the extents need
-    bool known = false;            // whether `extents` are known; for a container: true
+    uint64_t bytes = 0;            // the size in bytes that follows from the extents
+    bool known = false;            // for a tensor: whether `extents` are known; for a container: true
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;
-    std::unique_ptr<bp_container_t> own_container;  // set if the framework bound none
+    std::unique_ptr<bp_container_t> own_container;  // null if the framework bound a container
   };
 
-  // Creates the instances and streams. `graph` must outlive the result. Errors: those of the devices.
+  // Creates the instances and streams. `graph` must outlive the result. Returns the errors of the devices.
   static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }
-  // Destroys the instances and streams; after it returns, no plugin calls back.
+  // Destroys the instances and streams. After it returns, plugins make no more callbacks.
   void stop();
 
   const Value& value(uint32_t value) const { return values_[value]; }
   const Buffer& replica(ReplicaRef ref) const { return values_[ref.value].replicas[ref.replica]; }
   // Whether the framework bound a buffer to the value.
   bool is_bound(uint32_t value) const;
-  // The tensor borrows the extents; without a replica it has no buffer.
+  // The tensor borrows the extents. If `ref` has no replica, the tensor has no buffer.
   bp_tensor_t tensor(ReplicaRef ref) const;
   bp_instance_t* instance(uint32_t step) const { return steps_[step].instance; }
   const Lane& lane(uint32_t lane) const { return lanes_[lane]; }
   std::span<const Lane> lanes() const { return lanes_; }
-  // The mark by which other lanes wait for a task; null: the host waits for it.
+  // The semaphore (mark) by which other lanes wait for a task; null: the host waits for the task.
   const Mark* mark(uint32_t task) const { return marks_[task].get(); }
 
   // ---- what the framework binds ----
@@ -63,31 +63,32 @@ class RunState {
   void set_input_extents(uint32_t value, const std::vector<int64_t>& extents);
 
   // ---- what follows from the extents of the inputs ----
-  // Called before a new plan: forgets the extents of what islands write, and which replicas are imports.
+  // Call this before planning again. Forgets the extents of the islands' outputs, and which replicas are imports.
   void forget_plan();
-  // Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL (of the framework's buffer).
+  // Errors: BP_RESOURCE_EXHAUSTED; BP_BUFFER_TOO_SMALL if the framework's buffer is too small.
   Status set_extents(uint32_t value, std::vector<int64_t> extents);
-  // Gives a replica its own memory, large enough for the value. Grows, never shrinks.
+  // Gives a replica its own memory, large enough for the value. The memory grows when needed and never shrinks.
   Status allocate(ReplicaRef ref);
-  // Reserves the block of a memory that contains the buffers between islands.
+  // Reserves the arena of a memory: one block that holds values between islands.
   Status reserve_arena(uint32_t memory, uint64_t bytes);
   void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
-  // Makes the replica an import of the one in host memory, or allocates it if the device cannot import that.
+  // Imports the value's replica in host memory as this replica. If the device cannot import it, allocates memory
+  // instead.
   Status import_from_host(ReplicaRef ref);
-  // Marks the replica as an import of the replica in host memory, made now or later.
+  // Records that the replica is, or will be, an import of the replica in host memory.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }
-  // Binds those slots of the island whose extents are known and whose binding has changed.
+  // Binds the slots of an island whose extents are known and whose binding has changed.
   Status bind(uint32_t step);
 
   // ---- what a run computes ----
-  // Stores a result whose extents the program reports during the run; `bytes` is used for strings only. Allocates it if
-  // the framework bound no buffer.
+  // Stores the extents of a result, which the program reports during the run. Allocates memory if the framework bound
+  // no buffer. `bytes` is used only for strings.
   Status set_result(ReplicaRef ref, std::span<const int64_t> extents, uint64_t bytes);
-  // Likewise for an output that is a copy of another value or a weight.
+  // The same for a passthrough output, which is a copy of another value or a weight.
   Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
 
  private:
-  // The current binding of a slot, so that only changes are bound.
+  // The current binding of a slot; a slot is bound again only if this changes.
   struct Slot {
     bp_buffer_t buffer{};
     uint64_t generation = 0;
@@ -98,13 +99,13 @@ class RunState {
     bp_instance_t* instance = nullptr;
     std::vector<Slot> slots;  // inputs, then outputs
     uint32_t scratch = BP_NONE;
-    uint64_t scratch_generation = 0;  // of the scratch memory that is bound
+    uint64_t scratch_generation = 0;  // of the bound scratch memory
   };
-  // Scratch memory that all instances on a device share: they run one after another, and its contents are lost between
-  // runs.
+  // Scratch memory shared by all instances on a device. They run one after another, and need its contents only during a
+  // run.
   struct Scratch {
     const Device* device = nullptr;
-    uint64_t bytes = 0;  // the largest size that an instance needs
+    uint64_t bytes = 0;  // the most that any of these instances needs
     Block block;
   };
 
@@ -116,16 +117,16 @@ class RunState {
   Status bind_slot(uint32_t step, uint32_t slot, ReplicaRef ref, Slot& bound);
 
   const RunGraph& graph_;
-  std::vector<Block> arenas_;   // by memory
-  std::vector<Block> imports_;  // by memory: the import of host memory's arena
+  std::vector<Block> arenas_;   // by memory: one block for values between islands
+  std::vector<Block> imports_;  // by memory: its import of the arena in host memory
   std::vector<Value> values_;
   std::vector<StepState> steps_;
   std::vector<Scratch> scratch_;
   std::vector<Lane> lanes_;
-  std::vector<std::unique_ptr<Mark>> marks_;  // by task
+  std::vector<std::unique_ptr<Mark>> marks_;  // by task; null: the host waits for the task
 };
 
-// Whether two buffers consist of the same bytes.
+// Whether two buffers are the same bytes.
 bool same_buffer(const bp_buffer_t& a, const bp_buffer_t& b);
 
 }  // namespace backplane

@@ -58,7 +58,7 @@ TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
     Exec exec =
         env.compile(chain_of_three(), pinned({{"a", "partial:0"}, {"b", "partial:1"}, {"y", "partial:0"}})).exec();
     EXPECT_THAT(run(exec, {1, -2}), ElementsAre(-1, -2));
-    // x in and y out; the two values between islands take one copy each, or two.
+    // x and y are copied once each; the two values between islands once each, or twice through host memory.
     EXPECT_EQ(counters(env, 0).copies + counters(env, 1).copies, peers ? 4u : 6u);
   }
 }
@@ -71,7 +71,7 @@ TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
     EXPECT_THAT(run(exec, {-7, 8, 9}), ElementsAre(-7, -8, -9));
     EXPECT_EQ(counters(env).copies, 0u);
     EXPECT_EQ(counters(env).allocations, 0u);
-    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // in and out, for two runs
+    EXPECT_EQ(counters(env).flushes, kind == "flushed" ? 4u : 0u);  // two runs, each with one input and one output
   }
 }
 
@@ -105,7 +105,7 @@ TEST(Run, TheFrameworkBindsMemoryOfADevice) {
   exec.run();
   env.copy(y.abi(), host, 8);
   EXPECT_THAT(values, ElementsAre(-3, -4));
-  EXPECT_EQ(counters(env).copies, 2u);  // the test's own
+  EXPECT_EQ(counters(env).copies, 2u);  // only the copies that the test makes
 }
 
 // Two branches of one input that meet again.
@@ -200,7 +200,8 @@ TEST(Run, ABoundRunAllocatesNothing) {
       exec.bind_output("y", y);
       for (int warm = 0; warm < 3; ++warm) exec.run();
       const uint64_t binds = counters(env).binds + counters(env, 1).binds;
-      // A stream allocates when it contains more work at a time than ever before, which may take a few runs.
+      // A stream allocates when it holds more work than ever before. It may take a few runs until that no longer
+      // happens.
       uint64_t allocated = 1;
       for (int round = 0; round < 10 && allocated != 0; ++round) {
         const uint64_t before = allocation_count();
@@ -262,7 +263,7 @@ TEST(Run, DeadlinesAndCancellationEndAHang) {
   canceller.join();
 }
 
-// Neg is on device 0, Abs on device 1 and, at a high cost, on device 2.
+// Options with which device 0 runs Neg, device 1 runs Abs, and device 2 also runs Abs, but at a high cost.
 std::map<std::string, std::string> with_a_spare(const std::string& fault) {
   return {{"partial.devices", "3"}, {"partial.seconds", "1e-6"}, {"partial.0.ops", "Neg"},  {"partial.1.ops", "Abs"},
           {"partial.2.ops", "Abs"}, {"partial.2.seconds", "1"},  {"partial.1.fault", fault}};
@@ -291,7 +292,7 @@ TEST(Run, AFaultInTheSecondOfThreeIslandsIsRunElsewhere) {
         RunOptions bounded;
         bounded.timeout = std::chrono::seconds(10);
         exec.bind("x", Tensor::of<float>({2}, {3, -4}));
-        exec.run(bounded);  // in which the fault occurs
+        exec.run(bounded);  // the fault occurs in this run
         EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, -4));
         EXPECT_EQ(session.node(1).device, env.devices()[3].info.id);
         EXPECT_THAT(session.report(),
@@ -379,7 +380,7 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     runs[i].signals = &points[i];
     runs[i].signal_count = 1;
     if (i) {
-      runs[i].waits = &points[i - 1];  // so that the semaphore's last value means that all runs ended
+      runs[i].waits = &points[i - 1];  // the last value then means that all runs have ended
       runs[i].wait_count = 1;
     }
     exec.submit(runs[i]);
@@ -389,7 +390,7 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     EXPECT_THAT(results[i].values<float>(), ElementsAre(0, 2 * static_cast<float>(i), 0));
 }
 
-// Sixteen threads over three devices with three kinds of memory, each thread with its own exec.
+// Sixteen threads, each with its own exec, use three devices with three kinds of memory.
 TEST(Run, SixteenThreadsOnThreeDevices) {
   constexpr int kRuns = 1000;
   const Environment env = partial_environment({{"partial.devices", "2"},

@@ -17,7 +17,6 @@ namespace {
 
 using Started = TaskGraph::Started;
 
-// Replaces the contents of `to` with copies of everything in `from`.
 Status copy_container(const bp_container_t& from, bp_container_t& to) {
   to.clear();
   for (uint64_t i = 0; i < from.count(); ++i) {
@@ -44,7 +43,7 @@ bool passed(uint64_t deadline) {
 // A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
 constexpr uint64_t kGraceNs = 100'000'000;
 
-// When a run with this deadline (0: none) is abandoned; BP_FOREVER: never.
+// The time at which a run with this deadline (0: none) is abandoned. BP_FOREVER: never.
 uint64_t abandon_at(uint64_t deadline) {
   return deadline && deadline < BP_FOREVER - kGraceNs ? deadline + kGraceNs : BP_FOREVER;
 }
@@ -55,13 +54,13 @@ Status did_not_return(bool late, const std::string& devices) {
       .with_flags(BP_ERROR_ABANDONED);
 }
 
-// Most drivers cannot stop work in a stream, so a bounded run may end late by the work it has there: at most kAhead
-// tasks beyond those that ended, with islands of at most kMostNodes nodes. Larger islands run outside of streams:
-// their backends check between kernels whether to stop.
+// Most drivers cannot stop work that is in a stream. A bounded run (one with a deadline or a cancel token) therefore
+// has at most kAhead unfinished tasks in streams, and only islands of at most kMostNodes nodes. Larger islands run
+// outside of streams, where backends check between kernels whether to stop.
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 
-// How often a waiting run looks for a cancelled token and for devices that were given up.
+// How often a waiting run checks for cancellation and for devices that were given up.
 std::chrono::milliseconds slice(bool bounded) {
   return std::chrono::milliseconds(bounded ? 2 : 20);
 }
@@ -123,7 +122,6 @@ Status Runner::run_at_once() {
   return tasks.run(start_task, watch) && drain() ? Status() : abandon();
 }
 
-// Starts the tasks one after another on this thread.
 Status Runner::run_in_order() {
   bool ends = true;
   for (uint32_t task = 0; task < graph_.tasks.size() && ends; ++task) {
@@ -144,11 +142,11 @@ Status Runner::run_in_order() {
 bool Runner::uses_stream(uint32_t task) const {
   if (!plan_.issue(task).in_stream || !bounded_) return plan_.issue(task).in_stream;
   const uint32_t step = graph_.tasks[task].step;
-  // A copy outside of a stream blocks and could not be abandoned.
+  // A copy stays in its stream: elsewhere it would block and could not be abandoned.
   return step == BP_NONE || (!at_once_ && graph_.steps[step].program->view->abi()->node_count <= kMostNodes);
 }
 
-// Waits for the call to end. False: it has not ended and the run must be abandoned.
+// Waits for the call to end. Returns false if it has not ended and the run must be abandoned.
 bool Runner::wait_for(Call& call) {
   if (!call.pending) return true;
   std::unique_lock lock(mutex_);
@@ -164,7 +162,7 @@ void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
-// Whether the end of the call will never be known, because its device was given up.
+// Whether the end of the call will never be reported, because its device was given up.
 bool Runner::is_stuck(const Call& call) const {
   return (call.unreported || (call.pending && !call.ended.load(std::memory_order_acquire))) && call.device->given_up();
 }
@@ -174,13 +172,13 @@ bool Runner::must_abandon() const {
   return std::ranges::any_of(calls_, [this](const Call& call) { return is_stuck(call); });
 }
 
-// Abandons the calls that have not ended; their devices are not used again.
+// Abandons the calls that have not ended and gives up their devices.
 Status Runner::abandon() {
   const auto is_under_way = [](const Call& call) {
     return call.pending && !call.ended.load(std::memory_order_acquire);
   };
   const bool late = deadline_ && monotonic_now() >= abandon_at(deadline_);
-  if (!late) {  // a device was given up: what others do for this run has to end too, and may wait for that device
+  if (!late) {  // a device was given up: calls on other devices must end too, but may be waiting for it
     cancel_.set();
     cancel_pending_.set();
     const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + kGraceNs);
@@ -197,7 +195,7 @@ Status Runner::abandon() {
     if (call.device != std::exchange(named, call.device))
       names += (names.empty() ? "'" : ", '") + call.device->name() + "'";
   }
-  if (!abandoned_) {  // the last call has just ended
+  if (!abandoned_) {  // meanwhile all calls have ended
     if (at_once_) plan_.tasks().wait();
     if (!failure_.ok()) return std::move(failure_);
     const auto lost = std::ranges::find_if(graph_.devices, &Device::given_up);
@@ -207,7 +205,8 @@ Status Runner::abandon() {
   return did_not_return(late, names);
 }
 
-// Waits for streams that, after a failure, may hold work started without `done`. False: the run must be abandoned.
+// After a failure, waits for work in streams that was started without `done`. Returns false if the run must be
+// abandoned.
 bool Runner::drain() {
   if (!failed_ || bounded_) return true;
   for (const Lane& lane : state_.lanes()) {
@@ -224,7 +223,7 @@ bool Runner::drain() {
 
 void Runner::fail(Status status, uint32_t step, const Device* device) {
   const std::lock_guard lock(mutex_);
-  // Keeps the first failure, unless it is a failed dependency and its cause is found later.
+  // Keeps the first failure. Exception: a real cause replaces an earlier BP_DEPENDENCY_FAILED.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
   failed_ = true;
@@ -234,7 +233,7 @@ void Runner::fail(Status status, uint32_t step, const Device* device) {
   if (bounded_) cancel_pending_.set();
 }
 
-// Returns the task whose failure another task of its stream reports, or null.
+// Returns the call with this bp_run_t.id, or null. A task may report the failure of an earlier task in its stream.
 Runner::Call* Runner::call_of(uint64_t run) {
   return run && run - first_id_ < calls_.size() ? &calls_[run - first_id_] : nullptr;
 }
@@ -257,7 +256,8 @@ Started Runner::start(uint32_t number) {
   return task.step != BP_NONE ? start_step(call, task.step) : start_copy(call, graph_.transfers[task.transfer]);
 }
 
-// Fills in the plugin's bp_run_t: the stream and marks of the task, or only the callback at its end.
+// Fills in the plugin's bp_run_t. `in_stream` adds the stream and the marks; `reports` adds the callback for the call's
+// end.
 void Runner::order(Call& call, bool in_stream, bool reports) {
   const Task& task = graph_.tasks[call.task];
   const RunPlan::Issue& issue = plan_.issue(call.task);
@@ -283,7 +283,7 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   call.waits.clear();
   call.signals.clear();
   for (uint32_t before : issue.marked_before)
-    if (uses_stream(before))  // otherwise it signals no mark, and the host has waited for it
+    if (uses_stream(before))  // a task outside of its stream signals no mark; the host has waited for it
       call.waits.push_back(bp_native_point(state_.mark(before)->of(task.lane), device, mark_));
   if (issue.marks) call.signals.push_back(bp_native_point(state_.mark(call.task)->own(), device, mark_));
   run.waits = call.waits.data();
@@ -305,7 +305,7 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
-// Imported memory is not copied, so nothing is put into a stream for it.
+// Imported memory is not copied, so such a copy puts nothing into the stream.
 bool Runner::needs_stream(const Task& task) const {
   if (task.step != BP_NONE) return true;
   const Transfer& moving = graph_.transfers[task.transfer];
@@ -339,7 +339,7 @@ Status Runner::fits(const FrameworkStream& stream) const {
   }
   if (!graph_.passthroughs.empty())
     return {BP_UNSUPPORTED,
-            "output " + name_of(graph_.passthroughs.front().value) + " is made by no island: the host copies it"};
+            "output " + name_of(graph_.passthroughs.front().value) + " is computed by no island: the host copies it"};
   if (graph_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
   return {};
 }
@@ -370,10 +370,10 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     }
     bp_status_t code = BP_OK;
     Status status = put(task, run, code);
-    if (code == BP_BUSY) {  // the instance allows one run at a time: wait for the previous run
+    if (code == BP_BUSY) {  // the instance still executes the previous run: wait for that run
       StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      // A failure that this wait reports would not be reported at the end of this run, though it may be that of one of
-      // its islands. Before its first one, it is that of an earlier run.
+      // This wait consumes failures in the stream. Before this run's first task, they belong to an earlier run and are
+      // kept for the stream's next wait. Later they may belong to this run, which then fails.
       if (end.ended && &task == &first) stream.keep(std::exchange(end.status, {}));
       status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }
@@ -383,7 +383,7 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
   return {};
 }
 
-// After an error the call leaves no work in the stream.
+// A run that failed must leave no work in the stream: waits for it, or gives up the device.
 Status Runner::leave(FrameworkStream& stream, uint64_t deadline, Status status) {
   const Status end = stream.drain(abandon_at(deadline));
   if (end.ok()) return status;
@@ -446,7 +446,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    // An earlier task of the stream, without its own `done`.
+    // The failed task may be an earlier one of the stream that has no `done` of its own.
     Call* const earlier = runner.call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
     status = Status::reported(code, error).context("device '" + failed.device->name() + "'");
@@ -492,7 +492,7 @@ bp_status_t Runner::output(const Step& step, uint32_t slot, uint32_t rank, const
 
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
-// With `in_stream`, returns once the copy is in the stream.
+// With `in_stream`, returns as soon as the copy is in the stream.
 Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
   const RunValue& value = graph_.values[transfer.value];
   const RunState::Value& state = state_.value(transfer.value);
@@ -504,8 +504,8 @@ Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
   if (!state.known) return {BP_INTERNAL, "value '" + name + "' was not written by its island"};
   if (to.user && state.bytes > to.buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(state.bytes) +
-                                     " bytes, the bound buffer has " + std::to_string(to.buffer.bytes)};
-  // Values with planned extents have their buffers already.
+                                     " bytes, but the bound buffer has " + std::to_string(to.buffer.bytes)};
+  // Values with planned extents already have their buffers.
   if (!to.user && plan_.is_dynamic_value(transfer.value)) BP_TRY(state_.allocate({transfer.value, transfer.to}));
   if (to.imported)
     BP_TRY(to_memory.flush(part(to.buffer, 0, state.bytes), BP_MAP_WRITE));
@@ -553,8 +553,8 @@ Status Runner::pass_through(const PassthroughOutput& output) {
   return copy_at_end(host, between_.buffer(), to_memory, written, from.bytes);
 }
 
-// A copy when all tasks have ended: in the stream of the device that copies, if it has one, as that wait can be given
-// up.
+// Copies an output after all tasks have ended. Uses the stream of the copying device if there is one, because a wait
+// for a stream can be abandoned.
 Status Runner::copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory,
                            const bp_buffer_t& to, uint64_t bytes) {
   if (cancelled(cancel_token_)) return {BP_CANCELLED, "the run was cancelled"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a RunGraph in the order of its plan, concurrently if the plan allows it.
+// Runs the tasks of a RunGraph in the order of its plan, and concurrently where the plan allows it.
 #pragma once
 
 #include <atomic>
@@ -23,34 +23,35 @@ class Runner {
   // All four arguments must outlive the runner.
   Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
-  // Allocates nothing unless a step is dynamic.
+  // Makes no heap allocation unless a step is dynamic.
   Status run(const bp_run_t& options);
-  // Puts a run into the framework's stream. BP_UNSUPPORTED if a part of the run cannot be in a stream.
+  // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   const Device* failed_device() const { return failed_device_; }
-  // Whether a call into a device did not return: graph, state and plan must then be kept forever, and never used again.
+  // Whether a call into a device did not return. If so, graph, state and plan must be kept forever and never used
+  // again.
   bool abandoned() const { return abandoned_; }
 
  private:
-  // A task that was started, or a copy after all tasks; also `self` of the callbacks in bp_run_t.
+  // A task that was started, or a copy after all tasks. It is also `self` of the callbacks in its bp_run_t.
   struct Call {
     Runner* runner = nullptr;
     uint32_t task = BP_NONE;   // BP_NONE: a copy after all tasks
     Device* device = nullptr;  // null: the host copies
     bp_run_t run{};
-    std::vector<bp_point_t> waits, signals;  // marks
-    uint64_t begin = 0;                      // for the trace
-    bool pending = false;                    // whether it will report its end
-    bool unreported = false;                 // it is in a stream, and a later call reports its end
+    std::vector<bp_point_t> waits, signals;  // marks (semaphores shared between lanes)
+    uint64_t begin = 0;                      // start time, for the trace; 0: no trace
+    bool pending = false;                    // its `done` callback will report its end
+    bool unreported = false;  // it is in a stream without `done`; the end of a later call implies its end
     std::atomic<uint32_t> ended{0};
     Status status;
   };
 
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
-  bool needs_stream(const Task& task) const;  // whether the task puts anything into the stream
+  bool needs_stream(const Task& task) const;  // false: it copies nothing, because memory is shared
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task);
@@ -85,25 +86,26 @@ class Runner {
   RunState& state_;
   const RunPlan& plan_;
   Trace& trace_;
-  std::vector<Call> calls_;                    // by task, and one for copies at the end
-  const bp_cancel_t* cancel_token_ = nullptr;  // the framework's
+  std::vector<Call> calls_;                    // by task; the last is for copies after all tasks
+  const bp_cancel_t* cancel_token_ = nullptr;  // the framework's token
   uint64_t deadline_ = 0, trace_id_ = 0;
   int32_t priority_ = 0;
-  std::atomic<bool> some_pending_{false};  // whether calls of this run or work in streams may not have ended
-  uint64_t first_id_ = 0;                  // of the run's tasks: bp_run_t.id is this and the task's number
-  uint64_t mark_ = 0;                      // the value of all marks in this run
+  std::atomic<bool> some_pending_{false};  // this run may have unfinished calls or work in streams
+  uint64_t first_id_ = 0;                  // bp_run_t.id of task t is first_id_ + t
+  uint64_t mark_ = 0;                      // the value to which all marks are set in this run
   bool at_once_ = false;
-  bool bounded_ = false;  // by a deadline or a cancel token: then few tasks of a chain are in streams at a time
-  bp_cancel_t cancel_;    // for calls that block: follows the framework's, and is set when a task of the run fails
-  bp_cancel_t cancel_pending_;  // for calls that return before they end: set once the framework's is; outlives that one
+  bool bounded_ = false;  // the run has a deadline or a cancel token, so few tasks are in streams at a time
+  bp_cancel_t cancel_;    // for calls that block: follows the framework's token, and is set when a task fails
+  // For asynchronous calls: set when the framework's token is set or a task fails. They may outlive that token.
+  bp_cancel_t cancel_pending_;
   std::mutex mutex_;
-  std::condition_variable changed_;  // a call ended
+  std::condition_variable changed_;  // notified when a call ends
   Status failure_;
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
-  // What copies at the end use; members, as a device that was given up may use it for good.
+  // Memory for copies at the end. Members, because a device that was given up may use it indefinitely.
   Block between_;
   std::shared_ptr<const model::Weight> passed_;
 };

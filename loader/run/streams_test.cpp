@@ -36,13 +36,13 @@ TEST(Streams, AChainOfIslandsRunsWithoutTheHost) {
     EXPECT_EQ(counted.runs, kIslands * runs);
     EXPECT_EQ(counted.stream_runs, kIslands * runs);
     EXPECT_EQ(counted.stream_copies, 2 * runs);
-    EXPECT_EQ(counted.copies, 2 * runs);  // and no others
-    EXPECT_EQ(counted.reports, runs);     // for the copy back, at the end
+    EXPECT_EQ(counted.copies, 2 * runs);  // every copy was in the stream
+    EXPECT_EQ(counted.reports, runs);     // only the copy back to the host, at the end
     EXPECT_EQ(counted.stream_waits, 0u);
   }
 }
 
-// Every task of a run that may have to end early reports its end, and few are in the stream at a time.
+// If a run may have to end early, every task reports its end, and only a few tasks are in the stream at a time.
 TEST(Streams, ARunWithADeadlineUsesTheStream) {
   constexpr int kIslands = 20;
   const Environment env = streaming({});
@@ -60,7 +60,7 @@ TEST(Streams, ARunWithADeadlineUsesTheStream) {
 }
 
 TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
-  constexpr uint64_t kIslands = 200, kMost = 3 + 4 + 1;  // 3 in 30 ms, 4 ahead of them, and 1 that ends late
+  constexpr uint64_t kIslands = 200, kMost = 3 + 4 + 1;  // 3 end in 30 ms, 4 more may be in the stream, and 1 ends late
   for (const bool by_deadline : {true, false}) {
     const Environment env = streaming({{"partial.run_us", "10000"}});
     Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
@@ -83,7 +83,7 @@ TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
   }
 }
 
-// Islands alternate between two devices: each waits on its device for the mark of the other.
+// Islands alternate between two devices. Each island waits, on its device, for the mark of the island before it.
 TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   for (const bool marks : {false, true}) {
     const Environment env =
@@ -102,8 +102,8 @@ TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   }
 }
 
-// A device exports its semaphores as descriptors that the other one does not import: they are closed, and the host
-// orders the devices.
+// One device exports its semaphores as descriptors, which the other does not import. The descriptors must be closed,
+// and the host orders the devices.
 TEST(Streams, DescriptorsThatNoDeviceImportsAreClosed) {
   const Environment env = streaming(
       {{"partial.devices", "2"}, {"partial.peers", "1"}, {"partial.marks", "1"}, {"partial.mark_files", "1"}});
@@ -123,7 +123,7 @@ TEST(Streams, DescriptorsThatNoDeviceImportsAreClosed) {
   EXPECT_EQ(descriptors(), before);
 }
 
-// Returns the device's intervals of this name in a timeline, in microseconds.
+// Returns begin and end, in microseconds, of the device's spans with this name in a timeline.
 std::vector<std::pair<double, double>> intervals(const std::string& timeline, const std::string& device,
                                                  const std::string& name) {
   std::smatch process;
@@ -152,7 +152,7 @@ TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
   EXPECT_EQ(value, 3u);
   EXPECT_EQ(api().native_semaphore_wait(semaphore, 3, BP_FOREVER, nullptr), BP_OK);
   EXPECT_EQ(api().native_semaphore_wait(semaphore, 4, 1, nullptr), BP_TIMED_OUT);
-  // Another handle of the same semaphore.
+  // A second handle of the same semaphore.
   const bp_semaphore_export_t every_value{sizeof every_value, 0, 0, nullptr};
   bp_native_t native{};
   native.size = sizeof native;
@@ -169,8 +169,8 @@ TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
   api().native_semaphore_destroy(semaphore);
 }
 
-// The second device copies its input while the first one computes, both in their streams, and the first waits for the
-// mark of the second. A copy outside of a stream could overlap as well: the counters show that it was in one.
+// The second device copies its input while the first computes, both in their streams, and the first then waits for the
+// mark of the second. The counters show that the copy was in a stream; a copy outside of one could overlap too.
 TEST(Streams, CopiesOverlapWithComputing) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
@@ -218,7 +218,7 @@ TEST(Streams, AFailureInTheMiddleOfAChainIsReportedAtItsEnd) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// Tasks that waited for the failed one may report their failure first: the run still reports the cause.
+// Tasks that waited for the failed task may report their failure first. The run must still report the cause.
 TEST(Streams, TheCauseIsReportedNotWhatFollowsFromIt) {
   const Environment env = streaming({{"partial.devices", "2"},
                                      {"partial.peers", "1"},
@@ -234,14 +234,15 @@ TEST(Streams, TheCauseIsReportedNotWhatFollowsFromIt) {
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// The nodes of the failed island are placed elsewhere, and the run is repeated.
+// The nodes of the failed island are placed on another device, and the run is repeated.
 TEST(Streams, AFailedIslandOfAChainIsRunElsewhere) {
   const Environment env = streaming({{"partial.fault", "internal@n3#1"}});
   Exec exec = env.compile(chain(8)).exec();
   EXPECT_THAT(run(exec), ElementsAre(1, -2, 3));
 }
 
-// The device writes half a second after its run was abandoned, to memory that must still exist; other devices go on.
+// The device writes to the run's memory half a second after it was abandoned, so that memory must still exist. Other
+// devices remain usable.
 TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   for (const std::string memory : {"own", "host"}) {
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
@@ -268,7 +269,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
-      // On the remaining device, the CPU: with an exec created before and with a new one.
+      // Later runs use the CPU, both in an exec created earlier and in a new one.
       EXPECT_THAT(run(second), ElementsAre(-1, 2, -3));
       Exec other = session.exec();
       EXPECT_THAT(run(other), ElementsAre(-1, 2, -3));

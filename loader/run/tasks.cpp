@@ -14,7 +14,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     ready.reserve(count);
   }
 
-  // All functions below need the lock.
+  // All functions below must be called with the lock held.
 
   void finish(uint32_t task, bool failed) {
     --running;
@@ -26,7 +26,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     changed.notify_all();
   }
 
-  // The task was put into its stream: tasks that follow it in this stream may be put there.
+  // The task is in its stream now, so tasks that follow it by stream order may be started.
   void pass_on(uint32_t task) {
     if (passed_on[task] || by_host) return;
     passed_on[task] = 1;
@@ -39,10 +39,10 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   }
 
   bool has_ready() const { return !stopped && !ready.empty(); }
-  // A task may end before the call that starts it returns: the run waits for that call too.
+  // A task may end before the call that started it returns. The run waits for that call too.
   bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
-  // Lets helper threads run ready tasks. If there is no memory for that, this thread runs them all.
+  // Starts helper threads for ready tasks. If memory for helpers is exhausted, the current thread runs all tasks.
   void invite() {
     try {
       for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
@@ -57,13 +57,13 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
 
   static void help(void* state) {
     auto& self = *static_cast<State*>(state);
-    std::shared_ptr<State> last;  // destroyed after the lock is released
+    std::shared_ptr<State> last;  // released after the lock, because the lock is part of the state
     std::unique_lock lock(self.mutex);
     self.work(lock);
     if (--self.helpers == 0) last = self.take_back();
   }
 
-  // States with helpers that have not started: one may start after the graph is destroyed.
+  // Keeps alive the states that have helpers: a helper may start after its graph is destroyed.
   struct Kept {
     std::mutex mutex;
     std::list<std::shared_ptr<State>> states;
@@ -73,7 +73,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     return *kKept;
   }
 
-  // The list entry is allocated once and spliced between the lists: a run allocates nothing.
+  // The list entry is allocated once and moves between the lists, so a run allocates nothing.
   void keep() {
     const std::lock_guard lock(kept().mutex);
     entry.front() = shared_from_this();
@@ -86,7 +86,6 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     return std::move(entry.front());
   }
 
-  // Runs ready tasks until there is none.
   void work(std::unique_lock<std::mutex>& lock) {
     while (has_ready()) {
       // The first in the planned order.
@@ -115,18 +114,18 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   };
   std::vector<std::vector<Next>> after;
   std::vector<uint32_t> before_count;
-  uint32_t links = 0;  // how many tasks are ordered directly before the task with the next number
+  uint32_t links = 0;  // the number of tasks t with an order from t directly to t + 1
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<uint32_t> waits_for;
-  std::vector<uint8_t> passed_on;  // by task
+  std::vector<uint8_t> passed_on;  // by task: its successors in streams have been released
   std::vector<uint32_t> ready;
   uint32_t running = 0, starting = 0, left = 0, helpers = 0;
   bool stopped = false, by_host = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
-  std::list<std::shared_ptr<State>> entry{1};  // in Kept while there are helpers, otherwise here
+  std::list<std::shared_ptr<State>> entry{1};  // one element: in Kept::states while there are helpers, otherwise here
   const std::list<std::shared_ptr<State>>::iterator place = entry.begin();
 };
 
@@ -170,7 +169,7 @@ bool TaskGraph::run(const std::function<Started(uint32_t)>& start, const Watch& 
     const auto goes_on = [&] { return state.has_ready() || state.is_over(); };
     while (!state.changed.wait_for(lock, watch.slice, goes_on)) {
       watch.poll();
-      // A call that has not returned cannot be abandoned: its thread is inside the plugin.
+      // A call of `start` that has not returned cannot be abandoned: its thread is inside the plugin.
       if (state.starting != 0 || !watch.must_abandon()) continue;
       state.stopped = true;
       return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that wait for each other. They run on the calling thread and, if several can run at once, also on oneTBB's
-// threads.
+// Tasks that wait for each other. They run on the calling thread and, if several can run at once, also on threads of
+// oneTBB.
 #pragma once
 
 #include <chrono>
@@ -21,27 +21,28 @@ class TaskGraph {
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
 
-  // Only before the first run. `before` < `after`: the numbers are an order in which the tasks can run. `in_stream`:
-  // `after` may start once `before` was started, because a stream keeps the order.
+  // Lets task `after` start when task `before`, which has a smaller number, has ended. With `in_stream`, it may start
+  // when `before` has started, because streams keep their order. Only before the first run.
   void order(uint32_t before, uint32_t after, bool in_stream = false);
-  // Whether only one order is possible.
+  // Whether only one order of the tasks is possible.
   bool is_chain() const;
 
   // The result of starting a task; a pending one reports its end later.
   enum class Started { kEnded, kFailed, kPending };
-  // Looks after a run while it waits for pending tasks.
+  // Callbacks for the time in which a run waits for pending tasks.
   struct Watch {
-    std::function<void()> poll;          // called once in every slice
-    std::function<bool()> must_abandon;  // likewise, while no call of `start` is under way
+    std::function<void()> poll;          // called once per slice
+    std::function<bool()> must_abandon;  // called once per slice, unless a call of `start` is in progress
     std::chrono::milliseconds slice{0};
-    bool by_host = false;  // tasks in a stream wait for each other's end too
+    bool by_host = false;  // true: successors `in_stream` also wait for the end of a task
   };
-  // Starts every task when its predecessors have ended, and returns when no task is pending. After a failure no further
-  // task starts. `start` is called from several threads; `end` must be called once for each pending task, from any
-  // thread. The result is false if `must_abandon` returned true: then some have not ended. Allocates nothing.
+  // Starts each task when its predecessors allow it, and returns when no task is pending. After a failure no further
+  // task starts. `start` is called from several threads. `end` must be called once for each pending task, from any
+  // thread. Returns false if `must_abandon` returned true; some tasks may then still be pending. Makes no heap
+  // allocation.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch& watch);
   void end(uint32_t task, bool failed);
-  // Waits for the tasks that were pending when `run` returned false.
+  // After `run` returned false: waits until no task is pending.
   void wait();
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs one piece of work at a time. Submitted runs wait for semaphores that another submitted run may
-// signal: on a pool with a bounded number of threads such waits could fill the pool and hang, so each exec that submits
-// has its own thread.
+// A thread that runs one piece of work at a time. Each exec that submits runs has its own, because a submitted run may
+// wait for a semaphore that another submitted run signals. Such waits could block all threads of a pool.
 #pragma once
 
 #include <condition_variable>
@@ -14,10 +13,11 @@ namespace backplane {
 class Worker {
  public:
   Worker();
-  // Waits for the current work.
+  // Waits until all posted work has ended.
   ~Worker();
   Worker(const Worker&) = delete;
-  // Runs `work` on the thread, after the previous work, which must have ended or be about to. `work` must not throw.
+  // Runs `work`, which must not throw, on the thread after the previous work. Blocks until the previous work has
+  // started.
   void post(std::function<void()> work);
 
  private:

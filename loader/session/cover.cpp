@@ -8,7 +8,7 @@
 namespace backplane {
 namespace {
 
-// Accelerators first, then CPUs, then the rest (reference and test devices).
+// The default order of devices: accelerators, then CPUs, then all others (such as reference and test devices).
 int rank(uint32_t kind) {
   switch (kind) {
     case BP_DEVICE_GPU:
@@ -37,7 +37,7 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
   return devices;
 }
 
-// Returns the model with the ranges that the framework set for its dimensions.
+// Returns the model with the framework's ranges for its dimensions.
 Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model::Model> model,
                                                     const std::vector<model::Symbol>& ranges) {
   if (ranges.empty()) return model;
@@ -60,7 +60,7 @@ Result<Covered> cover(const Environment& environment, std::shared_ptr<const mode
   BP_ASSIGN(covered.model, bounded(std::move(model), request.symbols));
   BP_ASSIGN(const std::vector<Device*> devices, choose_devices(environment, request.devices));
   const CoverageOptions options{request.compute_types, request.costs, request.cancel, request.options};
-  // Types that a backend reports may let other devices support more nodes.
+  // Types that one backend reports may let other devices support more nodes, so the devices are queried again.
   for (bool changed = true; changed;) {
     BP_ASSIGN(covered.devices, query_devices(covered.model, devices, options));
     BP_ASSIGN(changed, learn_types(covered.model, covered.devices));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage of a session: the devices to consider, and the verdict of each device on each node.
+// The first stage of a session: chooses the devices, and queries the verdict of each device on each node.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@
 
 namespace backplane {
 
-// The framework's request: bp_session_desc_t with its strings resolved.
+// The framework's request: a bp_session_desc_t with owned strings.
 struct SessionRequest {
-  std::vector<std::string> devices;  // preferred first; empty: all
+  std::vector<std::string> devices;  // in order of preference; empty: all devices
   Policy policy;
-  uint32_t compute_types = 0;  // allowed BP_COMPUTE_*
-  uint32_t flags = 0;          // BP_SESSION_*
+  uint32_t compute_types = 0;  // allowed BP_COMPUTE_* flags
+  uint32_t flags = 0;          // BP_SESSION_* flags
   Costs costs = Costs::kKnown;
   std::map<std::string, Host::Options, std::less<>> options;
-  std::vector<model::Symbol> symbols;  // ranges of dimensions
+  std::vector<model::Symbol> symbols;  // the framework's ranges for dimensions
   const bp_cancel_t* cancel = nullptr;
   std::function<void(uint32_t, uint32_t)> progress;
 };
 
 struct Covered {
-  std::shared_ptr<const model::Model> model;  // with the ranges of dimensions and the types that backends reported
-  std::vector<DeviceCoverage> devices;        // preferred first
+  std::shared_ptr<const model::Model> model;  // with the framework's ranges and the types that backends reported
+  std::vector<DeviceCoverage> devices;        // in order of preference
 };
 
-// Errors: BP_NOT_FOUND (unknown device or dimension), BP_CANCELLED, and those of the devices.
+// Errors: BP_NOT_FOUND (unknown device or dimension), BP_CANCELLED, and errors of the devices.
 Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
                       const SessionRequest& request);
 

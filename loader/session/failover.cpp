@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates the session that replaces one whose device failed.
+// Creates the session that replaces a session whose device failed.
 #include <algorithm>
 
 #include "session/session.h"
@@ -7,7 +7,7 @@
 namespace backplane {
 namespace {
 
-// Excludes the nodes on the device, and its groups that contain any of them.
+// Excludes these nodes from the device, and groups that contain any of them.
 void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
   for (uint32_t node : nodes) {
     NodeVerdict& verdict = coverage.nodes[node];

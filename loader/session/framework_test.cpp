@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework supplies: weights outside of a model, linked plugins, its thread pool and allocator, contexts and
-// memory of devices.
+// Everything that a framework can supply: weights outside the model, linked plugins, a thread pool, an allocator, and
+// contexts and memory of devices.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(Model, WeightsMayBePassedSeparately) {
     EXPECT_EQ(released, 0);
   }
   EXPECT_EQ(released, 1);
-  // A failed call sets no results.
+  // A call that fails does not take the weights, so it does not call `release`.
   weight.name = view::text("unknown");
   EXPECT_EQ(failure(open).status(), BP_NOT_FOUND);
   weight.name = view::text("b");
@@ -74,7 +74,7 @@ TEST(Environment, AcceptsLinkedPlugins) {
   ASSERT_NE(library, nullptr) << dlerror();
   EnvironmentOptions how;
   how.plugins = {reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL)), nullptr};
-  how.backend_files = {kCpu};  // has the same id as the linked plugin
+  how.backend_files = {kCpu};  // its id is that of the linked plugin
   how.only_given = true;
   how.log = [](uint32_t, std::string_view) {};
   {
@@ -92,7 +92,7 @@ TEST(Environment, AcceptsLinkedPlugins) {
   dlclose(library);
 }
 
-// The callbacks that a framework passes to an environment and a session.
+// The callbacks that a framework passes to an environment and to a session.
 struct Framework {
   std::atomic<int> lines{0}, loops{0}, allocated{0}, released{0}, steps{0};
   std::atomic<bool> in_order{true};
@@ -173,7 +173,7 @@ TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
   const Environment env = environment({kCpu});
   const uint64_t device = env.devices()[0].info.id;
   EXPECT_NE(device, 0u);
-  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // the same in each environment
+  EXPECT_EQ(environment({kCpu}).devices()[0].info.id, device);  // the id is the same in every environment
   const bp_native_t native{sizeof native, BP_NATIVE_CL_CONTEXT, 1, nullptr};
   EXPECT_EQ(failure([&] { env.open_device(device, native); }).status(), BP_UNSUPPORTED);
   bp_device_open_t how{};
@@ -201,7 +201,7 @@ TEST(Memory, IsMappedAndFilledIfTheDeviceSupportsIt) {
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   values[0] = 0;
   const Buffer there = env.allocate(env.devices()[1].info.id, sizeof values);
-  fill(there.abi());  // the device has no `fill`: by a copy
+  fill(there.abi());  // the device has no `fill`, so the loader copies the values there
   env.copy(there.abi(), host, sizeof values);
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   void* mapped = nullptr;

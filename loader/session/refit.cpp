@@ -11,8 +11,8 @@ namespace backplane {
 
 namespace {
 
-// The id of a replacement: above the ids of any model, unlike that of the 2^31 replacements before, and with the number
-// of the weight, by which programs are found that were compiled with an earlier replacement.
+// Returns an id for a replacement weight. Bit 63 distinguishes it from ids in models, a counter from the last 2^31
+// replacements. The low 32 bits are the weight's number, by which `holders` finds programs compiled with it.
 uint64_t new_id(model::WeightId weight) {
   static std::atomic<uint32_t> last{0};
   return uint64_t{1} << 63 | uint64_t{++last & 0x7fff'ffffu} << 32 | weight;
@@ -53,7 +53,7 @@ Status refit_program(const Program& program, const std::vector<bp_refit_weight_t
 
 }  // namespace
 
-// If a program refuses, earlier programs get their previous weights back.
+// If a program refuses its new weights, restores the previous weights of the programs before it.
 Status Session::refit_programs(const Replacements& wanted) const {
   std::vector<const Replacements::value_type*> done;
   for (const auto& program : programs_) {
@@ -100,7 +100,7 @@ Result<model::WeightId> Session::find_weight(std::string_view name, const bp_ten
     return Status(BP_UNSUPPORTED, called + ": the tensor must be in host memory; copy it with bp_memory_copy");
   if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
     return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
-                                           " bytes, its extents need more");
+                                           " bytes, but its extents need more");
   return value->weight;
 }
 
@@ -135,7 +135,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
   }
 
   const std::lock_guard lock(mutex_);
-  if (next_) return {BP_BUSY, "the session changed meanwhile: call again"};
+  if (next_) return {BP_BUSY, "the session has been replaced during the call: call again"};
   Replacements wanted;
   for (size_t i = 0; i < fresh.size(); ++i) {
     const auto replaced = refit_.replaced.find(fresh[i].first);
@@ -146,7 +146,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
       wanted[program].present.push_back(&present);
     }
   }
-  // Compiling changes nothing if it fails, so it comes first.
+  // Compiles first, because a failure to compile leaves the session unchanged.
   std::shared_ptr<Session> next;
   if (!std::ranges::all_of(wanted, [&](const auto& one) { return native(*one.first); })) {
     next = copy();
@@ -192,7 +192,7 @@ Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
   const model::Weight& weight = replaced == refit_.replaced.end() ? model_->graph.weights[index] : *replaced->second;
   if (tensor.buffer.bytes < weight.bytes)
     return {BP_BUFFER_TOO_SMALL, "weight '" + std::string(name) + "' has " + std::to_string(weight.bytes) +
-                                     " bytes, the tensor's buffer " + std::to_string(tensor.buffer.bytes)};
+                                     " bytes, but the tensor's buffer has " + std::to_string(tensor.buffer.bytes)};
   if (weight.bytes) std::memcpy(host_address(tensor.buffer), weight.data, weight.bytes);
   return {};
 }

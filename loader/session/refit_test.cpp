@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of sessions that are replaced and read back.
+// Replacing the weights of sessions, and reading them back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(Session, RefitsThatCannotBeAreNamed) {
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
 }
 
-// Several weights at once, also from a device's memory; if one cannot be replaced, none is.
+// Several weights at once, including one in a device's memory. If one cannot be replaced, none is.
 TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -94,7 +94,7 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   EXPECT_THAT(y(), ElementsAre(7, 14));
 }
 
-// The null backend, which replaces weights itself, takes over a program whose weight was replaced before.
+// A device is lost after its weight was replaced. The null backend takes over, and must receive later refits.
 TEST(Session, RefitsReachADeviceThatTookOver) {
   const Environment env = environment(
       {BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"},
@@ -117,7 +117,7 @@ TEST(Session, RefitsReachADeviceThatTookOver) {
   for (float w = 10; w < 14; ++w) {
     session.refit("w", Tensor::of<float>({2}, {w, w}));
     EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));
-    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));  // the first time, the device is lost in this run
+    EXPECT_THAT(y(), ElementsAre(w + 1, w + 2));  // in the first iteration, the device is lost in this run
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Strings from outside may not be UTF-8; invalid bytes are replaced.
+// Replaces invalid bytes, because strings from outside need not be UTF-8.
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -106,8 +106,8 @@ void count_operators(const model::Graph& graph, std::map<std::string, uint64_t>&
   for (const auto& inner : graph.subgraphs) count_operators(*inner, counts);
 }
 
-// A JSON object whose keys come from a model. (operator[] searches from the object's beginning; a later member
-// replaces an earlier one of the same key, in its place.)
+// A JSON object with keys from a model. A later member replaces an earlier one with the same key, in its position.
+// operator[] is not used, because it searches linearly.
 class Members {
  public:
   void set(const std::string& key, json value) {
@@ -149,7 +149,7 @@ json islands(const Session& session) {
   return list;
 }
 
-// Each device's share of a run's operations.
+// Each device's share of a run's arithmetic operations.
 json arithmetic(const Session& session) {
   const model::Graph& graph = session.model().graph;
   const Placement& placement = session.placement();
@@ -163,7 +163,7 @@ json arithmetic(const Session& session) {
   return shares;
 }
 
-// The verdict of device d on node i, and what the node costs there.
+// The verdict of device d on node i, and the cost of the node there.
 json verdict_entry(const Session& session, uint32_t i, uint32_t d) {
   const Placement& placement = session.placement();
   const Device& device = *session.coverage()[d].device;
@@ -177,7 +177,7 @@ json verdict_entry(const Session& session, uint32_t i, uint32_t d) {
     entry["answer"] = "no";
     entry["reason"] = reason_name(BP_REASON_MEMORY);
     entry["detail"] =
-        "its " + std::to_string(device.info().memory_bytes) + " bytes of memory are full with the nodes placed there";
+        "its " + std::to_string(device.info().memory_bytes) + " bytes of memory are used by the nodes placed there";
   } else if (verdict.usable() && std::isfinite(seconds)) {
     entry["seconds"] = seconds;
     entry["source"] = source_name(verdict.source);
@@ -205,7 +205,7 @@ json node_entry(const Session& session, uint32_t i) {
     entry["seconds"] = placement.seconds[i * coverage.size() + device];
   }
   if (!placement.pin[i].empty()) entry["pin"] = placement.pin[i];
-  // The function call that the node's device runs as a whole.
+  // The function call, around this node, that the device runs as a whole.
   const uint64_t call = device == BP_NONE ? BP_NO_NODE : coverage[device].nodes[i].call;
   for (uint32_t c = node.call; call != BP_NO_NODE && c != BP_NONE; c = graph.calls[c].caller)
     if (graph.calls[c].node.id == call) entry["call"] = graph.calls[c].node.label();
@@ -214,7 +214,7 @@ json node_entry(const Session& session, uint32_t i) {
   return entry;
 }
 
-// Lists the copies between memories. Devices that share a memory copy nothing.
+// Lists the copies between devices. Devices that share memory need none.
 json copies(const Session& session) {
   json list = json::array();
   for (const Copy& copy : session.placement().copies)
@@ -227,7 +227,7 @@ json copies(const Session& session) {
   return list;
 }
 
-// Lists nodes that another device would compute faster, and how much the total would grow if they ran there.
+// Lists nodes that another device would compute faster, and by how much the total time would grow if they ran there.
 json savings(const Session& session) {
   const Placement& placement = session.placement();
   json list = json::array();
@@ -289,7 +289,7 @@ std::string report(const model::Model& model) {
   for (const auto& [domain, version] : model.opsets) opsets.set(domain_name(domain), version);
   out["opsets"] = opsets.take();
   out["canonical_opset"] = model::canonical_opset();
-  // The opsets that nodes are upgraded to; nodes of other domains are not upgraded.
+  // The opset to which the nodes of each domain are upgraded. Domains without an entry are not upgraded.
   for (const auto& [domain, version] : model.opsets)
     if (const uint32_t newest = ops::newest_opset(domain)) read_as.set(domain_name(domain), newest);
   out["read_as"] = read_as.take();
@@ -321,14 +321,14 @@ std::string report(const Session& session) {
   out["arithmetic"] = arithmetic(session);
   out["faults"] = session.faults();
   out["nodes"] = json::array();
-  out["uncovered"] = json::array();  // positions in "nodes"
+  out["uncovered"] = json::array();  // indices in "nodes"
   for (uint32_t i = 0; i < session.model().graph.nodes.size(); ++i) {
     out["nodes"].push_back(node_entry(session, i));
     if (placement.device[i] == BP_NONE) out["uncovered"].push_back(i);
   }
   out["copies"] = copies(session);
   out["savings"] = savings(session);
-  double compute = 0;  // reported by backends in review, otherwise expected; 0 if the model cannot run
+  double compute = 0;  // seconds, as reported in review or estimated; 0 if the model cannot run
   if (out["uncovered"].empty())
     for (uint32_t k = 0; k < placement.islands.size(); ++k) compute += session.programs()[k]->seconds;
   const double copied = placement.cost.copies, launches = placement.cost.launches;

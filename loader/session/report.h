@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments, models and sessions as JSON. The schemas are stable: tools print the reports unchanged.
+// Reports on environments, models and sessions as JSON. The schemas are stable, because tools print the reports
+// unchanged.
 #pragma once
 
 #include <string>

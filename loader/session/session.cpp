@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From verdicts to programs, one call per stage: place → review → compile. Coverage (cover.h) comes before, running
-// (run/exec.h) after.
+// From verdicts to programs, with one call per stage: place → review → compile. Coverage (cover.h) precedes these
+// stages, and running (run/exec.h) follows.
 #include "session/session.h"
 
 #include <utility>
@@ -10,8 +10,8 @@
 namespace backplane {
 namespace {
 
-// Placement is repeated if a backend rejects an island. Each round takes nodes away from a device, so the rounds end by
-// themselves; the limit bounds how long a backend that rejects node after node can delay a session.
+// If a backend rejects an island, placement is repeated. Each round takes nodes away from a device, so the rounds
+// always end. The limit bounds the delay if a backend rejects only a few nodes per round.
 constexpr int kMaxReviewRounds = 16;
 
 }  // namespace
@@ -25,7 +25,7 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   session->request_ = request;
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
   BP_TRY(session->place_and_compile(nullptr));
-  session->request_.cancel = nullptr;  // owned by the caller
+  session->request_.cancel = nullptr;  // the caller owns it
   session->request_.progress = nullptr;
   return session;
 }

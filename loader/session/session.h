@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model placed on devices and compiled; implements bp_session_t. A session is immutable: when a device fails
-// (failover.cpp) or a program is recompiled for other weights (refit.cpp), another session replaces it, and execs use
-// that one from their next run on.
+// A model that was placed on devices and compiled. Implements bp_session_t. Apart from its weights a session is
+// immutable. If a device fails (failover.cpp) or programs must be compiled with new weights (refit.cpp), another
+// session replaces it, and execs use that session in their next run.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace backplane {
 
 class Session : public CompiledModel, public std::enable_shared_from_this<Session> {
  public:
-  // Places the covered model and compiles it. What `request` refers to must stay valid until this returns.
+  // Places and compiles the model. Everything to which `request` refers must stay valid until this returns.
   static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment, Covered covered,
                                                  const SessionRequest& request);
 
@@ -36,38 +36,38 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled() const override { return compiled_; }
 
   std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const override;
-  // One message per failed device.
+  // One message for each device that failed.
   const std::vector<std::string>& faults() const { return faults_; }
 
-  // This session, or the one that replaced it.
+  // This session, or the newest one that replaced it.
   std::shared_ptr<const Session> latest() const;
   std::shared_ptr<const CompiledModel> current() const override { return latest(); }
   bool is_current() const override { return !has_next_.load(std::memory_order_acquire); }
   Status fail_over(const Fault& fault) const override;
 
-  // Replaces weights by name: all of them or, after an error, none. The session must have been created with
-  // BP_SESSION_REFIT and be the latest; the tensors are in host memory. Programs of backends that cannot replace
+  // Replaces weights by name: all of them or, after an error, none. The tensors must be in host memory. The session
+  // must have been created with BP_SESSION_REFIT and must be the latest. Programs of backends that cannot replace
   // weights are compiled again.
   Status refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const;
   Status read_weight(std::string_view weight, bp_tensor_t& tensor) const;
 
  private:
   Session() = default;
-  // Performs all stages from verdicts to programs. Reuses programs of `before` (may be null) that still fit.
+  // Performs all stages from verdicts to programs. Reuses the programs of `before` (may be null) that still fit.
   Status place_and_compile(const Session* before);
-  // Compiles the selected programs again, with the current weights.
+  // Compiles the programs that `which` selects again, with the current weights.
   Status compile_again(const std::function<bool(const Program&)>& which);
-  // A copy with the same programs; the caller replaces some of them.
+  // Returns a copy with the same programs, some of which the caller then replaces.
   std::shared_ptr<Session> copy() const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
-  // The weights of a program that can be replaced, and their current values.
+  // The weights of one program that are to be replaced, with their current values.
   struct Replacement {
     std::vector<bp_refit_weight_t> slots;
-    std::vector<const model::Weight*> present;  // one for each slot
+    std::vector<const model::Weight*> present;  // the current values, in the order of `slots`
   };
   using Replacements = std::map<const Program*, Replacement>;
   Status refit_programs(const Replacements& wanted) const;
-  // Every program that uses the weight, and the weight's index in it.
+  // All programs that use the weight, each with the weight's index in its graph.
   std::vector<std::pair<const Program*, uint32_t>> holders(model::WeightId weight) const;
 
   std::shared_ptr<Environment> environment_;
@@ -80,7 +80,7 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   bool compiled_ = false;
 
   mutable std::mutex mutex_;    // guards the members below
-  mutable model::Refit refit_;  // the weights that replaced the model's
+  mutable model::Refit refit_;  // includes the weights that replaced those of the model
   mutable std::shared_ptr<const Session> next_;
   mutable std::atomic<bool> has_next_{false};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's own cost, through the public API: runs, sessions and discovery with nothing to compute. scripts/bench.py
-// prints these next to their goals.
+// The loader's own cost in runs, sessions and discovery, through the public API and with almost nothing to compute.
+// scripts/bench.py prints the results next to their goals.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -31,11 +31,11 @@ Environment environment(std::vector<std::string> files, std::map<std::string, st
   how.backend_files = std::move(files);
   how.only_given = true;
   how.options = std::move(options);
-  how.options["loader.cache"] = "";  // each session is compiled
+  how.options["loader.cache"] = "";  // no cache, so that every session is compiled
   return Environment(how);
 }
 
-// Additions of a constant and Relus, alternately, on one number.
+// A chain of Add (of a constant) and Relu nodes, in turn, on a tensor of one number.
 std::string chain(int64_t length) {
   Texts nodes;
   std::string before = "x";
@@ -57,25 +57,26 @@ void run_bound(benchmark::State& state, const std::string& backend, const std::s
   for (auto _ : state) exec.run();
 }
 
-// A run of a bound session on the CPU. The difference between two lengths is the cost of each further node.
+// A run of a bound session on the CPU backend. The difference between two lengths shows the cost of each additional
+// node.
 void bound_run(benchmark::State& state) {
   run_bound(state, kCpu);
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
-// As `bound_run`, on the null backend, a plain loop: only the cost of the calls remains.
+// The same on the null backend, whose loop is trivial: only the cost of the calls remains.
 void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
-// As `bound_run_null`, with the backend in a separate process.
+// The same on the null backend in a separate process.
 void bound_run_isolated(benchmark::State& state) {
   run_bound(state, kNull, "null");
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
-// A round trip to another thread: the share of each async_chain run that is pure thread switching.
+// A round trip to another thread. This is the part of an async_chain run that thread switching alone costs.
 void hand_over(benchmark::State& state) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -102,8 +103,8 @@ void hand_over(benchmark::State& state) {
 }
 BENCHMARK(hand_over)->UseRealTime();
 
-// Islands of one node each on an asynchronous device, one after another. "beyond" is the cost of each in addition to
-// the time on the device. With a deadline the host waits for each island before it starts the next.
+// A chain of islands with one node each, on an asynchronous device. "beyond" is the cost of each island in addition to
+// its time on the device. With a deadline, the host waits for each island before it starts the next.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
@@ -124,7 +125,7 @@ void async_chain(benchmark::State& state, bool paced) {
 BENCHMARK_CAPTURE(async_chain, streamed, false)->Arg(1)->Arg(20)->UseRealTime();
 BENCHMARK_CAPTURE(async_chain, with_a_deadline, true)->Arg(20)->UseRealTime();
 
-// Softmaxes of four numbers, one after another, which no backend merges.
+// A chain of Softmax nodes on four numbers, which no backend fuses.
 std::string softmaxes(int64_t length) {
   Texts nodes;
   std::string before = "x";
@@ -137,9 +138,9 @@ std::string softmaxes(int64_t length) {
                                        {tensor_value("y", BP_DTYPE_FLOAT, {1, 4})}));
 }
 
-// Small kernels on OpenCL, one after another: each in an island of its own, or all in one island. What each further
-// island costs more than each further kernel of an island is the host's work for it. "best_ns" is the shortest run: the
-// threads of most drivers for a CPU compete with this one.
+// A chain of small OpenCL kernels, either in one island each or all in one island. The difference between the costs of
+// an additional island and of an additional kernel is the host's work for an island. "best_ns" is the shortest run:
+// with most CPU drivers, the driver's threads compete with this one.
 void opencl_chain(benchmark::State& state, bool islands) {
   const Environment env = environment({kOpenCl});
   if (std::ranges::none_of(env.devices(), [](const Device& device) { return device.name.starts_with("opencl"); }))
@@ -170,7 +171,7 @@ void import_model(benchmark::State& state) {
 }
 BENCHMARK(import_model)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
-// From the model's bytes to a session that can run, and the destruction of model and session.
+// From the model's bytes to a session that can run, including the destruction of both.
 void session(benchmark::State& state) {
   const Environment env = environment({kCpu});
   const std::string bytes = chain(state.range(0));
@@ -178,7 +179,7 @@ void session(benchmark::State& state) {
 }
 BENCHMARK(session)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
-// Two devices, each of which takes every second node.
+// Two devices, whose islands alternate along the chain.
 void alternating_islands(benchmark::State& state) {
   const Environment env =
       environment({kPartial}, {{"partial.devices", "2"}, {"partial.0.ops", "Add"}, {"partial.1.ops", "Relu"}});
@@ -187,7 +188,7 @@ void alternating_islands(benchmark::State& state) {
 }
 BENCHMARK(alternating_islands)->Arg(2000)->Unit(benchmark::kMillisecond);
 
-// Manifests of known backends that no session requests, so no library is opened.
+// Manifests of backends that an earlier environment stored. No session uses them, so no library is opened.
 void known_backends(benchmark::State& state) {
   testing::Sandbox sandbox;
   EnvironmentOptions how;
@@ -199,8 +200,8 @@ void known_backends(benchmark::State& state) {
     fs::copy_file(BACKPLANE_BUILD_DIR "/tests/plugins/fake.so", sandbox.root() / library);
     how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // younger files are read anew each time
-  { const Environment first(how); }                              // probes each one, in a separate process
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // entries for younger files are not used
+  { const Environment first(how); }                              // probes each one in a separate process
   for (auto _ : state) Environment again(how);
   state.counters["devices"] = static_cast<double>(Environment(how).devices().size());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions through the public API: the C++ client over the built loader, the CPU backend and test backends.
+// Sessions through the public API: the C++ client, the built loader, the CPU backend and test backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -61,7 +61,7 @@ TEST(Session, WrongBindingsAreNamed) {
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
 }
 
-// Numbers of outputs that, added to BP_SLOT_OUTPUT, wrap around to the slot of an input.
+// Includes numbers that, added to BP_SLOT_OUTPUT, wrap around to the slot of an input.
 TEST(Session, OutputsThatDoNotExistAreRefused) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -150,7 +150,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const uint32_t a = graph.node("Neg", "a", {x});
-  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns its input: this shows which device ran it
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns `a`, which shows where `b` ran
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
   SessionOptions how;
   how.devices = {"fake", "cpu"};
@@ -196,7 +196,7 @@ TEST(Session, APluginOfTheOpsetBeforeStillRuns) {
 TEST(Session, ATooNewFormIsRefusedWithoutAQuery) {
   Graph graph;
   const uint32_t a = graph.input("a", BP_DTYPE_FLOAT16, {});
-  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // float16 came with version 27
+  const Model model = graph.finish({graph.node("Range", "r", {a, a, a})});  // Range accepts FLOAT16 since opset 27
   const Environment env = environment({kOld});
   const Error error = failure([&] { env.compile(model); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
@@ -247,7 +247,7 @@ TEST(Session, WaitsSignalsAndEndsInTheBackground) {
   EXPECT_EQ(done, 1);
 }
 
-// `done` is called before the exec allows the next run.
+// `done` is called before the exec accepts the next run.
 TEST(Session, ARunFromWithinDoneIsRefused) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
@@ -285,7 +285,7 @@ TEST(Session, ARunFromWithinDoneIsRefused) {
 TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   const Environment env = environment({kCpu});
   const Session session = env.compile(relu_of_sum());
-  constexpr int kCount = 8;  // each run waits for the one submitted after it
+  constexpr int kCount = 8;  // each run waits for the run submitted after it
   const Semaphore order;
   std::vector<Exec> execs;
   std::vector<bp_point_t> points;
@@ -304,7 +304,7 @@ TEST(Session, SubmittedRunsMayWaitForLaterOnes) {
   order.wait(kCount);
 }
 
-// A call that fails neither calls `done` nor signals; a run that was accepted does both, even if it fails.
+// A call that fails neither calls `done` nor signals. A run that was accepted does both, even if it fails.
 TEST(Session, AFailedRunIsReportedOnce) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();  // nothing is bound
@@ -442,7 +442,7 @@ TEST(Session, ReportsThatThereAreNoBackends) {
   EXPECT_THAT(error.text(), HasSubstr("no backend was found"));
 }
 
-#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not follow forks of threaded programs
+#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
 TEST(Session, AForkedChildIsRefused) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
@@ -480,7 +480,7 @@ TEST(Session, RefusesArraysThatAreNotThere) {
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.pin_count = 1; }), BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.option_count = 1; }), BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([](bp_session_desc_t& d) { d.symbol_count = 1; }), BP_INVALID_ARGUMENT);
-  // Without a stride no element would be read, and the pin would be ignored.
+  // A stride of 0 would hide all elements, and the pin would be ignored.
   EXPECT_EQ(create([&](bp_session_desc_t& d) { d.pins = &pin, d.pin_count = 1, d.pin_stride = 0; }),
             BP_INVALID_ARGUMENT);
   EXPECT_EQ(create([&](bp_session_desc_t& d) { d.options = &option, d.option_count = 1, d.option_stride = 8; }),

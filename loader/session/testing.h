@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends and the model of the session tests.
+// The backends and the model that several session tests use.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ inline const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane
 inline const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
 inline const std::string kOld = BACKPLANE_BUILD_DIR "/tests/plugins/old.so";
 
-// y = relu(x + b), with a free first dimension.
+// y = relu(x + b). The first dimension is symbolic.
 inline Model relu_of_sum() {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 2}, {"rows", ""});

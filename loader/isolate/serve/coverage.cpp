@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage, review and inference for graphs that the plugin may use only during the call.
+// Coverage, review and inference. The plugin may use the graph only during the call.
 #include <algorithm>
 #include <cstring>
 
@@ -10,20 +10,20 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint64_t kMostText = 1000;          // of a detail or a name
-constexpr uint32_t kMostRanges = 4096;        // of a verdict
-constexpr uint32_t kMostNodes = 10'000'000;   // of a group
-constexpr uint64_t kMostAnswers = 64u << 20;  // bytes of verdicts and groups
+constexpr uint64_t kMostText = 1000;          // bytes of a detail or a name
+constexpr uint32_t kMostRanges = 4096;        // in one verdict
+constexpr uint32_t kMostNodes = 10'000'000;   // in one group
+constexpr uint64_t kMostAnswers = 64u << 20;  // bytes of all verdicts and groups
 
 Status corrupt() {
-  return {BP_CORRUPT, "a request that cannot be read"};
+  return {BP_CORRUPT, "the request cannot be read"};
 }
 
 std::string_view cut(bp_text_t text) {
   return text.data ? std::string_view(text.data, std::min(text.size, kMostText)) : std::string_view();
 }
 
-// Reads the graph, which is the rest of the message.
+// Reads the graph, which is the last part of the message.
 Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service) {
   if (!in.ok()) return corrupt();
   return WireGraph::read(std::string(in.rest()), service);
@@ -57,7 +57,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   struct Collected {
     Writer verdicts, groups;
     uint64_t verdict_count = 0, group_count = 0;
-    std::string wrong;  // an impossible count that the plugin passed; empty: none
+    std::string wrong;  // describes an impossible count that the plugin passed; empty: none
     bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMostAnswers; }
   } collected;
   bp_coverage_sink_t sink{};

@@ -11,7 +11,7 @@
 namespace backplane::isolate {
 namespace {
 
-// Maps a file that the loader sent, from `offset`. Empty if the file is missing or too small.
+// Maps `bytes` bytes of the file that the loader sent, from `offset`. Empty if the file is missing or too small.
 Mapping mapped(const Message& answer, uint64_t offset, uint64_t bytes) {
   struct stat state {};
   if (answer.files.size() != 1 || ::fstat(answer.files[0].get(), &state) != 0) return {};
@@ -49,7 +49,7 @@ Result<Message> ActiveLanes::ask(Operation question, const std::string& bytes) {
   }
   if (!lane.first)
     return Status(BP_BAD_STATE,
-                  "the loader serves requests about a graph only during calls on it: map weights earlier");
+                  "the loader answers requests about a graph only during calls that use it: map weights earlier");
   return lane.first->ask(lane.second, question, bytes);
 }
 

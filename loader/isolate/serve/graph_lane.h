@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to the loader while it waits for a call: about a graph, or with the spans of a run.
+// Requests that the loader answers while it waits for a call: about a graph, or with the spans of a run.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,11 @@
 
 namespace backplane::isolate {
 
-// The lanes whose current calls are about one object: on these, the loader can be queried about that object.
+// The lanes (channels) on which the loader waits for a call that concerns one object. Requests about the object can be
+// sent on any of them.
 class ActiveLanes {
  public:
-  // While this object lives, the current call of `lane` is about the object of `active`.
+  // While this exists, the current call of `lane` concerns the object to which `active` belongs.
   class During {
    public:
     During(ActiveLanes& active, Lane& lane);
@@ -32,19 +33,20 @@ class ActiveLanes {
   };
 
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  // Sends the request on one of these lanes; BP_BAD_STATE if there is none.
+  // Sends the request on one of the lanes. BP_BAD_STATE if there is none.
   Result<Message> ask(Operation question, const std::string& bytes);
 
  private:
   std::mutex mutex_;
-  std::vector<std::pair<Lane*, uint64_t>> lanes_;  // each with its call's number
+  std::vector<std::pair<Lane*, uint64_t>> lanes_;  // each with the number of its call
   std::atomic<size_t> count_{0};
 };
 
-// The lanes of runs whose spans are collected.
+// The lanes of runs whose spans are collected for the trace.
 ActiveLanes& traced_runs();
 
-// Queries the loader about a graph. A program's graph outlives a call, and several calls may use it at one time.
+// Sends the loader requests about a graph. A program's graph outlives a call, and several calls may use it at the same
+// time.
 class GraphLane : public GraphService, public ActiveLanes {
  public:
   Result<Mapping> weight(uint32_t graph, uint32_t weight, uint64_t bytes) override;

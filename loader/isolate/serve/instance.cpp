@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kScratchAlignment = 4096;
 
 Status corrupt() {
-  return {BP_CORRUPT, "a request that cannot be read"};
+  return {BP_CORRUPT, "the request cannot be read"};
 }
 
 bool is_large_enough(const Descriptor& file, uint64_t offset, uint64_t bytes) {
@@ -36,7 +36,7 @@ bp_buffer_t host_buffer(char* address, uint64_t bytes) {
   return buffer;
 }
 
-// The number of bytes from a tensor's address to the end of its elements; `capacity` if that is not computed.
+// The number of bytes that a tensor's elements occupy; `capacity` for strings and strided tensors.
 uint64_t used_bytes(bp_dtype_t dtype, uint32_t layout, const std::vector<int64_t>& extents, uint64_t capacity) {
   if (dtype == BP_DTYPE_STRING || layout != BP_LAYOUT_DENSE) return capacity;
   return std::min(capacity, dense_bytes(dtype, static_cast<uint32_t>(extents.size()), extents.data()));
@@ -74,14 +74,14 @@ ServedInstance::Slot* ServedInstance::slot(uint32_t number) {
   return index < side.size() ? &side[index] : nullptr;
 }
 
-// Sequences, optionals and maps are bound once, to containers of this process; each run sends their contents.
+// Binds each sequence, optional and map once, to a container of this process. Every run sends the contents.
 Status ServedInstance::bind_containers() {
   for (uint32_t side = 0; side < 2; ++side) {
     std::vector<Slot>& slots = side == 0 ? inputs_ : outputs_;
     const std::vector<uint32_t>& kinds = side == 0 ? program_->in_kinds : program_->out_kinds;
     for (uint32_t i = 0; i < slots.size(); ++i) {
       auto container = make_container(kinds[i]);
-      if (!container.ok()) continue;  // a tensor
+      if (!container.ok()) continue;  // this slot is a tensor
       slots[i].container = container.take();
       bp_binding_t binding{};
       binding.size = sizeof binding;
@@ -257,7 +257,7 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
       return BP_RESOURCE_EXHAUSTED;
     }
   };
-  // On a synchronous device the run has finished when the call returns, as without isolation.
+  // On a synchronous device the run has ended when the call returns, so it needs no `done`.
   if (!program_->device->synchronous) run.done = on_done;
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] { return plugin().instance->run(handle_, &run, error.get()); });
@@ -278,7 +278,8 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
   return {};
 }
 
-// Provides memory for an output: the loader's, or the device's, which is copied to the loader's after the run.
+// Provides memory for an output whose extents the run determined: the loader's, or device memory that is copied to the
+// loader's after the run.
 bp_status_t ServedInstance::output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                    bp_tensor_t* out_tensor) {
   if (rank > BP_MAX_RANK || (rank && !extents) || !out_tensor) return BP_INVALID_ARGUMENT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance: the memory that is bound to it, and its runs.
+// An instance, the memory that is bound to it, and its runs.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace backplane::isolate {
 
-// A run's numbers, read once from the channel's page or a message.
+// The parameters of a run, read only once from the page or message, which the loader may change.
 struct RunOrder {
   uint64_t deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
@@ -26,11 +26,11 @@ class ServedInstance {
   static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
   ~ServedInstance();
 
-  // bind() and extents() read a request from behind the instance's number.
+  // Both read the rest of a request, which follows the instance's number.
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);
-  // The containers' contents: of inputs before a run, of outputs after it.
+  // Read the contents of input containers before a run, and write those of output containers after it.
   Status read_containers(Reader& in);
   Status write_containers(Writer& out) const;
   ServedProgram& program() const { return *program_; }
@@ -44,17 +44,17 @@ class ServedInstance {
     std::shared_ptr<const Mapping> mapping;
     char* address = nullptr;
     uint64_t capacity = 0;
-    DeviceBuffer device;  // if the device has memory of its own
+    DeviceBuffer device;  // set if the device has memory of its own
     std::unique_ptr<bp_container_t> container;
   };
-  // An output whose extents a run determined.
+  // An output whose extents the run determined.
   struct Found {
     std::vector<int64_t> extents, strides;
     Mapping mapping;
     uint64_t bytes = 0;
     DeviceBuffer device;
   };
-  // The run in progress. It lives as long as the instance: a plugin may call `done` once too often.
+  // The run in progress. A member of the instance, because a plugin may call `done` more often than allowed.
   struct Running {
     ServedInstance* instance = nullptr;
     Lane* lane = nullptr;
@@ -79,7 +79,8 @@ class ServedInstance {
   bp_instance_t* handle_ = nullptr;
   std::vector<Slot> inputs_, outputs_;
   Running running_;
-  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;  // blocks that the loader created for this instance
+  // Shared memory that the loader created for this instance, by id.
+  std::map<uint64_t, std::shared_ptr<const Mapping>> blocks_;
   std::map<uint64_t, uint64_t> block_bytes_;
   std::vector<std::byte> scratch_;
   DeviceBuffer device_scratch_;

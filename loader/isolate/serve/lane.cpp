@@ -8,7 +8,7 @@
 namespace backplane::isolate {
 namespace {
 
-// Waits without end: the process exits when the loader's end of the control socket closes.
+// Waits indefinitely: the process exits when the loader closes its end of the control socket.
 class Patient : public Check {
  public:
   Status ask() override { return {}; }
@@ -32,7 +32,7 @@ void Lane::work(Server& server) {
     Message request;
     if (turn == Turn::kMessage) {
       auto received = channel_->receive(kMostRequest, patient);
-      if (!received.ok()) _exit(1);  // the peer is gone, or is not the loader
+      if (!received.ok()) _exit(1);  // the loader has ended, or the other side is not the loader
       request = received.take();
     }
     {
@@ -44,7 +44,7 @@ void Lane::work(Server& server) {
     try {
       status = turn == Turn::kRun ? server.run(*this) : server.serve(*this, request, out);
     } catch (const std::bad_alloc&) {
-      status = {BP_RESOURCE_EXHAUSTED, "there is no more memory in the backend's process"};
+      status = {BP_RESOURCE_EXHAUSTED, "the backend's process is out of memory"};
     } catch (const std::exception& thrown) {
       status = {BP_INTERNAL, thrown.what()};
     }
@@ -76,7 +76,7 @@ void Lane::cancel(uint64_t call) {
 Result<Message> Lane::ask(uint64_t call, Operation question, const std::string& bytes) {
   const std::lock_guard lock(mutex_);
   if (call == 0 || call != answering_)
-    return Status(BP_BAD_STATE, "the loader serves requests only during a call that it waits for");
+    return Status(BP_BAD_STATE, "the loader answers requests only during a call that it waits for");
   channel_->pass(Turn::kMessage);
   BP_TRY(channel_->send(question, bytes, {}, patient));
   BP_TRY(channel_->await(patient, kLongSliceUs));

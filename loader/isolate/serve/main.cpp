@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane-isolated LIBRARY [SANDBOX [PATH…]]: a process in which one backend runs. The loader starts it; control.h
-// lists its descriptors.
+// backplane-isolated LIBRARY [SANDBOX [PATH…]]: the process in which one isolated backend runs. The loader starts it;
+// control.h lists its descriptors.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -26,7 +26,8 @@ using namespace backplane::isolate;
 
 constexpr int kAliveMs = 1000;
 
-// Sends a line to the loader. A line that does not fit into the socket now is lost: a log must not stop a backend.
+// Sends a line to the loader. If it does not fit into the socket's buffer, the line is lost, because logging must not
+// block a backend.
 void log_line(uint32_t level, std::string_view text) {
   char packet[kMostLogBytes];
   std::memcpy(packet, &level, sizeof level);
@@ -35,7 +36,7 @@ void log_line(uint32_t level, std::string_view text) {
   static_cast<void>(::send(kControlSocket, packet, sizeof level + bytes, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-// Receives a packet from the loader, if there is one; false if the socket is closed.
+// Receives a packet from the loader, if there is one. Returns false if the socket is closed.
 bool receive(ControlPacket& out, std::vector<Descriptor>& out_files) {
   iovec part{&out, sizeof out};
   msghdr message{};
@@ -64,11 +65,11 @@ Sandbox sandbox_of(std::string_view word) {
 
 [[noreturn]] void serve(Server& server) {
   const pid_t loader = getppid();
-  std::vector<Lane*> lanes;  // never destroyed: their threads end with the process
+  std::vector<Lane*> lanes;  // never destroyed, because their threads run until the process ends
   for (;;) {
     pollfd watched{kControlSocket, POLLIN, 0};
     const int ready = ::poll(&watched, 1, kAliveMs);
-    // The loader's process has ended, perhaps with a copy of the socket in a child of its own.
+    // Detects that the loader has ended even if its end of the socket is still open in a child of the loader.
     if (getppid() != loader) _exit(0);
     if (ready <= 0) continue;
     ControlPacket packet{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory in which an isolated backend's device works: the process's own, or a space of the device, to and from
-// which tensors are copied for each run.
+// The memory in which an isolated backend's device works: host memory, or a space of the device. In the latter case
+// tensors are copied to and from it in every run.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace backplane::isolate {
 
 class DeviceMemory {
  public:
-  DeviceMemory() = default;  // the process's own
+  DeviceMemory() = default;  // host memory
   static Result<DeviceMemory> of(const bp_plugin_t& plugin, const bp_device_info_t& info, bp_device_t* device,
                                  uint64_t id);
 
@@ -29,7 +29,7 @@ class DeviceMemory {
   uint32_t space_ = 0;
 };
 
-// A buffer of a device's memory, released with this object.
+// A buffer in a device's memory. The destructor releases it.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's calls on programs.
+// The loader's calls on programs.
 #include <algorithm>
 
 #include "base/abi.h"
@@ -13,7 +13,7 @@ constexpr uint32_t kMostInplace = 100'000;
 constexpr uint64_t kMostBlob = kMostReply - 4096;
 
 Status corrupt() {
-  return {BP_CORRUPT, "a request that cannot be read"};
+  return {BP_CORRUPT, "the request cannot be read"};
 }
 
 std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, uint32_t count) {
@@ -119,7 +119,7 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
                              std::to_string(info.output_count) + " outputs, its island " +
                              std::to_string(graph.input_count) + " and " + std::to_string(graph.output_count)};
   if (info.inplace_count > kMostInplace)
-    return {BP_INTERNAL, "the program works in place " + std::to_string(info.inplace_count) + " times"};
+    return {BP_INTERNAL, "the program reports " + std::to_string(info.inplace_count) + " in-place pairs"};
   made->in_kinds = kinds_of(graph, graph.inputs, graph.input_count);
   made->out_kinds = kinds_of(graph, graph.outputs, graph.output_count);
   Writer rest;

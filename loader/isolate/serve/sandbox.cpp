@@ -39,7 +39,7 @@ void limit(__rlimit_resource resource, rlim_t value) {
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 constexpr uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-// The rights of Landlock's first version; later rights are added if the kernel's version has them.
+// The access rights of Landlock's first version. The rights below are added if the kernel's version has them.
 constexpr uint64_t kFirstRights = (uint64_t{1} << 13) - 1;
 constexpr uint64_t kRefer = uint64_t{1} << 13, kTruncate = uint64_t{1} << 14, kIoctl = uint64_t{1} << 15;
 
@@ -72,7 +72,7 @@ class Rules {
   Descriptor set_;
 };
 
-// Allows reading the folders of a list such as LD_LIBRARY_PATH.
+// Allows reading the folders in a list separated by ':', such as LD_LIBRARY_PATH.
 void allow_list(const Rules& rules, const char* list) {
   if (!list) return;
   const std::string_view text = list;
@@ -109,7 +109,7 @@ bool restrict_files(const SandboxSettings& settings) {
 
 // ---- calls into the kernel ------------------------------------------------------------------------------------------
 
-// x86-64's second table of system calls starts there: the same calls under other numbers.
+// On x86-64, numbers from here on are second numbers for the same system calls, and must not bypass the filter.
 constexpr uint32_t kX32 = 0x40000000u;
 
 #if defined(__x86_64__)
@@ -122,7 +122,7 @@ constexpr uint32_t kMachine = 0;
 
 bool restrict_calls(Sandbox kind) {
   if (kMachine == 0) return false;
-  // Refused in either sandbox: calls that reach other processes, or the kernel itself.
+  // Calls that affect other processes or the kernel itself. Both sandboxes refuse them.
   constexpr int kNever[] = {SYS_ptrace,
                             SYS_process_vm_readv,
                             SYS_process_vm_writev,
@@ -174,7 +174,7 @@ bool restrict_calls(Sandbox kind) {
   for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
   if (kind == Sandbox::kStrict)
     for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
-  // socket(): drivers may create local sockets; nothing else is allowed.
+  // socket(): kDrivers allows local sockets. All other sockets are refused.
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   if (kind == Sandbox::kDrivers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's calls on the library, the backend and its devices.
+// The loader's calls on the library, the backend and its devices.
 #include "isolate/serve/server.h"
 
 #include <algorithm>
@@ -23,7 +23,6 @@ Status no_such(const char* what) {
   return {BP_DEVICE_LOST, std::string("there is no such ") + what + " in this process"};
 }
 
-// Writes an array of operator sets from the plugin.
 Status write_opsets(const bp_opset_t* opsets, uint32_t count, uint32_t stride, Writer& out) {
   if (!opsets) count = 0;
   if (count > kMostOpsets || (count && stride > kMostStride))
@@ -48,7 +47,7 @@ void forward_span(const bp_host_t*, const bp_span_t* given) {
     question.put(span->device).array(span->nodes, span->nodes ? span->node_count : 0);
     question.text(abi::view(span->name).substr(0, kMostText));
     static_cast<void>(traced_runs().ask(Operation::kSpan, question.bytes()));
-  } catch (const std::bad_alloc&) {  // this span is lost
+  } catch (const std::bad_alloc&) {  // out of memory: the span is lost
   }
 }
 
@@ -115,10 +114,10 @@ Result<std::shared_ptr<ServedInstance>> Server::instance(Reader& in) const {
 
 Status Server::serve(Lane& lane, Message& request, Writer& out) {
   if (request.operation == Operation::kLoad) return load(out);
-  if (!tables_) return {BP_BAD_STATE, "the library is not loaded"};
+  if (!tables_) return {BP_BAD_STATE, "the library has not been loaded"};
   Reader in(request.bytes);
   if (request.operation == Operation::kCreate) return create(in);
-  if (!backend_) return {BP_BAD_STATE, "the backend is not created"};
+  if (!backend_) return {BP_BAD_STATE, "the backend has not been created"};
   switch (request.operation) {
     case Operation::kDestroy:
       return destroy();
@@ -167,14 +166,13 @@ Status Server::serve(Lane& lane, Message& request, Writer& out) {
     case Operation::kRun:
       return run_with_containers(lane, in, out);
     default:
-      return {BP_UNSUPPORTED,
-              "operation " + std::to_string(static_cast<uint32_t>(request.operation)) + " is not known"};
+      return {BP_UNSUPPORTED, "operation " + std::to_string(static_cast<uint32_t>(request.operation)) + " is unknown"};
   }
 }
 
-// Loads the library. Writes a refusal, or BP_REFUSED_NONE and the descriptor.
+// Loads the library. Writes a refusal, or BP_REFUSED_NONE and the plugin's descriptor.
 Status Server::load(Writer& out) {
-  if (std::exchange(asked_, true)) return {BP_BAD_STATE, "the library has been loaded already"};
+  if (std::exchange(asked_, true)) return {BP_BAD_STATE, "the library has already been loaded"};
   const auto refused = [&](const Refusal& refusal) {
     out.put(refusal.code).text(refusal.text);
     return Status();
@@ -199,18 +197,18 @@ Status Server::load(Writer& out) {
 }
 
 Status Server::create(Reader& in) {
-  if (backend_) return {BP_BAD_STATE, "the backend has been created already"};
+  if (backend_) return {BP_BAD_STATE, "the backend has already been created"};
   const std::string directory(in.text());
   const auto version = in.get<uint32_t>(), threads = in.get<uint32_t>();
   Host::Options options;
   for (auto& [name, value] : read_options(in)) options.emplace(std::move(name), std::move(value));
-  if (!in.complete()) return {BP_CORRUPT, "a request that cannot be read"};
+  if (!in.complete()) return {BP_CORRUPT, "the request cannot be read"};
   static LogLine log = nullptr;
   log = log_;
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   desc.threads = threads;
-  desc.log_level = BP_LOG_DEBUG;  // the loader's log filters the lines
+  desc.log_level = BP_LOG_DEBUG;  // the loader filters the lines
   desc.log = [](void*, uint32_t level, bp_text_t text) {
     if (log) log(level, abi::view(text));
   };
@@ -252,7 +250,7 @@ Status Server::count_devices(Writer& out) const {
 
 Status Server::device_info(Reader& in, Writer& out) const {
   const auto index = in.get<uint32_t>();
-  if (!in.complete()) return {BP_CORRUPT, "a request that cannot be read"};
+  if (!in.complete()) return {BP_CORRUPT, "the request cannot be read"};
   bp_device_info_t info{};
   info.size = sizeof info;
   PluginError error;
@@ -275,7 +273,7 @@ Status Server::open(Reader& in, Writer& out) {
   const auto index = in.get<uint32_t>();
   const auto id = in.get<uint64_t>();
   const OptionTexts texts = read_options(in);
-  if (!in.complete()) return {BP_CORRUPT, "a request that cannot be read"};
+  if (!in.complete()) return {BP_CORRUPT, "the request cannot be read"};
   const std::vector<bp_option_t> options = abi_options(texts);
   if (index == 0) host_->set_first_device(id);
   bp_device_open_t how{};

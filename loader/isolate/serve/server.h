@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend in its own process: one library, its objects by number, and the loader's calls on them.
+// The server in a backend's own process. Loads one library, keeps its objects by number, and handles the loader's
+// calls.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@
 
 namespace backplane::isolate {
 
-// Objects by number. Thread-safe.
+// Objects, found by their numbers. Thread-safe.
 template <class T>
 class Objects {
  public:
@@ -71,7 +72,7 @@ struct ServedProgram {
   std::shared_ptr<ServedDevice> device;
   GraphLane lane;
   std::unique_ptr<WireGraph> graph;
-  std::string blob;  // borrowed by the plugin
+  std::string blob;  // the plugin borrows it
   OptionTexts options;
   bp_program_t* handle = nullptr;
   bp_program_info_t info{};
@@ -83,11 +84,11 @@ class ServedInstance;
 
 class Server : public Lane::Server {
  public:
-  // `library`: descriptor of the file at `path`, which the loader checked and hashed.
+  // `library` is the descriptor of the file at `path`, which the loader has checked and hashed.
   Server(std::string path, int library);
   ~Server() override;
 
-  // Receives each line of the plugin's log.
+  // The function that receives each line of the plugin's log.
   using LogLine = void (*)(uint32_t level, std::string_view text);
   void set_log(LogLine line) { log_ = line; }
 
@@ -127,11 +128,11 @@ class Server : public Lane::Server {
   std::string path_;
   int library_;
   LogLine log_ = nullptr;
-  bool asked_ = false;  // whether `load` was called
+  bool asked_ = false;  // `load` was called
   std::unique_ptr<PluginTables> tables_;
   std::shared_ptr<Services> services_;
   std::shared_ptr<Host> host_;
-  bp_host_t table_{};  // the host's, with spans that go to the loader
+  bp_host_t table_{};  // the host's table, but spans are sent to the loader
   bp_backend_t* backend_ = nullptr;
   Objects<ServedDevice> devices_;
   Objects<ServedProgram> programs_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of one node with attributes and a weight, and a function that reads everything in a graph.
+// A graph with one node, attributes and a weight, and a function that reads everything in a graph.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ class SmallGraph {
   bp_graph_t graph_{};
 };
 
-// Reads everything that the graph refers to. Returns a sum, so that no read is optimized away.
+// Reads everything to which the graph refers. Returns a sum, so that the compiler does not remove the reads.
 inline uint64_t walk(const bp_graph_t& graph) {
   uint64_t sum = graph.id;
   const auto text = [&](bp_text_t of) {

@@ -54,7 +54,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
     case 1:
       status = onnxInitEvent(pick(), &made);
       break;
-    case 2:  // sometimes of a model that lacks its last byte
+    case 2:  // sometimes with a model that lacks its last byte
       status = onnxInitGraph(pick(), nullptr, model_.size() - next() % 2, model_.data(), 0, nullptr, &made);
       break;
     case 3:
@@ -62,7 +62,7 @@ onnxStatus Calls::call(const std::function<uint32_t()>& next) {
       break;
     case 4: {
       const onnxMemoryFenceV1 before = fence(pick());
-      // A run whose event is never signalled would keep its graph for ever.
+      // If the event were never signalled, the run would keep its graph forever.
       if (is_waiting(before.event)) onnxSignalEvent(before.event);
       status = onnxRunGraph(pick(), &before, &after);
       made = after.event;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of calls with handles that are valid, stale, foreign, NULL or of the wrong kind, chosen at random by the
-// test and by the fuzzer.
+// Random sequences of calls, for the test and the fuzzer. The handles are valid, stale, foreign, NULL or of the wrong
+// kind.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace backplane::onnxifi {
 
 class Calls {
  public:
-  // Begins with a backend of `id` and a graph of `model`, which is c = a + b over float[3].
+  // Begins with a backend of `id` and a graph of `model`, which must compute c = a + b for float[3].
   Calls(onnxBackendID id, std::string model);
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
-  // Releases every object once, whatever was released before.
+  // Releases every object that has not been released.
   ~Calls();
 
-  // Makes one call, which numbers from `next` choose. Returns its status.
+  // Makes a call that is chosen by numbers from `next`. Returns its status.
   onnxStatus call(const std::function<uint32_t()>& next);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// data_client LIBRARY BACKEND DATA…: runs ONNX's test folders through an ONNXIFI library, as a program that was
-// compiled with ONNXIFI's own header and loader. BACKEND is part of a backend's name. Prints counts; exit status 1
-// if a result is wrong or a refusal is not the one that ONNXIFI prescribes.
+// data_client LIBRARY BACKEND FOLDER… [-KNOWN…]: runs the test cases in ONNX's folders through an ONNXIFI library. Uses
+// ONNXIFI's own header and loader. BACKEND is part of a backend's name, and KNOWN is a case that cannot agree. Prints
+// counts. Exits with 1 if a result is wrong, or a refusal is not the one that ONNXIFI prescribes.
 #include <onnx/onnxifi_loader.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The result of a case: "passed", a refusal, or what is wrong.
+// The result of a case: "passed", the status of a refusal, or the error.
 struct Result {
   bool good;
   std::string text;
@@ -41,7 +41,7 @@ std::string text_of(onnxStatus status) {
   return text;
 }
 
-// SUCCESS if ONNXIFI has the tensor's type and extents; otherwise the status with which it refuses them.
+// SUCCESS if ONNXIFI can express the tensor's type and extents; otherwise the status with which it refuses them.
 onnxStatus expressible(const Tensor& tensor) {
   constexpr uint32_t kBool = 9, kString = 8, kLast = ONNXIFI_DATATYPE_BFLOAT16;
   if (tensor.dtype == kBool || tensor.dtype == kString || tensor.dtype > kLast) return ONNXIFI_STATUS_INVALID_DATATYPE;
@@ -51,7 +51,7 @@ onnxStatus expressible(const Tensor& tensor) {
 
 struct Described {
   std::string name;
-  bp_dtype_t declared;  // in the model
+  bp_dtype_t declared;  // the type in the model
   Tensor tensor;
   std::vector<uint64_t> shape;
 };
@@ -69,7 +69,7 @@ onnxTensorDescriptorV1 describe(Described& one) {
   return d;
 }
 
-// ONNX's own tolerance: 1e-3 relative plus 1e-7 absolute.
+// The tolerance of ONNX's own tests: 1e-3 relative plus 1e-7 absolute.
 bool agrees(const Tensor& got, const Tensor& want) {
   if (std::memcmp(got.bytes.data(), want.bytes.data(), want.bytes.size()) == 0) return true;
   for (uint64_t i = 0; i < want.count(); ++i) {
@@ -87,7 +87,7 @@ struct Declared {
   bp_dtype_t dtype;
 };
 
-// Appends the tensors of input_0.pb, …, up to the first missing file. False if a file contains no tensor.
+// Appends the tensors in input_0.pb, input_1.pb, … up to the first missing file. Returns false if a file is malformed.
 bool read_values(const fs::path& folder, const char* kind, const std::vector<Declared>& declared,
                  std::vector<Described>& values) {
   for (size_t i = 0; i < declared.size(); ++i) {
@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   onnxBackend backend = open(argv[2]);
   if (backend == nullptr) return std::fprintf(stderr, "no backend is named %s\n", argv[2]), 1;
   std::map<std::string, int> counts;
-  std::set<std::string> known;  // cases that cannot agree: docs/conformance-exceptions.md
+  std::set<std::string> known;  // cases that cannot agree, see docs/conformance-exceptions.md
   for (int i = 3; i < argc; ++i) {
     if (argv[i][0] == '-') known.insert(argv[i] + 1);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# data_test.sh CLIENT LIBRARY BACKEND SUITE [-KNOWN…]: the client of ONNXIFI's own loader over a folder of Debian's test data.
+# data_test.sh CLIENT LIBRARY BACKEND SUITE [-KNOWN…]: runs data_client on a folder of Debian's ONNX test data.
 set -euo pipefail
 
 data=/usr/share/libonnx-testdata/data/$4

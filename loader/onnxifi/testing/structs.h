@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNXIFI's structs as the tests fill them in.
+// Fills in ONNXIFI's structs for tests.
 #pragma once
 
 #include "onnxifi/onnxifi.h"
@@ -8,7 +8,7 @@ namespace backplane::onnxifi {
 
 inline constexpr uint64_t kThree[] = {3};
 
-// float[shape[0]] in host memory.
+// Describes float[shape[0]] in host memory.
 inline onnxTensorDescriptorV1 descriptor(const char* name, const float* data, const uint64_t* shape = kThree) {
   onnxTensorDescriptorV1 d{};
   d.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1;
