@@ -7,10 +7,10 @@
 namespace backplane {
 namespace {
 
-// A node takes at least 60 bytes in a file and about 600 in a graph. The minimum is for small files with functions that
-// are called often, or with shape arithmetic.
+// A node takes at least 60 bytes in a file and about 600 in a graph. kLeastBytes serves small files that call functions
+// often or compute shapes.
 constexpr uint64_t kBytesPerFileByte = 32, kLeastBytes = uint64_t{256} << 20;
-// A hundred times what reading a large graph takes.
+// About a hundred times as long as importing a large graph takes.
 constexpr double kSecondsPerFileByte = 1e-6, kLeastSeconds = 60;
 
 uint64_t bytes_of(const ImportLimits& limits, uint64_t file_bytes) {

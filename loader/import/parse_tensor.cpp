@@ -10,24 +10,24 @@ namespace {
 
 using wire::Reader;
 
-// The largest dense form of a sparse tensor, in bytes: otherwise a tiny file could demand any amount of memory.
+// The maximum size of a sparse tensor when dense, in bytes. Without it, a tiny file could demand any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
-// The fields of a TensorProto, before its data is located.
+// The fields of a TensorProto before its data is located.
 struct Message {
   std::string_view name;
   std::vector<int64_t> dims;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::string_view raw;
   bool has_raw = false, external = false;
-  std::vector<char> typed;  // bytes from the typed field for dtype
+  std::vector<char> typed;  // bytes from the typed field that belongs to `dtype`
   std::vector<std::string_view> strings;
   std::string_view location, offset, length;
 
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// The typed field that holds elements of a data type, and how many bytes of the tensor one of its entries becomes.
+// The typed field for elements of a data type, and the number of tensor bytes that one of its entries becomes.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -58,7 +58,7 @@ TypedField typed_field(bp_dtype_t dtype) {
     case BP_DTYPE_STRING:
       return {f::kStringData, 0};
     default:
-      return {f::kInt32Data, 1};  // 8-bit elements, or packed smaller ones
+      return {f::kInt32Data, 1};  // one 8-bit element per entry, or several packed smaller ones
   }
 }
 
@@ -253,7 +253,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     expect_bytes(message, message.typed.size(), need, "");
     own(weight, std::move(message.typed));
   }
-  if (weight.dtype == BP_DTYPE_BOOL) {  // a byte other than 0 and 1 would be undefined behaviour in every reader
+  if (weight.dtype == BP_DTYPE_BOOL) {  // any byte other than 0 or 1 would be undefined behavior in readers
     const std::string_view flags(static_cast<const char*>(weight.data), weight.bytes);
     if (flags.find_first_not_of(std::string_view("\0\1", 2)) != flags.npos) {
       charge(weight.bytes);
