@@ -26,7 +26,7 @@ bool pin_matches(std::string_view pattern, const model::Graph& graph, const mode
   return false;
 }
 
-// Returns each device's reason not to run a node: "cpu (dtype): …; opencl (operator): …".
+// Lists each device's reason for not running a node: "cpu (dtype): …; opencl (operator): …".
 std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node) {
   std::string text;
   for (const DeviceCoverage& device : coverage) {

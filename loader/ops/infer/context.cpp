@@ -162,7 +162,7 @@ Status Context::begin(model::Node& node) {
   bindings_.clear();
   known_data_.clear();
   outputs_.assign(node.outputs.size(), {});
-  if (!node.schema) return {};  // of a foreign domain: its rule decides everything
+  if (!node.schema) return {};  // foreign domain: no schema to check against
   const Schema& schema = *node.schema;
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (node.inputs[slot] == BP_NONE) continue;
