@@ -2,8 +2,8 @@
 // A model inside the loader: plain structs. The import passes edit them one after another; afterwards they are
 // immutable.
 //
-// parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
-// → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
+//   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
+//   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
 //
 // Ids are indices into the vectors of the graph that holds them. A removed value stays as an unused entry. After
 // `check`, nodes are always in topological order.

@@ -7,7 +7,7 @@
 namespace backplane::tools {
 namespace {
 
-// "float[1,N,?]", "sequence of float[…]"
+// Text such as "float[1,N,?]" or "sequence of float[…]".
 std::string type_text(const Json& value) {
   std::string dims;
   if (value.at("dims").is_null()) {
@@ -60,7 +60,7 @@ std::string render(const Json& report) {
   return text;
 }
 
-// The nodes that no device supports, as in a session's report; null if there are no devices.
+// The nodes that no device supports, as in a session's report; null if this machine has no devices.
 Json uncovered(const Environment& env, const Model& model) {
   if (env.devices().empty()) return nullptr;
   SessionOptions options;
