@@ -11,8 +11,8 @@ namespace backplane {
 //   become costs of its neighbors.
 // - The best side of a vertex with at most two neighbors u and w follows from their sides, so its costs become costs of
 //   u, w and the pair. With E[u][w] the vertex's lowest cost for given sides of u and w, E[0][1] + E[1][0] >= E[0][0] +
-//   E[1][1] holds because it holds for each arc. Therefore the pair's cost can be written as an arc. Linear in the size
-//   of the network.
+//   E[1][1] holds because it holds for each arc. Therefore the pair's cost can be written as an arc.
+// Runs in time linear in the size of the network.
 class Elimination {
  public:
   explicit Elimination(CutCosts costs);

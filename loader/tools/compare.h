@@ -22,7 +22,7 @@ struct Difference {
   uint64_t count = 0;    // elements
   uint64_t outside = 0;  // elements outside the tolerance
   uint64_t first = 0;    // index of the first of those elements
-  uint64_t worst = 0;
+  uint64_t worst = 0;    // index of the element farthest outside the tolerance
   double worst_absolute = 0, worst_relative = 0;
   std::string seen, expected;  // the elements at `worst`
 

@@ -41,8 +41,8 @@ std::string_view log_level_name(uint32_t level) {
                                    : "debug";
 }
 
-// Calls a Python function with each line. An exception of the function is written to standard error: none may cross the
-// loader.
+// Calls a Python function with each line. No exception may cross the loader, so exceptions of the function are written
+// to standard error.
 std::function<void(uint32_t, std::string_view)> log_of(nb::object function) {
   if (function.is_none()) return {};
   return [held = std::make_shared<SharedObject>(std::move(function))](uint32_t level, std::string_view line) {

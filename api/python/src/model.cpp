@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-// The objects that a model borrows until it and its sessions are gone.
+// The objects that a model borrows until it and its sessions are destroyed.
 struct Kept {
   nb::object bytes;
   Py_buffer buffer{};
@@ -25,7 +25,7 @@ struct Kept {
 };
 
 void release(void* self) {
-  if (!nb::is_alive()) return;  // the interpreter is gone, and its objects with it
+  if (!nb::is_alive()) return;  // after the interpreter has shut down, the objects no longer exist
   nb::gil_scoped_acquire locked;
   delete static_cast<Kept*>(self);
 }
@@ -64,7 +64,7 @@ uint32_t compute_types_of(nb::handle names) {
   return mask;
 }
 
-// Reads a backplane.SessionOptions.
+// Converts a backplane.SessionOptions.
 SessionOptions options_from(nb::handle from) {
   SessionOptions options;
   options.devices = strings_of(from.attr("devices"), "devices");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancel tokens and streams, and the conversions of settings that several classes take.
+// Cancel tokens and streams, and conversions of settings that several classes share.
 #include "sync.h"
 
 namespace backplane::python {
