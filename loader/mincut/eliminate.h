@@ -40,7 +40,7 @@ class Elimination {
   Pair seen_from(uint32_t half) const;
   uint32_t collect(
       uint32_t v,
-      Pair* pairs);  // merges v's arcs by neighbour; returns the number of neighbours, 3 if there are more than two
+      Pair* pairs);  // merges v's arcs by neighbor; returns the number of neighbors, or 3 if there are more than two
   void fix_side(uint32_t v, bool with_sink);
   void take_out(uint32_t v, const Pair* pairs, uint32_t count);
   void drop_arcs(uint32_t v);
