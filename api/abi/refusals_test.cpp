@@ -205,7 +205,7 @@ bp_status_t BP_CALL wait_by_running(const bp_host_t*, bp_semaphore_t* semaphore,
   return BP_OK;
 }
 
-// Calls run in a forked child, which reports the result by its exit code. Unused with ThreadSanitizer.
+// Calls `run` in a forked child, which reports the result by its exit code. Unused with ThreadSanitizer.
 [[maybe_unused]] bp_status_t run_in_child(Subject& s) {
   s.bind_all();
   const pid_t child = fork();

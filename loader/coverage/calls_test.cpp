@@ -112,7 +112,7 @@ TEST(Calls, UnclaimedCallsAreInlined) {
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
-  // No call runs whole if the CPU is preferred, is the only device allowed, or is pinned to the call.
+  // The call does not run whole if the CPU is preferred, is the only allowed device, or has the call pinned to it.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());

@@ -31,8 +31,7 @@ class Builder {
 
   // Returns the symbol named `name`, for Type::dims; adds it if it is new.
   uint32_t symbol(std::string_view name);
-  // Adds a graph input. In a body, nodes that read `name` get this input even if an outer graph has a value of that
-  // name.
+  // Adds a graph input. In a body, if an outer graph has a value `name`, returns a reference to that value instead.
   Result<ValueId> add_input(std::string_view name, Type type);
   // Adds a dense constant. Its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,

@@ -153,8 +153,7 @@ struct Function {
   std::vector<std::string> attributes;  // attributes without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
-  std::unique_ptr<Graph>
-      body;  // an attribute reference is an Attribute of type 0 with one string, the name in the call
+  std::unique_ptr<Graph> body;  // attribute references: type 0 and one string, the name in the call
 };
 
 class WeightHashes;

@@ -16,8 +16,7 @@ TEST(NameTable, FindsOnlyWhatWasAdded) {
   EXPECT_EQ(table.find("layer.0"), BP_NONE);
   for (uint32_t i = 0; i < names.size(); ++i) ASSERT_EQ(table.find_or_add(names[i], i), i);
   for (uint32_t i = 0; i < names.size(); ++i) {
-    const std::string same =
-        names[i];  // equal text at another address, NOLINT(performance-unnecessary-copy-initialization)
+    const std::string same = names[i];  // elsewhere in memory, NOLINT(performance-unnecessary-copy-initialization)
     ASSERT_EQ(table.find(same), i);
     ASSERT_EQ(table.find_or_add(same, BP_NONE - 1), i);
     ASSERT_EQ(table.find(same + "?"), BP_NONE);

@@ -18,7 +18,7 @@ struct Residual {
   uint32_t count;
   std::vector<uint32_t> first;
   std::vector<Arc> arcs;
-  std::vector<int64_t> excess, to_sink;  // flow that arrived from the source; capacity to the sink
+  std::vector<int64_t> excess, to_sink;  // flow from the source that is still at the vertex; capacity to the sink
 
   explicit Residual(const CutCosts& costs);
   // Prefetches the arcs of vertices that a search is about to reach, as they are scattered in memory.

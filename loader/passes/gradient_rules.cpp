@@ -51,7 +51,7 @@ Status reciprocal(Step& s) {  // -y²
   return {};
 }
 
-Status relu(Step& s) {  // 1 where x > 0, and 0 at x = 0
+Status relu(Step& s) {  // 1 where x > 0, otherwise 0
   const ValueId zero = s.r.like(0, s.x());
   s.set_gradient(0, s.r.emit("Where", {s.r.emit("Greater", {s.x(), zero}), s.g, zero}));
   return {};

@@ -45,8 +45,8 @@ class Savings {
     return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
   }
 
-  // Returns the nodes that are in the same situation as `first` and connected to it through values that one of them
-  // writes.
+  // Returns the nodes in the island of `first` that have the same fastest device and are connected to it through values
+  // that one of them writes.
   std::vector<uint32_t> grow(uint32_t first) {
     std::vector<uint32_t> nodes{first};
     region_[first] = first;

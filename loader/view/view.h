@@ -29,8 +29,8 @@ WholeCalls all_calls(const Model& model);
 
 class View {
  public:
-  // A view of the whole graph. Value i of the view is value i of the graph. If `calls` is empty, node i of the view is
-  // node i of the graph.
+  // A view of the whole graph. Value i of the view is value i of the graph. If no call appears as one node, node i of
+  // the view is node i of the graph.
   static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                            const WholeCalls& calls = {});
   // A view of nodes of the outermost graph (ascending) as a graph of its own. Its inputs are the values that the nodes

@@ -29,10 +29,9 @@ typedef struct bp_type_t {
 /* A value: an edge of the graph. */
 typedef struct bp_value_t {
   bp_text_t name;
-  uint32_t type;     /* index into bp_graph_t.types */
-  uint32_t producer; /* the node that computes it, or BP_NONE for inputs, weights and values of an outer graph */
-  uint32_t
-      slot; /* index among the producer's outputs or, for a graph input, among the graph's inputs; otherwise BP_NONE */
+  uint32_t type;      /* index into bp_graph_t.types */
+  uint32_t producer;  /* the node that computes it, or BP_NONE for inputs, weights and values of an outer graph */
+  uint32_t slot;      /* index among the producer's outputs, or among the inputs of the graph; otherwise BP_NONE */
   uint32_t weight;    /* index into bp_graph_t.weights if it is constant; otherwise BP_NONE */
   uint32_t outer;     /* in sub-graphs: the value of the parent graph that this value refers to; otherwise BP_NONE */
   uint32_t first_use; /* the first of `use_count` entries in bp_graph_t.uses */

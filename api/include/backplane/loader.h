@@ -236,9 +236,8 @@ typedef struct bp_input_desc_t {
   uint32_t size;
   bp_dtype_t dtype;
   bp_text_t name;
-  const int64_t* extents; /* `rank` numbers; -1: any extent */
-  const bp_text_t*
-      symbols; /* `rank` names, for dimensions that are -1; empty: unrelated to other dimensions. May be NULL */
+  const int64_t* extents;   /* `rank` numbers; -1: any extent */
+  const bp_text_t* symbols; /* `rank` names, for the dimensions that are -1; empty: unrelated. May be NULL */
   uint32_t rank;
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;

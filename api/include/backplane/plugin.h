@@ -593,8 +593,7 @@ typedef struct bp_semaphore_create_t {
 /* A handle of a semaphore for another device, plugin or framework. */
 typedef struct bp_semaphore_export_t {
   uint32_t size;
-  uint32_t
-      kind; /* BP_NATIVE_*, a kind that the caller can import; 0: the plugin chooses a kind that carries every value */
+  uint32_t kind;  /* BP_NATIVE_* that the caller can import; 0: the plugin chooses one that carries every value */
   uint64_t value; /* for kinds of a single value: the value that the handle represents */
   const bp_chain_t* chain;
 } bp_semaphore_export_t;

@@ -49,8 +49,7 @@ class RunSync {
     run_.waits = waits_.data();
     run_.signals = signals_.data();
   }
-  RunSync(const RunSync&) =
-      delete;  // not copyable, because `run_` points into the vectors; moving keeps their memory, so it is allowed
+  RunSync(const RunSync&) = delete;  // `run_` points into the vectors, so a copy would point into the original
   RunSync& operator=(const RunSync&) = delete;
   RunSync(RunSync&&) = default;
   RunSync& operator=(RunSync&&) = default;
