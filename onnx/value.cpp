@@ -36,7 +36,7 @@ uint64_t text_bytes(const std::byte* bytes, uint64_t size, uint64_t count) {
     last = next;
   }
   if (!rises || static_cast<uint64_t>(last) > size - table) {
-    throw Malformed("the offsets of a string tensor do not rise from 0 to its " + std::to_string(size - table) +
+    throw Malformed("the offsets of a string tensor do not ascend from 0 to its " + std::to_string(size - table) +
                     " bytes of text");
   }
   return table + static_cast<uint64_t>(last);

@@ -40,7 +40,7 @@ Budget::Budget(uint64_t bytes, double seconds)
 void Budget::fail_bytes(uint64_t asked, std::string_view doing) const {
   throw Exhausted{Status(BP_RESOURCE_EXHAUSTED,
                          std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
-                             " bytes that a file of this size may (" + std::to_string(asked) +
+                             " bytes that a file of this size may use (" + std::to_string(asked) +
                              " more were needed); set option loader.import_bytes to allow more, 0 for no limit")};
 }
 

@@ -117,7 +117,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   std::erase_if(graph.inputs, [&](ValueId input) { return graph.values[input].weight != BP_NONE; });
   if (model_.ir_version >= 4 && graph.inputs.size() < inputs_declared) {
     model_.note("graph " + in_quotes(graph.name) + " has " + std::to_string(inputs_declared - graph.inputs.size()) +
-                " inputs with a default: they are constants here");
+                " inputs with a default value: they are treated as constants");
   }
   parse_nodes(nodes, scope, depth);
   for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
@@ -237,7 +237,7 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
             [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
   const auto twin = std::adjacent_find(node.attributes.begin(), node.attributes.end(),
                                        [](const Attribute& a, const Attribute& b) { return a.name == b.name; });
-  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + in_quotes(twin->name));
+  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes are named " + in_quotes(twin->name));
 }
 
 namespace {

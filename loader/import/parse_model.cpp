@@ -156,7 +156,7 @@ Function Parser::parse_function(Reader reader) {
 Result<std::shared_ptr<Model>> parse(const Source& source) {
   if (!source.path.empty() + (source.bytes != nullptr) + (source.descriptor >= 0) != 1) {
     return Status(BP_INVALID_ARGUMENT,
-                  "a model comes from a path, from bytes or from a descriptor: give exactly one of them");
+                  "a model comes from a path, from bytes or from a descriptor: set exactly one of them");
   }
   auto model = std::make_shared<Model>();
   std::string_view bytes;

@@ -74,7 +74,7 @@ void read_typed(Reader reader, const TypedField& typed, std::vector<char>& out) 
     if (typed.number == f::kFloatData || typed.number == f::kDoubleData) {
       if (is_bytes(reader)) {
         const std::string_view packed = reader.get_view();
-        if (packed.size() % typed.bytes != 0) malformed("a packed field was cut off");
+        if (packed.size() % typed.bytes != 0) malformed("a packed field is truncated");
         out.insert(out.end(), packed.begin(), packed.end());
       } else if (is_fixed32(reader) && typed.bytes == 4) {
         append(out, reader.get_fixed32(), 4);
@@ -237,7 +237,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     expect_bytes(message, length, need, " by its external data's length");
     if (offset > bytes.size() || length > rest) {
       malformed(message.label() + " is stored at " + std::to_string(offset) + "+" + std::to_string(length) + " of '" +
-                (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: was it cut off?");
+                (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: is the file truncated?");
     }
     weight.data = bytes.data() + offset;
     weight.bytes = length;
@@ -309,7 +309,8 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const std::optional<uint64_t> count = element_count(dims);
   const uint64_t width = dtype_bits(values.dtype) / 8;
   if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
-  if (width == 0) malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; write it dense");
+  if (width == 0)
+    malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; store it as a dense tensor");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);

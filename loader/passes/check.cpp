@@ -106,7 +106,8 @@ class Checker {
       const uint32_t newest = ops::newest_opset(domain);
       if (newest > 0 && version > newest) {
         return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
-                                          " is newer than " + std::to_string(newest) + ", the newest this build knows");
+                                          " is newer than " + std::to_string(newest) +
+                                          ", the newest that this build supports");
       }
     }
     return {};

@@ -97,8 +97,8 @@ class Differentiation {
 
   Status spend(const Node& node, size_t nodes) {
     if ((work_ += nodes) <= kMaxWork) return {};
-    return unsupported(node, "the gradients of this model take more than " + std::to_string(kMaxWork) +
-                                 " steps to write out; take fewer");
+    return unsupported(
+        node, "the gradients of this model take more than " + std::to_string(kMaxWork) + " steps to expand; use fewer");
   }
 
   Status bind() {

@@ -61,7 +61,8 @@ class Inliner {
   // Adds a node, or the body of the function that it calls. `caller` is the call whose body contains the node.
   Status add(Graph& graph, Node node, uint32_t caller) {
     if (++nodes_ > kMaxNodes) {
-      return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMaxNodes) + " nodes");
+      return Status(BP_UNSUPPORTED,
+                    "the model's functions expand to more than " + std::to_string(kMaxNodes) + " nodes");
     }
     const Function* function = callee(node);
     if (!function) {

@@ -61,7 +61,7 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
     const NodeVerdict& verdict = named->nodes[index];
     if (!verdict.usable())
       return Status(BP_UNSUPPORTED, "pin '" + pin.pattern + "' puts " + node.label() + " on " + pin.device +
-                                        ", which refuses it (" + std::string(reason_name(verdict.reason)) +
+                                        ", which does not support it (" + std::string(reason_name(verdict.reason)) +
                                         "): " + verdict.detail)
           .with_node(node.id);
     pattern = pin.pattern;

@@ -11,7 +11,7 @@ namespace backplane::tools {
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
       .one_each();
-  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
+  command.add_option("--set", settings, "A setting of the loader or a backend, such as cpu.threads=4").one_each();
   command.add_flag("--verbose", verbose, "Log what the loader and the backends do, on standard error");
   limits.declare(command);
 }

@@ -81,8 +81,9 @@ void stop_after(double seconds, const std::string& text) {
 
 void Limits::declare(cli::Command command) {
   command.add_option("--timeout", timeout, "Stops the command after so many seconds, with exit status 1");
-  command.add_option("--max-memory", memory,
-                     "Memory that it may allocate, as 4G; mapped weights do not count. Exit status 1 if it needs more");
+  command.add_option(
+      "--max-memory", memory,
+      "Memory that it may allocate, such as 4G; mapped weights do not count. Exit status 1 if it needs more");
 }
 
 void Limits::start() const {

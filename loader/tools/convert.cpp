@@ -107,8 +107,8 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
     is_number = false;
   }
   if (!fits)
-    throw Malformed(
-        fmt::format("'{}' is no {}{}", text, view::dtype_name(tensor.dtype), is_number ? ": it is out of range" : ""));
+    throw Malformed(fmt::format("'{}' is not a valid {}{}", text, view::dtype_name(tensor.dtype),
+                                is_number ? ": it is out of range" : ""));
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ Tensor parse_literal(std::string_view text) {
   const size_t at = text.find('=');
   Tensor tensor;
   if (at == std::string_view::npos || !parse_type(text.substr(0, at), tensor.extents, tensor.dtype))
-    throw Malformed(fmt::format("'{}' is no value such as 2x3xf32=1,2,3,4,5,6", text));
+    throw Malformed(fmt::format("'{}' is not a value such as 2x3xf32=1,2,3,4,5,6", text));
   std::vector<std::string_view> values;
   for (std::string_view rest = text.substr(at + 1);;) {
     const size_t comma = rest.find(',');

@@ -55,7 +55,7 @@ std::string render(const Json& report) {
   if (report.at("uncovered").is_null()) {
     text += "coverage is unknown: there is no device here\n";
   } else if (!report.at("uncovered").empty()) {
-    text += "uncovered: no device here takes these\n" + uncovered_text(report.at("uncovered"));
+    text += "uncovered: no device here supports these nodes\n" + uncovered_text(report.at("uncovered"));
   }
   return text;
 }

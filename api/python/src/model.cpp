@@ -228,7 +228,7 @@ void add_model(nb::module_& module) {
            "Places the model on devices and compiles it. The interpreter lock is released meanwhile.\n\n"
            "Args:\n"
            "    options: a SessionOptions; the keywords change a copy of it.\n"
-           "    devices, fallback, …: the fields of SessionOptions, which see.\n\n"
+           "    devices, fallback, …: see the fields of SessionOptions.\n\n"
            "Raises:\n"
            "    Unsupported: a node that no device takes; the text has the reason of each device.\n"
            "    NotFound: a device, dimension or option.\n"
@@ -241,7 +241,7 @@ void add_model(nb::module_& module) {
             return self.attr("compile")(**with).attr("explain")();
           },
           nb::sig("def explain(self, **options: object) -> Explanation"),
-          "Which device would run which node, and why, without compiling. Takes what `compile` takes.")
+          "Which device would run which node, and why, without compiling. Takes the same arguments as `compile`.")
       .def(
           "profile",
           [](nb::handle self, const nb::kwargs& changes) {

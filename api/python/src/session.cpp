@@ -274,7 +274,7 @@ void add_session(nb::module_& module) {
           "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read where they lie if they\n"
           "        are C-contiguous; lists and numbers become arrays of the declared type. Sequences are lists,\n"
           "        optionals None or a value, maps dicts.\n"
-          "    outputs: the names of those wanted; all by default.\n"
+          "    outputs: the names of the requested outputs; all by default.\n"
           "    timeout: in seconds.\n\n"
           "Returns:\n"
           "    New arrays by name, in the model's order. Strings are arrays of objects.\n\n"
@@ -315,7 +315,7 @@ void add_session(nb::module_& module) {
       .def(
           "_take", [](const PySession& self) { return take_run(*self.state); }, nb::sig("def _take(self) -> Run"))
       .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, Value]) -> None"),
-           "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be under way.\n\n"
+           "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be in flight.\n\n"
            "Raises:\n"
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")

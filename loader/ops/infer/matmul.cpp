@@ -125,7 +125,7 @@ Status einsum(Context& c) {
       result.insert(result.end(), ellipsis.begin(), ellipsis.end());
       i += 2;
     } else if (!uses[letter]) {
-      return c.fail("equation '" + equation + "' asks for axis '" + right.substr(i, 1) + "', which no input has");
+      return c.fail("equation '" + equation + "' requests axis '" + right.substr(i, 1) + "', which no input has");
     } else {
       result.push_back(extents[letter]);
     }

@@ -47,13 +47,13 @@ Status reshape(Context& c) {
   for (size_t i = 0; i < shape.size(); ++i) {
     Scalar& extent = shape[i];
     if (extent.is(-1)) {
-      if (open != shape.size()) return c.fail("asks for shape " + c.describe(*wanted) + ": only one extent may be -1");
+      if (open != shape.size()) return c.fail("requests shape " + c.describe(*wanted) + ": only one extent may be -1");
       open = i;
       continue;
     }
     if (extent.is(0) && !keep_zero) {
       if (c.ranked(0) && static_cast<int64_t>(i) >= c.rank(0)) {
-        return c.fail("asks for shape " + c.describe(*wanted) + ": 0 copies an extent, but the input has rank " +
+        return c.fail("requests shape " + c.describe(*wanted) + ": 0 copies an extent, but the input has rank " +
                       std::to_string(c.rank(0)));
       }
       extent = c.dim(0, static_cast<int64_t>(i));
@@ -61,7 +61,7 @@ Status reshape(Context& c) {
       certain = false;  // the extent may turn out to be -1 at run time
       extent = {};
     } else if (extent.is_number() && extent.value < 0) {
-      return c.fail("asks for shape " + c.describe(*wanted) + ": extents must be >= 0, except a single -1");
+      return c.fail("requests shape " + c.describe(*wanted) + ": extents must be >= 0, except a single -1");
     }
     if (extent.kind == Scalar::kUnknown) certain = false;
   }

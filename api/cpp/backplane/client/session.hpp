@@ -67,7 +67,7 @@ class Exec {
       const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
       if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
     }
-    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is no named dimension of the model");
+    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is not a named dimension of the model");
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }

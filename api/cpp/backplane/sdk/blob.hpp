@@ -104,10 +104,10 @@ inline std::string_view open_blob(std::string_view blob, uint32_t version, std::
     throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header states another size");
   if (header.checksum != header.sum(rest)) throw corrupt("its checksum differs");
   if (header.version != version)
-    throw Error(BP_STALE, "the stored data is of version " + std::to_string(header.version) + "; this build reads " +
+    throw Error(BP_STALE, "the stored data has version " + std::to_string(header.version) + "; this build reads " +
                               std::to_string(version));
   if (rest.substr(0, header.key_bytes) != key)
-    throw Error(BP_STALE, "the stored data was made for another device, driver, build or setting");
+    throw Error(BP_STALE, "the stored data is for another device, driver, build or setting");
   return rest.substr(header.key_bytes);
 }
 
