@@ -16,15 +16,15 @@ class Option;
 
 namespace backplane::cli {
 
-// An option, flag or argument of a command. A handle: copies refer to the same one, which lives as long as its Program.
-// Each function returns the handle again, so that calls can be chained.
+// An option, flag or argument of a command. A handle: copies refer to the same option, which lives as long as its
+// Program. Each function returns the handle, so that calls can be chained.
 class Option {
  public:
   Option required();
   Option hidden();                  // not in the help
-  Option one_each();                // of a list: one value per occurrence, so that an argument may follow
-  Option separated_by(char c);      // of a list: "a,b" is two values
-  Option range(int low, int high);  // both included
+  Option one_each();                // for lists: each occurrence takes one value, so that an argument may follow
+  Option separated_by(char c);      // for lists: "a,b" with separator ',' is two values
+  Option range(int low, int high);  // inclusive
   Option range(double low, double high);
   Option one_of(std::initializer_list<std::string_view> words);
 
@@ -35,11 +35,11 @@ class Option {
   CLI::Option* option_;
 };
 
-// A command, or the program itself before any command is named. A handle, like Option.
+// A command, or the program itself. A handle, like Option.
 class Command {
  public:
-  // "--name" is an option, "name" a positional argument. `value` is unchanged if the option is not given, and must live
-  // until the command line is parsed.
+  // "--name" adds an option, "name" a positional argument. `value` keeps its value if the option is not given, and must
+  // live until the command line is parsed.
   Option add_option(std::string_view name, std::string& value, std::string_view help = {});
   Option add_option(std::string_view name, std::vector<std::string>& value, std::string_view help = {});
   Option add_option(std::string_view name, uint32_t& value, std::string_view help = {});
@@ -47,18 +47,18 @@ class Command {
   Option add_option(std::string_view name, std::optional<uint64_t>& value, std::string_view help = {});
   Option add_option(std::string_view name, double& value, std::string_view help = {});
   Option add_flag(std::string_view name, bool& value, std::string_view help = {});
-  // `name` must have been added.
+  // Removes an option that was added before.
   void remove_option(std::string_view name);
 
   Command add_command(std::string_view name, std::string_view help);
-  void require_command();  // exactly one of its subcommands
+  void require_command();  // requires exactly one of the subcommands
   void hide();             // from the help and from suggestions
-  // Leaves the words from the first unknown one on for words(); "--help" counts as unknown.
+  // Stops parsing at the first unknown word; words() returns it and all words after it. "--help" counts as unknown.
   void pass_words_on();
 
-  // After parsing.
+  // To be called after parsing.
   bool was_called() const;
-  std::vector<std::string> words() const;  // the words that were passed on
+  std::vector<std::string> words() const;  // the words that were not parsed
 
  private:
   friend class Program;

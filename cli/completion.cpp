@@ -31,9 +31,7 @@ std::vector<std::string> words_of(const CommandWords& command) {
   return words;
 }
 
-// ---- bash ----
-
-// Appends a branch for the command at `path`, with the words that may follow it, and the branches of its subcommands.
+// Appends a branch for the command at `path` with the words that may follow it, and branches for its subcommands.
 void bash_branch(const CommandWords& command, const std::string& path, std::string& out) {
   out += fmt::format("    {})\n      words={}\n", shell_quoted(path),
                      shell_quoted(fmt::format("{}", fmt::join(words_of(command), " "))));
@@ -89,8 +87,6 @@ complete -F {1} {0}
                      program.name, function, known, branches);
 }
 
-// ---- fish ----
-
 std::string fish(const CommandWords& program) {
   std::string out = fmt::format("# fish completion for {}\n", program.name);
   const auto options = [&](const CommandWords& command, const std::string& condition) {
@@ -120,9 +116,7 @@ std::string fish(const CommandWords& program) {
   return out;
 }
 
-// ---- zsh ----
-
-// Escapes text for a specification of _arguments in single quotes.
+// Escapes text for a specification of _arguments, which is in single quotes.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

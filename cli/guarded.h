@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit status of a program.
+// Converts exceptions of a program to its exit status.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@ namespace backplane::cli {
 
 enum ExitStatus { kSuccess = 0, kNegative = 1, kWrongUsage = 2 };
 
-// Returns what `run` returns. An exception becomes "program: what" on standard error, and kWrongUsage for Usage or
-// kNegative for any other.
+// Returns the result of `run`. If it throws, prints "program: what" on standard error and returns kWrongUsage for
+// Usage, or kNegative for any other exception.
 int guarded(std::string_view program, const std::function<int()>& run);
 
 }  // namespace backplane::cli

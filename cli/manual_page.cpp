@@ -7,7 +7,7 @@
 namespace backplane::cli {
 namespace {
 
-// Escapes text for troff: no line begins a request, and '-' stays the keyboard's hyphen.
+// Escapes text for troff, so that no line is taken for a request and '-' stays an ASCII hyphen.
 std::string troff(std::string_view text) {
   std::string result;
   for (const char c : text) {

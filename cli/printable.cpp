@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The character at the beginning of a text, and its size in bytes: 0 if it is not UTF-8.
+// The character at the beginning of a text, and its size in bytes. The size is 0 if the text does not start with valid
+// UTF-8.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 0;
@@ -39,7 +40,8 @@ bool is_control(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
 }
 
-// Direction marks, embeddings, overrides and isolates; characters without width; tags.
+// Whether a character can hide or reorder text: direction marks, embeddings, overrides, isolates, zero-width
+// characters, and tags.
 bool is_deceptive(uint32_t code) {
   return code == 0xAD || code == 0x61C || (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
          (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB) ||
@@ -71,7 +73,7 @@ std::string printable(std::string_view text, size_t most) {
   if (text.size() <= most) return clean(text, false);
   size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80 && most - end < 4)
-    --end;  // whole characters
+    --end;  // do not cut within a character
   return clean(text.substr(0, end), false) + "\u2026 (" + std::to_string(text.size()) + " bytes)";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: the result of printable has no control characters, and printable leaves it unchanged.
+// Fuzzes printable: its result has no control characters, and printable does not change it again.
 #include <cstdlib>
 
 #include "cli/printable.h"

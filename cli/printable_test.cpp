@@ -34,7 +34,7 @@ TEST(Printable, BrokenUtf8IsReplacedByteForByte) {
   EXPECT_EQ(printable("a\xff z"), std::string("a") + kReplacement + " z");
   EXPECT_EQ(printable("\x9b"
                       "31m"),
-            std::string(kReplacement) + "31m");  // C1 as a byte
+            std::string(kReplacement) + "31m");  // a C1 control character as a single byte
   EXPECT_EQ(printable("\xC0\x9B"), std::string(kReplacement) + kReplacement);
   EXPECT_EQ(printable("\xE2\x80"), std::string(kReplacement) + kReplacement);
   EXPECT_EQ(printable("\xED\xA0\x80"), std::string(kReplacement) + kReplacement + kReplacement);

@@ -13,7 +13,7 @@
 namespace backplane::cli {
 namespace {
 
-// Lets `app` and its commands accept unknown words, which unknown_word reports.
+// Makes `app` and its commands accept unknown words, which unknown_word reports after parsing.
 void keep_unknown_words(CLI::App& app) {
   app.allow_extras();
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) keep_unknown_words(*command);
@@ -38,18 +38,18 @@ std::string unknown_command(const std::string& word, const std::vector<std::stri
   return fmt::format("there is no command '{}'{}", word, suggest(word, commands));
 }
 
-// Reports an unknown word after parsing, even if that failed. Empty if every word is known.
+// Returns an error for an unknown word. Works even if parsing failed. Empty if every word is known.
 std::string unknown_word(const CLI::App& app) {
-  const CLI::App* command = &app;  // the innermost that was called
+  const CLI::App* command = &app;  // the innermost command that was called
   std::vector<std::string> words = app.remaining();
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
-    if (command->get_prefix_command()) continue;  // its words are for another program
+    if (command->get_prefix_command()) continue;  // its words belong to another program
     const std::vector<std::string> more = command->remaining();
     words.insert(words.begin(), more.begin(), more.end());
   }
   if (words.empty()) return "";
-  // An option is the likelier mistake: the word after it may be its value.
+  // If there are several unknown words, reports an option first, because the word after it may be its value.
   const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   if (option != words.end()) {
     const std::string name = option->substr(0, option->find('='));
@@ -60,14 +60,14 @@ std::string unknown_word(const CLI::App& app) {
   return unknown_command(words.front(), commands);
 }
 
-// Empty if a command was given; else blames the first word left, even if it looks like an option.
+// Empty if a command was given. Otherwise an error that names the first unparsed word, even if it looks like an option.
 std::string missing_command(const CLI::App& app) {
   if (!app.get_subcommands().empty()) return "";
   const std::vector<std::string> words = app.remaining();
   return words.empty() ? "a command is missing" : unknown_command(words.front(), commands_of(app));
 }
 
-// The values that an option allows: CLI11 has them in the name of the option's type, as "TEXT:{a,b}".
+// The values that an option allows. CLI11 stores them in the name of the option's type, as "TEXT:{a,b}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find(":{"), end = type.rfind('}');
@@ -96,7 +96,7 @@ CommandWords words_of(const CLI::App& app) {
 }  // namespace
 
 Program::Program(const About& about) : app_(std::make_unique<CLI::App>(about.does, about.name)), about_(about) {
-  app_->require_subcommand(0, 1);  // at most one command; commands inherit this and the footer
+  app_->require_subcommand(0, 1);  // at most one command; commands inherit this setting and the footer
   app_->set_version_flag("--version", about.version);
   app_->footer(about.footer);
   app_->add_option("--completion", completion_, "Print a script with which a shell completes words, and exit")

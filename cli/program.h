@@ -11,17 +11,17 @@ namespace backplane::cli {
 
 struct About {
   std::string name;
-  std::string does;            // above the help
-  std::string footer;          // below the help of the program and of every command
+  std::string does;            // printed above the help
+  std::string footer;          // printed below the help of the program and of every command
   std::string version;         // the line that --version prints
   bool needs_command = false;  // a command is required
 };
 
-// The result of parsing. After a mistake, options may lack their values.
+// The result of parsing. After an error, options may lack their values.
 struct Parsed {
-  std::string command;  // the one that was called; empty: none
-  std::string wrong;    // the first mistake: "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
-  bool is_answered = false;  // the help, version, manual page or completion was printed: exit with 0
+  std::string command;  // the command that was called; empty: none
+  std::string wrong;  // the first error, such as "there is no option '--plugn' (did you mean '--plugin'?)"; empty: none
+  bool is_answered = false;  // help, version, manual page or completion was printed: exit with status 0
 };
 
 class Program {
@@ -29,15 +29,15 @@ class Program {
   explicit Program(const About& about);
   ~Program();
 
-  // The program's own options, which come before any command.
+  // The program's own options, which precede any command.
   Command root();
-  // To be called after all declarations. An unknown word is reported before any other mistake.
+  // To be called after all declarations. Reports an unknown word before any other error.
   Parsed parse(int argc, const char* const* argv);
 
  private:
   std::unique_ptr<CLI::App> app_;
   About about_;
-  std::string completion_;  // the shell that --completion names
+  std::string completion_;  // the shell given to --completion
   bool wants_manual_ = false;
 };
 

@@ -12,9 +12,9 @@
 
 namespace backplane::cli {
 
-// After a second, shows "runs 120 of 500, 3 s" in the last line of standard error, and removes it at the end. `done` is
-// called from another thread. Without a total: "measuring, 3 s". Does nothing if standard error is not a
-// terminal.
+// Shows a line such as "runs 120 of 500, 3 s" at the bottom of standard error, beginning after one second, and removes
+// it at the end. Without a total: "measuring, 3 s". `done` is called from another thread. Does nothing if standard
+// error is not a terminal.
 class Progress {
  public:
   explicit Progress(std::string what, uint64_t total = 0, std::function<uint64_t()> done = nullptr);
@@ -35,7 +35,7 @@ class Progress {
   std::thread thread_;
 };
 
-// The line that is shown.
+// The text of the progress line.
 std::string progress_text(const std::string& what, uint64_t total, uint64_t done, int64_t seconds);
 
 }  // namespace backplane::cli

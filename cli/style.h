@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours, on terminals only.
+// Colors and bold text, on terminals only.
 #pragma once
 
 #include <cstdio>
@@ -9,13 +9,14 @@
 namespace backplane::cli {
 
 bool is_terminal(std::FILE* file);
-// A terminal, unless NO_COLOR is set (no-color.org), or TERM is "dumb" or not set.
+// Whether `file` is a terminal that should show colors: not if NO_COLOR is set (no-color.org), or TERM is "dumb" or not
+// set.
 bool has_colour(std::FILE* file);
 
-// A report with its headings in bold: lines without indentation that an indented line follows. The text must be
-// printable already.
+// Makes the headings of a report bold. A heading is a line without indentation that is followed by an indented line.
+// The text must be printable already.
 std::string emphasise(std::string_view text);
-// For the program's name in front of an error.
+// Makes the program's name red, for the beginning of an error.
 std::string in_red(std::string_view text);
 
 }  // namespace backplane::cli

@@ -7,7 +7,8 @@
 namespace backplane::cli {
 namespace {
 
-// Computes a row for each letter of `a`: after i rows, entry j counts the edits from i letters of `a` to j of `b`.
+// Computes the edit distance, with one row of the table for each letter of `a`: after i rows, entry j is the number of
+// edits between the first i letters of `a` and the first j of `b`.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});

@@ -8,11 +8,11 @@
 
 namespace backplane::cli {
 
-// The first of the `words` nearest to `seen`, at most two insertions, deletions, replacements or swaps of
-// neighbours away; empty if there is none.
+// Returns the word nearest to `seen`, the first one on a tie. It may be at most two insertions, deletions, replacements
+// or swaps of adjacent letters away. Empty if there is none.
 std::string nearest(std::string_view seen, const std::vector<std::string>& words);
 
-// " (did you mean 'explain'?)" with the nearest of `words`; empty if there is none.
+// Returns " (did you mean 'explain'?)" with the nearest of `words`; empty if there is none.
 std::string suggest(std::string_view seen, const std::vector<std::string>& words);
 
 }  // namespace backplane::cli

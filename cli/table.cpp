@@ -11,7 +11,8 @@ namespace backplane::cli {
 
 namespace {
 
-// A longer cell is printed in full and shifts the rest of its row: padding all rows to it could need unlimited memory.
+// Bytes. A longer cell is printed in full and shifts the rest of its row. Padding all rows to its width could need any
+// amount of memory.
 constexpr size_t kWidest = 100;
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace backplane::cli {
 
-// Columns as wide as their widest cell, up to 100 bytes; two spaces between, none at line ends. Cells are made
-// printable.
+// Columns are as wide as their widest cell, up to 100 bytes, with two spaces between them. Lines have no trailing
+// spaces. Cells are made printable.
 class Table {
  public:
   void row(std::vector<std::string> cells);

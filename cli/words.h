@@ -22,10 +22,10 @@ struct CommandWords {
   std::vector<CommandWords> commands;
 };
 
-// A script for a shell: bash, zsh or fish. Empty for any other.
+// Returns a completion script for bash, zsh or fish. Empty for any other shell.
 std::string completion(const CommandWords& program, std::string_view shell);
 
-// A manual page of section 1, as troff with the man macros. `footer` is about the exit status.
+// Returns a manual page of section 1, as troff with the man macros. `footer` describes the exit status.
 std::string manual_page(const CommandWords& program, std::string_view version, std::string_view footer);
 
 }  // namespace backplane::cli

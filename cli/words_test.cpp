@@ -25,7 +25,7 @@ CommandWords program() {
            {"certify", "certifies", {}, {{"commit", "commits", {}, {}}}}}};
 }
 
-// Bash's completions, separated by spaces, for the last of `words`.
+// Returns bash's completions for the last of `words`, separated by spaces.
 std::string completed(const std::string& words) {
   const std::string folder = testing::TempDir() + "/completion", script = folder + ".bash", out = folder + ".out";
   std::filesystem::create_directories(folder + "/a_folder");

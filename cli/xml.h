@@ -7,7 +7,7 @@
 
 namespace backplane::cli {
 
-// For the content of an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
+// Escapes text for an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
 std::string xml(std::string_view text);
 
 }  // namespace backplane::cli

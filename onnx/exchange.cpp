@@ -4,7 +4,7 @@
 namespace backplane::onnx {
 namespace {
 
-// Limits the nesting of a model's types.
+// The maximum nesting of a model's types.
 constexpr int kMaxDepth = 16;
 
 const bp_container_api_t& containers() {
@@ -33,7 +33,7 @@ void fill(bp_container_t* container, Value& value) {
   }
 }
 
-// Copies a tensor to host memory from the memory of any device.
+// Copies a tensor from any device's memory to host memory.
 Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   std::vector<std::byte> staging;
   if (tensor.buffer.memory != nullptr && tensor.buffer.bytes > 0) {
@@ -47,7 +47,7 @@ Tensor to_host(const Environment& env, bp_tensor_t tensor) {
   return Tensor::copy(tensor);
 }
 
-// A container does not know the type of its elements; the declared type determines it.
+// Converts a container to a Value. A container does not store the type of its elements, so the declared type is needed.
 Value read_container(const Environment& env, const bp_graph_t* graph, uint32_t type_index,
                      const bp_container_t* container, int depth) {
   if (type_index >= graph->type_count || depth > kMaxDepth) throw Malformed("the type of a container is invalid");

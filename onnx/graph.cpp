@@ -7,8 +7,8 @@
 namespace backplane::onnx {
 namespace {
 
-// A graph and the names of its values. Names in a body differ from those of the outer graph, except for values that the
-// body captures.
+// A graph with the names of its values. A body's names get a prefix to differ from those of the outer graph, except for
+// captured values, which keep theirs.
 struct Scope {
   const GraphSpec& spec;
   std::string prefix;

@@ -33,12 +33,12 @@ struct NodeSpec {
 struct ValueSpec {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   std::vector<int64_t> extents;        // -1: unknown
-  std::optional<onnx::Tensor> weight;  // its elements, if the value is constant
-  uint32_t outer = BP_NONE;            // in a node's body: the outer graph's value that it refers to
-  std::vector<std::string> symbols;    // names of unknown extents, or empty; missing ones count as empty
+  std::optional<onnx::Tensor> weight;  // the constant's elements, if the value is constant
+  uint32_t outer = BP_NONE;            // in the body of a node: the outer graph's value that this value refers to
+  std::vector<std::string> symbols;    // names of unknown extents; an empty or missing name means unnamed
 };
 
-// Nodes are in topological order. Nothing here is checked.
+// Nodes must be in topological order. Nothing is checked.
 struct GraphSpec {
   std::vector<ValueSpec> values;
   std::vector<NodeSpec> nodes;
@@ -46,7 +46,7 @@ struct GraphSpec {
   uint32_t opset = 1;
 };
 
-// Returns a serialized ModelProto that contains the weights.
+// Returns a serialized ModelProto, including the weights.
 std::string serialize(const GraphSpec& spec);
 
 }  // namespace backplane::onnx

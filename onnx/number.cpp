@@ -21,7 +21,7 @@ T load(const Tensor& tensor, uint64_t i) {
   return element;
 }
 
-// Element i of a packed type: the first element is in the low bits.
+// Element `i` of a type that packs several elements into a byte. The first element is in the low bits.
 uint32_t packed(const Tensor& tensor, uint64_t i, uint32_t bits) {
   const uint32_t per_byte = 8 / bits;
   return (std::to_integer<uint32_t>(tensor.bytes[i / per_byte]) >> (i % per_byte * bits)) & ((1u << bits) - 1);
@@ -31,7 +31,7 @@ int32_t sign_extend(uint32_t value, uint32_t bits) {
   return static_cast<int32_t>(value << (32 - bits)) >> (32 - bits);
 }
 
-// The finite value of a small float with fields of these widths, including zero and subnormals.
+// Decodes a finite small float, including zero and subnormals.
 double small_float(uint32_t code, uint32_t exponent_bits, uint32_t fraction_bits, int bias) {
   const uint32_t exponent = (code >> fraction_bits) & ((1u << exponent_bits) - 1);
   const uint32_t fraction = code & ((1u << fraction_bits) - 1);
@@ -41,7 +41,7 @@ double small_float(uint32_t code, uint32_t exponent_bits, uint32_t fraction_bits
   return std::ldexp(negative ? -significand : significand, scale);
 }
 
-// IEEE 754: the highest exponent means infinity or NaN.
+// Decodes a float by IEEE 754: the highest exponent means infinity or NaN.
 double ieee(uint32_t code, uint32_t exponent_bits, uint32_t fraction_bits, int bias) {
   const uint32_t top = (1u << exponent_bits) - 1;
   if (((code >> fraction_bits) & top) != top) return small_float(code, exponent_bits, fraction_bits, bias);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads elements as numbers, whatever their type.
+// Reads elements of any type as numbers.
 #pragma once
 
 #include <complex>
@@ -9,11 +9,11 @@
 
 namespace backplane::onnx {
 
-// Floating point and complex types.
+// Whether elements are floating-point or complex numbers.
 bool is_inexact(bp_dtype_t dtype);
-// Element i of a numeric tensor. int64 and uint64 beyond 2^53 are rounded; real types have no imaginary part.
+// Element `i` of a numeric tensor. int64 and uint64 beyond 2^53 are rounded. The imaginary part is 0 for real types.
 std::complex<double> number_at(const Tensor& tensor, uint64_t i);
-// Element i of an integer, bool or sub-byte integer tensor; uint64 beyond INT64_MAX wraps.
+// Element `i` of a tensor of integers (including packed ones) or bools. uint64 beyond INT64_MAX wraps.
 int64_t integer_at(const Tensor& tensor, uint64_t i);
 // Element i as text: "1.5", "-3", "true", "\"text\"".
 std::string text_at(const Tensor& tensor, uint64_t i);

@@ -20,7 +20,8 @@ int64_t offset_at(const std::byte* bytes, uint64_t i) {
   return offset;
 }
 
-// Returns the size of a string tensor; its offsets must rise from 0 and stay inside.
+// Returns the number of text bytes of a string tensor. Throws unless its offsets ascend from 0 and stay within the
+// text.
 uint64_t text_bytes(const std::byte* bytes, uint64_t size, uint64_t count) {
   const uint64_t table = (count + 1) * sizeof(int64_t);
   if (count >= size / sizeof(int64_t)) {
@@ -35,7 +36,7 @@ uint64_t text_bytes(const std::byte* bytes, uint64_t size, uint64_t count) {
     last = next;
   }
   if (!rises || static_cast<uint64_t>(last) > size - table) {
-    throw Malformed("the offsets of a string tensor do not rise from 0 to its " + std::to_string(size - table) +
+    throw Malformed("the offsets of a string tensor do not ascend from 0 to its " + std::to_string(size - table) +
                     " bytes of text");
   }
   return table + static_cast<uint64_t>(last);
@@ -47,7 +48,7 @@ uint64_t element_count(const std::vector<int64_t>& extents) {
   if (extents.size() > BP_MAX_RANK) {
     throw Malformed("rank " + std::to_string(extents.size()) + " is above " + std::to_string(BP_MAX_RANK));
   }
-  // With an extent of 0 the product is 0, but the other extents must still be valid.
+  // If one extent is 0 the product is 0, but the other extents must be valid too.
   uint64_t product = 1;
   bool empty = false;
   for (const int64_t extent : extents) {

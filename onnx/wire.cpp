@@ -6,7 +6,7 @@
 namespace backplane::onnx {
 namespace {
 
-// Elements are stored in one of the typed lists, each as a wider number: converts them to the tensor's own bytes.
+// Converts elements from a typed list of the message, in which each is a wider number, to the tensor's bytes.
 template <class Stored, class Wide>
 void narrow(const google::protobuf::RepeatedField<Wide>& list, std::string_view field, Tensor& tensor) {
   if (tensor.bytes.size() != list.size() * sizeof(Stored)) {
@@ -43,7 +43,8 @@ void read_typed_list(const TensorProto& message, Tensor& tensor) {
     case BP_DTYPE_BFLOAT16:
       return narrow<uint16_t>(message.int32_data(), "int32_data", tensor);
     default:
-      return narrow<uint8_t>(message.int32_data(), "int32_data", tensor);  // packed types too: one byte per entry
+      return narrow<uint8_t>(message.int32_data(), "int32_data",
+                             tensor);  // includes packed types, which have one byte per entry
   }
 }
 
@@ -92,7 +93,8 @@ Tensor from_message(const TensorProto& message) {
     if (needed > 0) std::memcpy(tensor.bytes.data(), raw.data(), needed);
     return tensor;
   }
-  // A wrong shape must not cost memory: a byte of the message is at most one entry, of at most 8 bytes.
+  // Limits the memory that a false shape can cost: each byte of the message yields at most one entry of at most 8
+  // bytes.
   if (needed > message.ByteSizeLong() * 8) {
     throw Malformed(describe(tensor) + " needs " + std::to_string(needed) + " bytes, but the whole message has " +
                     std::to_string(message.ByteSizeLong()));

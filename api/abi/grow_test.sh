@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Both sides of the ABI read these as they are, without a size or a stride.
+# Both sides of the ABI read these structs without a size or a stride.
 fixed="buffer bytes chain dim inplace option point range shape text use"
 
 for header in "$include"/backplane/*.h; do awk -f grow.awk "$header"; done >"$work/grown.h"

@@ -48,7 +48,7 @@ exchanged() {
     grep -q '^100% tests passed' "$work/tests.txt" || failed=1
 }
 
-# What was built in one folder names that folder as the place of its libraries: backends in processes of their own must read there.
+# Binaries of a build folder look for libraries in that folder, so isolated backends must be able to read it.
 export BACKPLANE_ISOLATE_PATHS=$old:$new
 summary="" failed=0
 exchanged "$old" "$new" "$@"

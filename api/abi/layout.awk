@@ -39,7 +39,7 @@ BEGIN {
 }
 FNR == 1 { header = FILENAME; sub(/.*\/include\//, "", header); print "#include \"" header "\"" }
 
-# Comments and preprocessor lines go; constants are picked up on the way.
+# Removes comments and preprocessor lines, and collects constants from the latter.
 {
     line = $0
     while (1) {
@@ -63,7 +63,7 @@ line ~ /^#/ {
     }
     next
 }
-# A function with a body is the reader's own and promises nothing.
+# A function with a body is compiled into its caller, so it is not part of the ABI.
 line ~ /^static inline/ { inside = 1 }
 inside { if (line ~ /^}/) inside = 0; next }
 line ~ /^BP_EXTERN_C/ { next }

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 version=$("$program" --version)
 digest=$(sha256sum <"$work/layout" | cut -d' ' -f1)
 
-# Each layout has a version of its own, and versions only go up: "0.N DIGEST" a line.
+# Each layout has its own version, and versions only increase. Each line is "0.N DIGEST".
 taken=$(sed -n "s/^$version //p" "$golden/drafts.txt")
 if [ -n "$taken" ] && [ "$taken" != "$digest" ]; then
     diff -u "$golden/layout.txt" "$work/layout" || true

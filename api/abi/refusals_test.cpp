@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invalid calls. Every backend in this build must refuse each with the same status and with a message, and its instance
-// must still be able to run afterwards.
+// Invalid calls. Every backend of this build must refuse each of them with the same status and with a message, and its
+// instance must still be able to run afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,14 +19,14 @@ using backplane::testing::Detail;
 using backplane::testing::PluginUnderTest;
 using backplane::testing::TinyGraph;
 
-constexpr uint32_t kTooSmall = 4;  // bytes: too small a size for every struct
+constexpr uint32_t kTooSmall = 4;  // bytes: less than the size of every struct
 
 bp_text_t text(std::string_view s) {
   return backplane::view::text(s);
 }
 
-// A compiled y = Relu(x) on floats of shape [2, 3], with an instance that has nothing bound. Its calls are valid until
-// a case changes their arguments.
+// A compiled y = Relu(x) on floats of shape [2, 3], with an instance that has no bound slots. The prepared calls are
+// valid until a case changes their arguments.
 class Subject {
  public:
   explicit Subject(PluginUnderTest& plugin) : plugin(plugin), table(*plugin.plugin) {
@@ -85,7 +85,7 @@ class Subject {
     run.done = [](void* self, bp_status_t status, const bp_error_t*) { static_cast<Subject*>(self)->end(status); };
   }
 
-  // ---- the calls, with the arguments that the case has prepared ----
+  // ---- the calls, with the arguments that the case prepared ----
   bp_status_t look(uint32_t device) { return table.device->info(plugin.backend, device, &info, &detail.error); }
   bp_status_t create() {
     bp_backend_t* made = plugin.backend;
@@ -166,16 +166,14 @@ class Subject {
   std::optional<bp_status_t> ended_;
 };
 
-// ---- the calls ------------------------------------------------------------------------------------------------------
-
 struct Case {
   const char* name;
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
-  bool asks_for_extents = false;  // whether it calls a slot that not every backend has
+  bool asks_for_extents = false;  // whether it calls output_extents, which not every backend has
 };
 
-// Returns the status of the offer's refusal; its message goes to s.detail.
+// Returns the status with which the plugin refuses the offer. The refusal's message goes to s.detail.
 bp_status_t offer(Subject& s, const bp_host_offer_t* offer) {
   const bp_plugin_t* answer = s.plugin.query(offer);
   EXPECT_EQ(answer->version, 0u);
@@ -188,7 +186,7 @@ bp_status_t run_with(Subject& s, uint32_t slot) {
   return s.start();
 }
 
-// Starts the second run from the host's semaphore_wait, when the first is certainly in progress.
+// Starts the second run from the host's semaphore_wait, because the first run is certainly in progress then.
 bp_status_t run_twice(Subject& s) {
   s.bind_all();
   const bp_point_t point = bp_host_point(reinterpret_cast<bp_semaphore_t*>(&s), 1);
@@ -207,7 +205,7 @@ bp_status_t BP_CALL wait_by_running(const bp_host_t*, bp_semaphore_t* semaphore,
   return BP_OK;
 }
 
-// Runs in a child process, which reports the result by its exit code. Unused under the thread sanitizer.
+// Calls `run` in a forked child, which reports the result by its exit code. Unused with ThreadSanitizer.
 [[maybe_unused]] bp_status_t run_in_child(Subject& s) {
   s.bind_all();
   const pid_t child = fork();
@@ -363,12 +361,10 @@ constexpr Case kCases[] = {
        return s.start();
      }},
     {"second_run", BP_BUSY, run_twice},
-#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forks of multithreaded programs
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forking a multithreaded process
     {"forked", BP_FORKED, run_in_child},
 #endif
 };
-
-// ---- every backend -------------------------------------------------------------------------------------------------
 
 std::vector<std::string> backends() {
   std::istringstream list(BACKPLANE_BACKENDS);
@@ -381,7 +377,7 @@ class Refusals : public ::testing::TestWithParam<std::tuple<std::string, Case>> 
 
 TEST_P(Refusals, AreTheSame) {
   const auto& [backend, wrong] = GetParam();
-  bp_host_t host{};  // it reports every cancel token as set
+  bp_host_t host{};  // a host that reports every cancel token as set
   host.cancelled = [](const bp_host_t*, const bp_cancel_t* token) -> uint32_t { return token != nullptr ? 1 : 0; };
   host.semaphore_wait = wait_by_running;
   setenv("BACKPLANE_ONNXIFI_PATH", BACKPLANE_BUILD_DIR "/tests/onnxifi/plain", 1);  // a library for the backend onnxifi

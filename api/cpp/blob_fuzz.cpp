@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: any bytes are opened as a blob or refused, and opened content must lie inside them. The bytes are also
-// written as a blob's content: the blob must open, and be refused after one bit of it is flipped.
+// Fuzzes blobs. Any bytes are opened as a blob or refused, and opened content must lie within them. The bytes are also
+// written as the content of a blob: the blob must open, and be refused after one of its bits is flipped.
 #include <cstdlib>
 
 #include "backplane/sdk/blob.hpp"

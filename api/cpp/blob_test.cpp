@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin stores and reads back: blobs, cache files, and the graph as ONNX.
+// Data that a plugin stores and reads back: blobs, cache files, and the graph as ONNX.
 #include "backplane/sdk/blob.hpp"
 
 #include <gmock/gmock.h>
@@ -128,7 +128,7 @@ TEST(Numbers, KeepSixDigitsInEveryLocale) {
 
 class Onnx : public ::testing::Test {
  protected:
-  // As the host: writes three pieces, unless `status_` makes it fail.
+  // Like the host, writes three pieces, unless `status_` makes it fail.
   static bp_status_t serialize(const bp_graph_t*, uint64_t external_above, bp_text_sink_t sink, void* context,
                                bp_error_t* error) {
     if (status_ != BP_OK) return report(error, status_, "the file is gone");

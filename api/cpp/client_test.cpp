@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ client with the real loader and no backend but the null backend.
+// The C++ client with the real loader. The only backend is the null backend.
 #include "backplane/client.hpp"
 
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ TEST_F(Client, RunsAModelByNameAndFollowsNewData) {
 }
 
 TEST_F(Client, HandlesMayGoInAnyOrder) {
-  auto exec = env.compile(env.open(kModelFile)).exec();  // model and session are temporaries
+  auto exec = env.compile(env.open(kModelFile)).exec();  // the model and the session are temporaries
   env = backplane::Environment(null_alone());
   for (const char* input : {"a", "b"}) exec.bind(input, Tensor(BP_DTYPE_FLOAT, {2, 3}));
   exec.run();
@@ -119,7 +119,7 @@ TEST_F(Client, OrdersRunsBySemaphores) {
   options.timeout = std::chrono::milliseconds(5);
   options.signals = {done.at(4)};
   EXPECT_EQ(error_of([&] { exec.run(options); }).status(), BP_TIMED_OUT);
-  EXPECT_EQ(done.value(), 3u);  // the run failed, so advancing its signals is up to the caller
+  EXPECT_EQ(done.value(), 3u);  // the run failed, so the caller must advance its signals
   done.fail(4, BP_TIMED_OUT, "the run was late");
   EXPECT_EQ(error_of([&] { done.wait(4); }).text(),
             "the work that was to bring the semaphore to 4 failed: the run was late");
@@ -175,7 +175,7 @@ TEST_F(Client, BuildsAttributesOfEachTypeAndBodies) {
   EXPECT_THAT(node.ints_attribute("integers"), ElementsAre(1, 2));
 }
 
-// `release` is called once, when no model or session uses the weights any more.
+// `release` is called once, as soon as no model or session uses the weights.
 TEST_F(Client, ABuildersWeightsAreReleased) {
   static int released;
   released = 0;

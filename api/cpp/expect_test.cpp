@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each check in the chain refuses with its reason code and names the value found; the first failure counts.
+// Each check in the chain refuses with its reason code and names the value that it found. The first failure counts.
 #include "backplane/sdk/expect.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class Expects : public ::testing::Test {
  protected:
-  // The latest node.
+  // The node added last.
   Node node() { return {graph.get(), graph.get()->node_count - 1}; }
   Node call(const std::vector<uint32_t>& inputs) {
     graph.node("Op", 1, inputs, {2, 3});

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# guides_test.sh SOURCE: every block of C or C++ in the guides compiles as it stands.
+# guides_test.sh SOURCE: every block of C or C++ in the guides compiles unchanged.
 set -eu
 source=$1
 work=$(mktemp -d)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeProgram: the memory of values and the arguments of kernels; and the planning of an arena.
+// NodeProgram: the memory of values and the arguments of kernels. Also the planning of an arena.
 #include "backplane/sdk/node_program.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> make_sum(const Node& node) {
   });
 }
 
-// A device, and the backend that it needs for its construction.
+// A device, together with the backend that it needs for its construction.
 class TestDevice : public Device {
  public:
   using Device::Device;

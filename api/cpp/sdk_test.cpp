@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the SDK does itself: which slots are set, how exceptions become statuses, and the ABI's size rules. The tests
-// call the C tables of a backend that has all of them and throws on demand.
+// Tests what the SDK does itself: which slots are set, how exceptions become statuses, and the ABI's size rules. The
+// tests call the C tables of a backend that has all of them and throws on demand.
 #include "backplane/sdk.hpp"
 
 #include <gmock/gmock.h>
@@ -159,7 +159,7 @@ TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
   EXPECT_EQ(answer->create, nullptr);
 }
 
-// `noexcept` is part of a member's type.
+// Tests that the SDK detects this override: `noexcept` is part of a member's type.
 class AbandonedDevice : public AllDevice {
  public:
   using AllDevice::AllDevice;
@@ -219,7 +219,7 @@ TEST_F(Sdk, TruncatesErrorsToTheCallersRoom) {
   EXPECT_EQ(plugin->device->health(device, &detail.error), BP_IO_ERROR);
   EXPECT_EQ(std::string(detail.buffer, 5), "0123#");
   EXPECT_EQ(detail.error.text_size, 10u);
-  bp_error_t old{};  // as of a caller built when the struct ended with `node`
+  bp_error_t old{};  // from a caller built when the struct ended with `node`
   old.size = offsetof(bp_error_t, vendor_code);
   old.vendor_code = 5;
   EXPECT_EQ(plugin->device->health(device, &old), BP_IO_ERROR);
@@ -243,7 +243,7 @@ TEST_F(Sdk, RespectsTheSizesOfStructs) {
   EXPECT_EQ(plugin->device->info(backend, 1, &info, &detail.error), BP_NOT_FOUND);
 }
 
-// The elements of an older host lack the last field, and the array ends where its memory does.
+// The elements of an older host lack the last field, and the array ends where the host's memory ends.
 TEST_F(Sdk, ReadsElementsInTheirStride) {
   struct Grown {
     uint64_t known, added;
@@ -345,7 +345,7 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   plugin->program->destroy(program);
 }
 
-// A refused or failed run leaves signals and `done` to the host; a successful one calls `done` itself.
+// If a run is refused or fails, the host advances the signals and calls `done`. If it succeeds, the instance does.
 TEST_F(Sdk, OrdersARun) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamedProgram: a call returns before its work is done; the stream keeps the order and reports failures.
+// StreamedProgram: a call returns before its work is done. The stream keeps the order and reports failures.
 #include "backplane/sdk/streamed_program.hpp"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ struct Ended {
   bp_status_t status() { return promise.get_future().get(); }
 };
 
-// What a host semaphore received with its one signal.
+// What a host semaphore received with its only signal.
 struct Signalled {
   struct What {
     bp_status_t status;
@@ -188,7 +188,8 @@ TEST_F(Streamed, RunsOfAnInstanceFollowEachOtherInAStream) {
   EXPECT_THAT(y, ElementsAre(5, 5, 5));
 }
 
-// A host point carries the failure of its run, or one before in the stream, which is still reported afterwards.
+// A host point carries the failure of its run, or of an earlier run in the stream. That failure is still reported
+// afterwards.
 TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
   int launches = 0;
   on_launch = [&] {
@@ -212,7 +213,7 @@ TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
     start(78, &second, nullptr, stream.get());
     const auto of_first = first.get(), of_second = second.get();
     EXPECT_EQ(of_first.status, BP_TIMED_OUT);
-    EXPECT_EQ(of_first.run, 0u);  // the run that signals the point
+    EXPECT_EQ(of_first.run, 0u);  // 0: the run that signals the point
     EXPECT_EQ(of_second.status, BP_TIMED_OUT);
     EXPECT_EQ(of_second.run, 77u);
     if (by_done) {
@@ -232,14 +233,14 @@ TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
     EXPECT_EQ(last.get().status, BP_OK);
     EXPECT_EQ(status_of_wait(*stream), BP_OK);
   }
-  // Pieces of one run have its id.
+  // Two submissions with the same id are pieces of one run.
   launches = 0;
   Ended whole;
   start(77, nullptr, nullptr, stream.get());
   start(77, nullptr, &whole, stream.get());
   EXPECT_EQ(whole.status(), BP_TIMED_OUT);
   EXPECT_EQ(whole.run, 0u);
-  // Without a stream no later run reports what a point has carried.
+  // Without a stream, no later run reports a failure that a point has carried.
   launches = 0;
   Signalled alone;
   start(81, &alone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table: which row applies to a node, and what its functions receive.
+// The operator table: which row applies to a node, and what the row's functions receive.
 #include "backplane/sdk/table.hpp"
 
 #include <gmock/gmock.h>

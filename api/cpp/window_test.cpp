@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows, node costs, extents and constants: expected numbers are worked out by hand from ONNX's
-// specification.
+// Windows, node costs, extents and constants. The expected numbers were computed by hand from ONNX's specification.
 #include "backplane/sdk/window.hpp"
 
 #include <gmock/gmock.h>
@@ -51,7 +50,8 @@ TEST_F(Windows, StridesDilationsAndPads) {
 TEST_F(Windows, CeilModeKeepsAWindowThatBeginsInTheInput) {
   ints("strides", {2, 4});
   graph.attribute("ceil_mode", int64_t{1});
-  EXPECT_THAT(window({2, 2}).out, ElementsAre(1, 4, 3));  // along the extent 7, the last window ends one beyond it
+  EXPECT_THAT(window({2, 2}).out,
+              ElementsAre(1, 4, 3));  // along the extent 7, the last window ends one element beyond it
 }
 
 TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingBehind) {

@@ -20,7 +20,7 @@ foreach(backend cpu null opencl cuda)
   endif()
 endforeach()
 foreach(file ${files})
-  file(RPATH_REMOVE FILE ${file})  # paths of the build
+  file(RPATH_REMOVE FILE ${file})  # removes the paths of the build folder
   if(strip)
     execute_process(COMMAND ${strip} --strip-unneeded ${file})
   endif()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's rules about structs (see types.h of the API).
+// Checks and copies of the structs that cross the ABI; types.h of the API states the rules.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline std::string string(bp_text_t text) {
   return std::string(view(text));
 }
 
-// BP_SIZE_1_0 for templates; for structs of the ABI only.
+// Size<T>::k10 is T's size in ABI 1.0, for use in templates. Defined only for structs of the ABI.
 template <class T>
 struct Size;
 #define BACKPLANE_SIZE(type, bytes)          \
@@ -43,7 +43,7 @@ Status check_size(const T* given, std::string_view name) {
                                    std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
 }
 
-// A copy of a sized struct from the other side of the ABI; fields that the given struct lacks are zero.
+// Copies a sized struct from the other side of the ABI. Fields that the given struct lacks are zero.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   BP_TRY(check_size(given, name));
@@ -53,7 +53,7 @@ Result<T> read(const T* given, std::string_view name) {
   return known;
 }
 
-// Like `read`, but copies the struct, to `room`, only if it lacks fields that are known here.
+// Like `read`, but copies the struct (to `room`) only if it is older than the loader's and lacks fields.
 template <class T>
 Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
   if (given && given->size >= sizeof(T)) return given;
@@ -61,7 +61,7 @@ Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
   return static_cast<const T*>(&room);
 }
 
-// Writes at most the caller's `size` bytes, and does not change `size`.
+// Writes at most `out->size` bytes and leaves `out->size` unchanged.
 template <class T>
 Status write(const T& value, T* out, std::string_view name) {
   if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -73,21 +73,21 @@ Status write(const T& value, T* out, std::string_view name) {
   return {};
 }
 
-// The loader knows no extension structs: required ones are an error, others are ignored.
+// The loader has no extension structs of its own: a required one is an error, all others are ignored.
 inline Status check_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};
   return {};
 }
 
-// Refuses a framework's flags if they have bits that the loader does not know.
+// Refuses flags from a framework that have bits unknown to the loader.
 inline Status check_flags(uint32_t given, uint32_t known, std::string_view name) {
   if (!(given & ~known)) return {};
   return {BP_UNSUPPORTED,
           std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
 }
 
-// Checks the rules that hold for every buffer that a framework passes.
+// Checks the rules that apply to every buffer that a framework passes.
 inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   if (buffer.flags & ~BP_BUFFER_READ_ONLY)
     return check_flags(buffer.flags, BP_BUFFER_READ_ONLY, std::string(name) + ".flags");
@@ -96,14 +96,14 @@ inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   return {};
 }
 
-// Checks a framework's buffer that is to be written.
+// Checks a framework's buffer that the loader will write to.
 inline Status check_target(const bp_buffer_t& buffer, std::string_view name) {
   BP_TRY(check_buffer(buffer, name));
   if (!(buffer.flags & BP_BUFFER_READ_ONLY)) return {};
   return {BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY)"};
 }
 
-// Checks a framework's array, whose stride is the size of its structs.
+// Checks a framework's array. `stride` is the size of one of its structs, in bytes.
 template <class T>
 Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {
   if (!count) return {};
@@ -113,7 +113,7 @@ Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_
                                    ", less than the " + std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
 }
 
-// A copy of element i of an array of structs whose size is the stride.
+// Copies element `i` of an array whose structs are `stride` bytes apart. Fields that they lack are zero.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T known{};

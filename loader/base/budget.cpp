@@ -7,10 +7,10 @@
 namespace backplane {
 namespace {
 
-// A node takes at least 60 bytes in a file and about 600 in a graph. The minimum is for small files with functions that
-// are called often, or with shape arithmetic.
+// A node takes at least 60 bytes in a file and about 600 in a graph. kLeastBytes serves small files that call functions
+// often or compute shapes.
 constexpr uint64_t kBytesPerFileByte = 32, kLeastBytes = uint64_t{256} << 20;
-// A hundred times what reading a large graph takes.
+// About a hundred times as long as importing a large graph takes.
 constexpr double kSecondsPerFileByte = 1e-6, kLeastSeconds = 60;
 
 uint64_t bytes_of(const ImportLimits& limits, uint64_t file_bytes) {
@@ -40,7 +40,7 @@ Budget::Budget(uint64_t bytes, double seconds)
 void Budget::fail_bytes(uint64_t asked, std::string_view doing) const {
   throw Exhausted{Status(BP_RESOURCE_EXHAUSTED,
                          std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
-                             " bytes that a file of this size may (" + std::to_string(asked) +
+                             " bytes that a file of this size may use (" + std::to_string(asked) +
                              " more were needed); set option loader.import_bytes to allow more, 0 for no limit")};
 }
 

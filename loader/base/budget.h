@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory and time that importing one model may take. A file of a few bytes can require any amount of both.
+// The memory and time that importing one model may take. Without limits, a file of a few bytes could use any amount of
+// either.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,7 @@
 
 namespace backplane {
 
-// The framework's limits. 0: no limit; nullopt: a default that depends on the size of the file.
+// The framework's limits. 0: unlimited. nullopt: a default that depends on the size of the file.
 struct ImportLimits {
   std::optional<uint64_t> bytes;
   std::optional<double> seconds;
@@ -20,26 +21,28 @@ struct ImportLimits {
 // Counts the bytes that an import allocates and checks the time. Not thread-safe: each import has its own.
 class Budget {
  public:
-  // Thrown if the budget is exhausted, like std::bad_alloc if memory is; import() and infer() return the status.
+  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. import() and infer() catch it and
+  // return the status.
   struct Exhausted {
     Status status;
   };
 
-  // The budget for a file of `file_bytes`; external data, which is mapped, does not count.
+  // The budget for a file of `file_bytes` bytes. External data is mapped, so it does not count.
   Budget(const ImportLimits& limits, uint64_t file_bytes);
   // A new budget with the same limits.
   Budget fresh() const { return {bytes_, seconds_}; }
 
-  // Charges `bytes` before they are allocated. `doing` is for the error: "inlining functions".
+  // Charges `bytes` before they are allocated. The error message names the activity `doing`, for example "inlining
+  // functions".
   void charge(uint64_t bytes, std::string_view doing) {
     used_ = bytes > UINT64_MAX - used_ ? UINT64_MAX : used_ + bytes;
     if (used_ > bytes_) [[unlikely]]
       fail_bytes(bytes, doing);
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }
-  // Releases `bytes` that were charged and are freed.
+  // Returns `bytes` to the budget after freeing them.
   void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
-  // Counts one step and throws if the time is over, which every 256th step checks. For loops that allocate little.
+  // Counts a step; every 256th step checks the time and throws if it is over. For loops that allocate little.
   void step(std::string_view doing) {
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }

@@ -11,9 +11,9 @@ namespace backplane {
 
 // ONNX's spelling in lower case: "float", "int64", "float8e4m3fn"; "unknown" for numbers that ONNX does not define.
 std::string_view dtype_name(bp_dtype_t dtype);
-// BP_DTYPE_UNDEFINED if there is no such name.
+// BP_DTYPE_UNDEFINED for an unknown name.
 bp_dtype_t dtype_of(std::string_view name);
-// Bits of one element as raw_data stores it; 0 for strings and unknown types.
+// Bits per element in ONNX's raw_data; 0 for strings and unknown types.
 uint32_t dtype_bits(bp_dtype_t dtype);
 // Elements of a tensor: 0 if any extent is 0; otherwise UINT64_MAX if the product
 // exceeds 64 bits or an extent is negative.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists a folder. libstdc++'s directory_iterator allocates memory where it must not throw, so that it ends the process
-// if memory runs out.
+// Lists a folder. Replaces std::filesystem::directory_iterator: libstdc++'s allocates memory in a noexcept function, so
+// that running out of memory would end the process.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,8 @@
 
 namespace backplane {
 
-// Keeps an object forever, reachable for leak checkers: memory that an abandoned device may still use. Thread-safe.
+// Keeps an object alive forever, for memory that an abandoned device may still use. Leak checkers see it as reachable.
+// Thread-safe.
 void keep_for_good(std::shared_ptr<const void> object);
 
 }  // namespace backplane

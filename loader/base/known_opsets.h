@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNX versions that a device knows: it sees nodes in the newest form that these versions have.
+// The ONNX versions that a device supports. The device sees each node in the newest form that these versions define.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 namespace backplane {
 
 struct KnownOpsets {
-  std::map<std::string, uint32_t, std::less<>> opsets;  // the newest by domain; nodes of any other are shown unchanged
-  uint32_t ir_version = 0;                              // the newest for serialized models; 0: the loader's newest
+  std::map<std::string, uint32_t, std::less<>>
+      opsets;               // newest version by domain; nodes of other domains are shown unchanged
+  uint32_t ir_version = 0;  // newest version for serialized models; 0: the loader's newest
 };
 
 }  // namespace backplane

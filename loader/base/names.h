@@ -11,7 +11,7 @@ namespace backplane {
 std::string in_quotes(std::string_view name);
 // As in_quotes, without the quotes.
 std::string shortened(std::string_view name);
-// The name of a domain in messages: the empty one is "ai.onnx".
+// The domain's name for messages: the empty domain is "ai.onnx".
 std::string_view domain_name(std::string_view domain);
 bool is_utf8(std::string_view text);
 

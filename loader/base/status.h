@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of functions inside the loader: a status code of the ABI and one line of text, or a value.
+// Results of functions inside the loader: either a value, or a status code of the ABI with one line of text.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace backplane {
 
-// BP_OK, or a code with a text that names the object, the value seen and the remedy. Success costs one pointer.
+// BP_OK, or a code and a text that names the object, the value seen and the remedy. A successful status is a null
+// pointer.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -30,17 +31,18 @@ class [[nodiscard]] Status {
   int64_t vendor_code() const { return detail_ ? detail_->vendor_code : 0; }
   uint32_t flags() const { return detail_ ? detail_->flags : 0; }
 
-  // A status reported by a plugin or a framework: `code` is not BP_OK; `error` may be NULL or have no text.
+  // Converts a status that a plugin or a framework reported. `code` must not be BP_OK; `error` may be NULL or have no
+  // text.
   static Status reported(bp_status_t code, const bp_error_t* error);
 
-  // Each returns the status itself, so that calls can be chained.
+  // Each sets one field of the error and returns the status itself, so that calls can be chained.
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;
   Status&& with_flags(uint32_t flags) &&;
-  // Prepends to the text: context("model 'x.onnx'") makes it "model 'x.onnx': …".
+  // Prepends to the text: context("model 'x.onnx'") turns "…" into "model 'x.onnx': …".
   Status&& context(std::string_view words) &&;
 
-  // Fills the caller's bp_error_t by the ABI's rules (NULL is allowed) and returns the code.
+  // Fills the caller's bp_error_t by the ABI's rules and returns the code. `error` may be NULL.
   bp_status_t write(bp_error_t* error) const;
 
  private:
@@ -75,7 +77,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-// The bp_error_t and text buffer for a call into a plugin, which are turned into a Status afterwards.
+// The bp_error_t and text buffer that a call into a plugin fills; status() converts them to a Status.
 class PluginError {
  public:
   PluginError();

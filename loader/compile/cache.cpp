@@ -26,10 +26,10 @@ struct Header {
 };
 constexpr char kMagic[8] = {'B', 'P', 'P', 'R', 'O', 'G', '1', '\n'};
 
-// The temporary file of a process that died while writing is older than this.
+// Temporary files older than this are left over from a process that died while writing.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-// Hashes the parts of a key, each with its length, so that different lists have different keys.
+// Hashes each part of a key with its length, so that ("ab", "c") and ("a", "bc") have different hashes.
 class Digest {
  public:
   void add(std::string_view part) {
@@ -56,7 +56,8 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
   const bp_plugin_t& plugin = *device.backend().plugin;
   const bp_device_info_t& info = device.info();
   Digest digest;
-  // Identifies the kind of device; the plugin's `validate` decides whether an entry fits this very device.
+  // The key identifies the kind of device. The plugin's `validate` decides whether an entry fits this particular
+  // device.
   for (const bp_text_t& text : {plugin.id, plugin.release, plugin.build_id, info.name, info.driver, info.arch})
     digest.add(abi::view(text));
   for (const uint64_t number : {uint64_t{plugin.version}, uint64_t{what.compute_types}, uint64_t{what.flags}})
@@ -67,7 +68,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
     digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
   }
   const bp_graph_t& graph = *island.abi();
-  constexpr uint64_t kInside = 1024;  // larger weights are represented by their hashes, which are computed once
+  constexpr uint64_t kInside = 1024;  // bytes; larger weights are represented by their hashes, which are computed once
   PluginError error;
   const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
   BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));
@@ -122,7 +123,7 @@ void ProgramCache::remove(const std::string& key) const {
   fs::remove(path_of(key), error);
 }
 
-// Removes the least recently used first. Errors are ignored: another process may remove the same files.
+// Removes the least recently used entries first. Ignores errors, because another process may remove the same files.
 void ProgramCache::evict() const {
   struct File {
     fs::file_time_type used;

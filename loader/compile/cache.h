@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs on disk. An entry is complete or absent, even with concurrent writers or a killed process; later
-// corruption is detected by its checksum.
+// Compiled programs on disk. An entry is complete or absent, even with concurrent writers or a killed process. Later
+// corruption is detected by a checksum.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace backplane {
 
-// A digest of all that a program depends on: plugin, device, driver, graph with its weights, options.
+// A digest of everything that the program depends on: plugin, device, driver, graph with its weights, options.
 Result<std::string> cache_key(const Device& device, const model::View& island, const bp_compile_t& what);
 
 class ProgramCache {
@@ -25,9 +25,11 @@ class ProgramCache {
   explicit ProgramCache(const CacheSettings& settings) : folder_(settings.folder), limit_(settings.bytes) {}
 
   bool is_on() const { return !folder_.empty(); }
-  // Whether there is a valid entry; `problem` describes an invalid one. Marks the entry as the most recently used.
+  // Returns whether there is a valid entry, and marks it as the most recently used. If there is an invalid entry, sets
+  // `problem` to a description.
   bool read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const;
-  // Removes the least recently used entries if the cache is full. False if `blob` is too large or cannot be written.
+  // Removes the least recently used entries if the cache is full. Returns false if `blob` is too large or cannot be
+  // written.
   bool write(const std::string& key, std::string_view blob) const;
   void remove(const std::string& key) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the program cache. Arbitrary bytes are refused with a reason; an entry with a changed byte after its header
-// is reported as damaged; an unchanged entry is read back.
+// Fuzzes files of the program cache. Arbitrary bytes are refused with a reason. An entry with a byte changed after its
+// header is reported as damaged. An unchanged entry is read back.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled programs, through the public API: a partial device that stores its programs.
+// The cache of compiled programs, tested through the public API with a partial device (testing/partial_backend) that
+// stores its programs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +59,7 @@ class ProgramCacheTest : public ::testing::Test {
     return graph.finish({graph.node("Add", "y", {graph.node("Neg", "n", {x}), w})});
   }
 
-  // Runs the model, checks the result, and returns the part of the session's report on the cache.
+  // Runs the model, checks the result, and returns what the session's report says about the cache.
   static std::string story(const Environment& env, const Model& model, float expected = -1) {
     const Session session = env.compile(model);
     Exec exec = session.exec();
@@ -95,7 +96,7 @@ TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(entries().size(), 3u);
 }
 
-// A key names the kind of device; the plugin decides whether a program is for one device only.
+// The key identifies the kind of device; the plugin decides whether a program fits one device only.
 TEST_F(ProgramCacheTest, DevicesOfOneKindShareEntries) {
   const Environment both =
       env({{"partial.devices", "2"}, {"partial.0.uuid", "the first"}, {"partial.1.uuid", "the second"}});
@@ -157,10 +158,11 @@ TEST_F(ProgramCacheTest, DamagedEntriesAreCompiledAgain) {
 }
 
 TEST_F(ProgramCacheTest, TheLeastRecentlyUsedAreEvicted) {
-  const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries have about 8.4 KB
+  const std::map<std::string, std::string> small = {{"loader.cache_bytes", "10000"}};  // two entries take about 8.4 KB
   story(env(small), model(1), -1);
   story(env(small), model(2), 0);
-  EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");  // now 2 is the least recently used
+  EXPECT_EQ(story(env(small), model(1), -1),
+            "\"cache\":\"exact\"");  // now the entry of model 2 is the least recently used
   story(env(small), model(3), 1);
   EXPECT_EQ(entries().size(), 2u);
   EXPECT_EQ(story(env(small), model(1), -1), "\"cache\":\"exact\"");
@@ -204,7 +206,7 @@ TEST_F(ProgramCacheTest, AKilledCompileLeavesNoBrokenEntry) {
   };
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
-  waitpid(start(), &status, 0);  // without killing it: measures how long it takes, and checks that it works
+  waitpid(start(), &status, 0);  // not killed: measures how long storing takes and checks that it succeeds
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   ASSERT_EQ(entries().size(), 1u);
   const auto whole = std::chrono::steady_clock::now() - begin;

@@ -19,7 +19,8 @@ Program::~Program() {
     plugin->program->destroy(handle);
     return;
   }
-  // No function of the plugin may be called with the program, which stays, with all that it may borrow.
+  // The device was abandoned, so no function of the plugin may be called, not even `destroy`. The program stays
+  // allocated with everything that it may borrow.
   struct Kept {
     bp_program_t* handle;
     std::shared_ptr<const model::View> view;
@@ -58,8 +59,8 @@ namespace {
 
 struct ReviewResult {
   bp_review_t review{};
-  std::vector<std::vector<uint32_t>> split;  // nodes of the island
-  std::string why;                           // why it was not accepted
+  std::vector<std::vector<uint32_t>> split;  // node numbers in the island; one list per part
+  std::string why;                           // the reason if it was not accepted
 };
 
 // The arguments for compiling an island, and the memory that they point to.
@@ -76,7 +77,7 @@ struct Request {
     what.options = options.data();
     what.option_count = static_cast<uint32_t>(options.size());
     what.option_stride = sizeof(bp_option_t);
-    // Programs of backends that cannot replace weights are compiled again instead.
+    // Backends that cannot replace weights get no flag: a refit compiles their programs again.
     if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = how.cancel;
   }
@@ -143,8 +144,8 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
 
 namespace {
 
-// Loads the program from the cache, if it has an entry that the plugin accepts. An invalid entry is a reason to
-// compile, not an error.
+// Loads the program from the cache if there is an entry that the plugin accepts. An invalid entry is not an error: the
+// program is compiled instead.
 Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& what, const ProgramCache& cache,
             const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
@@ -180,7 +181,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   return {};
 }
 
-// Stores a compiled program. If that fails, the next process compiles it again.
+// Stores a compiled program. Failure is ignored: the next process compiles the program again.
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;

@@ -28,12 +28,12 @@ class Program {
   std::shared_ptr<const model::View> view;  // lives as long as the program
   std::vector<model::ValueId> inputs;       // the graph's values in the order of the program's slots
   std::vector<model::ValueId> outputs;
-  double seconds = 0;      // expected for a run, 0: unknown
-  std::vector<char> blob;  // from which the program was loaded, and which it may borrow
-  // What the cache did: empty if it was not used, "exact" or "usable" if it had the program, "stored" if the program
-  // was compiled and stored, or "compiled".
+  double seconds = 0;      // expected duration of a run; 0: unknown
+  std::vector<char> blob;  // the cached blob that the program was loaded from and may borrow
+  // How the cache was used. Empty: not at all. "exact" or "usable": it had the program. "stored": the program was
+  // compiled and stored. "compiled": it was compiled and not stored.
   std::string cache;
-  std::string cache_reason;  // why an entry was not used, or the program not stored
+  std::string cache_reason;  // why an entry was not used, or why the program was not stored
 };
 
 struct CompileOptions {
@@ -41,25 +41,26 @@ struct CompileOptions {
   bool refit = false;          // weights will be replaced
   const bp_cancel_t* cancel = nullptr;
   CacheSettings cache;
-  std::map<std::string, Host::Options, std::less<>> options;    // as in CoverageOptions
+  std::map<std::string, Host::Options, std::less<>> options;    // by backend id, as in CoverageOptions
   std::function<void(uint32_t done, uint32_t total)> progress;  // may be empty
 };
 
-// Creates the program of an island, not yet compiled, with the graph that its device's backend sees.
+// Creates an island's program, not yet compiled, with the graph that the device's backend sees.
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island, const model::Refit& refit = {});
 
-// Lets each backend review its islands; changes the verdicts in `coverage` if one is rejected or split. Returns whether
-// all are accepted.
+// Lets each backend review its islands. If a backend rejects or splits an island, changes the verdicts in `coverage`.
+// Returns whether all islands were accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
                     const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
 
-// Compiles the programs that are not compiled yet, several at once. Returns the first error in the order of islands.
+// Compiles the programs that are not compiled yet, several concurrently. Returns the error of the first island that
+// failed, in island order.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
                const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
                const CompileOptions& options);
 
-// "node 'conv1' (Conv)" for a node id in a backend's error; empty if the graph has no such node.
+// The label of the node in a backend's error, such as "node 'conv1' (Conv)"; empty if the graph has no such node.
 std::string label_of(const model::Graph& graph, uint64_t node_id);
 
 }  // namespace backplane

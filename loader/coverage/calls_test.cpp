@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a model's own functions, which a device may take whole, and nodes whose types only a device knows: the fake
-// backend (testing/fake_backend), which returns its first input, and the CPU backend.
+// Calls of a model's own functions, which a device may run whole, and nodes whose output types only a device can infer.
+// Tested with the CPU backend and the fake backend (testing/fake_backend), which returns its first input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ const Texts kFunctions = {
              {{"", 17}, {"my", 1}}),
 };
 
-// y = |relu(x)|, through a call of Pass named "call" and one of AbsPass named "outer".
+// y = |relu(x)|, by a call of Pass named "call" and a call of AbsPass named "outer".
 std::string calling() {
   const Texts nodes = {
       node("Relu", {"x"}, {"r"}, {}, "", "relu"),
@@ -82,10 +82,10 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   const Model model = env.parse(calling());
   const Session session = env.compile(model, on({"fake", "cpu"}));
   EXPECT_THAT(run(session), ElementsAre(0, 4));
-  // AbsPass is refused and inlined; then the call in its body is offered.
+  // The device refuses AbsPass, so it is inlined. Then the device is offered the call in its body.
   EXPECT_THAT(compiled(env),
               UnorderedElementsAre("my.Pass:wide 'call' alpha=3 2->1", "my.Pass:wide 'outer/inner' alpha=4 1->1"));
-  // The graph keeps the bodies, and reports where each of their nodes runs.
+  // The graph keeps the bodies of calls and reports where each of their nodes runs.
   const std::string_view where[] = {"cpu", "fake", "fake", "cpu", "fake", "fake"};
   ASSERT_EQ(model.graph().node_count(), 6u);
   for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(env.device(session.node(i).device).name, where[i]) << i;
@@ -112,7 +112,7 @@ TEST(Calls, UnclaimedCallsAreInlined) {
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
-  // The CPU is preferred, is the only device allowed, or the call is pinned to it.
+  // The call does not run whole if the CPU is preferred, is the only allowed device, or has the call pinned to it.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());
@@ -129,7 +129,7 @@ TEST(Calls, AnotherDeviceMayTakeTheBody) {
 }
 
 TEST(Calls, ACallInABodyCanBeClaimed) {
-  // A device gets a body only if it also supports the If; the fake device compiles both branches and runs none.
+  // A device gets a body only if it also supports the If. The fake device compiles both branches and runs neither.
   const std::string branch = graph(
       {with_text(node("Pass", {"x"}, {"b"}, {}, "my", "in_body"), field::node::kOverload, "wide")}, {}, {value("b")});
   const std::string bytes = model_bytes(
@@ -154,7 +154,7 @@ TEST(Calls, ErrorsNameTheCall) {
   EXPECT_THAT(error.what(), HasSubstr("(my.Pass): device 'fake'"));
 }
 
-// y = relu(pass(pass(x))); Pass is of a domain that only the fake device knows.
+// y = relu(pass(pass(x))). Only the fake device supports Pass, which is of another domain.
 std::string foreign() {
   const Texts nodes = {node("Pass", {"x"}, {"a"}, {}, "acme", "one"), node("Pass", {"a"}, {"b"}, {}, "acme", "two"),
                        node("Relu", {"b"}, {"y"}, {}, "", "relu")};
@@ -167,7 +167,7 @@ TEST(ForeignTypes, ComeFromTheDeviceThatClaimsTheNode) {
   EXPECT_THAT(run(session), ElementsAre(0, 4));
   EXPECT_THAT(compiled(knows), UnorderedElementsAre("acme.Pass 'one' 1->1", "acme.Pass 'two' 1->1"));
 
-  // If the device does not report the type, the CPU has an input of unknown type.
+  // If the device does not report the output type, Relu on the CPU has an input of unknown type and is unsupported.
   const Environment silent = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
   const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
   EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));

@@ -18,7 +18,7 @@ constexpr std::string_view kFirstLine = "backplane profile 1";
 constexpr uint64_t kMaxBytes = 64 << 20;
 constexpr double kMaxSeconds = 3600;  // no node takes that long: a larger number is corrupt
 
-// Replaces control characters, so that untrusted text stays on one line.
+// Replaces control characters by spaces, so that untrusted text stays on one line.
 std::string line(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(

@@ -19,13 +19,14 @@ namespace backplane {
 
 class Profile {
  public:
-  // Reads the stored times of the device if it is opened with these options of its backend.
+  // Reads the stored times of the device, opened with these options of its backend. Other options have their own times.
   static Profile of(const Device& device, const Host::Options& options);
 
   bool empty() const { return seconds_.empty(); }
   std::optional<double> find(std::string_view key) const;
   void set(const std::string& key, double seconds);
-  // Merges the times that were set into the file. False if it cannot be written: the next process measures again.
+  // Merges the times set by `set` into the file. Returns false if it cannot be written: the next process measures
+  // again.
   bool save() const;
 
   const std::filesystem::path& path() const { return path_; }  // empty if there is no cache folder
@@ -36,11 +37,12 @@ class Profile {
   std::string identity_;
   std::filesystem::path path_;
   std::map<std::string, double, std::less<>> seconds_;
-  std::map<std::string, double, std::less<>> fresh_;  // the times that were set, not read
+  std::map<std::string, double, std::less<>> fresh_;  // set by `set`, not read from the file
 };
 
-// Operator, attributes, types and shapes: nodes with the same key take the same time on a device. Extents that the
-// model leaves open are "?"; they count as in place/cost.h. Empty for nodes that have bodies.
+// The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. Extents
+// that the model leaves open are written "?"; place/cost.h says which number they count as. Empty for nodes with
+// sub-graphs.
 std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types);
 // The key of a copy of `bytes` bytes; `from` and `to` are names of devices or "host".
 std::string profile_key_of_copy(std::string_view from, std::string_view to, uint64_t bytes);

@@ -49,7 +49,7 @@ TEST_F(ProfileTest, IsMergedWithWhatOthersWrote) {
   EXPECT_EQ(kept.find("a"), 1e-3);
   EXPECT_EQ(kept.find("b"), 3e-3);
   EXPECT_EQ(kept.find("c"), std::nullopt);
-  EXPECT_TRUE(open({{"threads", "1"}}).empty());  // another option, another profile
+  EXPECT_TRUE(open({{"threads", "1"}}).empty());  // other options have another profile
 }
 
 TEST_F(ProfileTest, WithoutACacheFolderNothingIsKept) {
@@ -79,7 +79,7 @@ TEST_F(ProfileTest, DamagedFilesAreReadAsFarAsTheyMeanSomething) {
   }
   std::ofstream(profile.path()) << "backplane profile 2\n" << whole.str();
   EXPECT_TRUE(open().empty());
-  // The next `save` replaces it.
+  // The next `save` replaces the file of the unknown version.
   EXPECT_TRUE(profile.save());
   EXPECT_EQ(open().find("key 7"), 8e-6);
 }

@@ -12,12 +12,12 @@
 namespace backplane {
 namespace {
 
-// Whether the loader has no schema for the node's operator: nodes of foreign domains, and calls.
+// Whether the loader has no schema for the node's operator, as for operators of foreign domains and calls of functions.
 bool is_foreign(const bp_node_t& node) {
   return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
 }
 
-// Implements bp_coverage_sink_t: copies the verdicts and checks every index.
+// Implements bp_coverage_sink_t: copies the device's verdicts and checks every index.
 struct Sink {
   const bp_graph_t& graph;
   std::vector<NodeVerdict>& nodes;
@@ -119,8 +119,8 @@ class CoverageQuery {
     return model::WholeCalls(taken.begin(), taken.end());
   }
 
-  // Why the device does not support a node because of its sub-graphs, such as "in its body Exp 'x' (operator): …";
-  // empty if it does. Adds the foreign nodes in them that the device supports to `foreign`.
+  // Returns why the device does not support a node's sub-graphs, such as "in its body Exp 'x' (operator): …"; empty if
+  // it supports them. Adds the foreign nodes in them that the device supports to `foreign`.
   Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
     std::string refusal;
     for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
@@ -183,7 +183,7 @@ class CoverageQuery {
   const std::vector<bp_option_t> options_abi_;
 };
 
-// Explains a refusal that has no text.
+// Adds a text to a refusal that has none.
 void explain(const bp_node_t& node, NodeVerdict& verdict) {
   if (verdict.usable() || !verdict.detail.empty()) return;
   const std::string op = abi::string(node.op_type);
@@ -194,7 +194,8 @@ void explain(const bp_node_t& node, NodeVerdict& verdict) {
     verdict.detail = "operator " + op + " is not known";
 }
 
-// Copies a view node's verdict to every graph node that it represents.
+// Copies a verdict on a node of the view to every graph node that it represents. (A call represents all nodes of its
+// body.)
 void note(const model::Graph& graph, const bp_node_t& node, model::View::Nodes in_graph, const NodeVerdict& verdict,
           DeviceCoverage& coverage) {
   if (graph.nodes[in_graph.first].id == node.id) {
@@ -222,7 +223,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   const CoverageQuery query(device, coverage.handle, options, own);
   BP_ASSIGN(coverage.calls, query.claim_calls(model));
   const auto view = model::View::whole(model, coverage.device->newest(),
-                                       coverage.calls);  // with calls as nodes, as the backend sees them
+                                       coverage.calls);  // shows calls as single nodes, as the backend sees them
   const bp_graph_t& graph = *view->abi();
 
   std::vector<NodeVerdict> verdicts(graph.node_count);
@@ -247,7 +248,8 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
     explain(node, verdict);
     if (!coverage.calls.empty()) note(model->graph, node, view->graph_nodes(i), verdict, coverage);
   }
-  if (coverage.calls.empty()) coverage.nodes = std::move(verdicts);  // the view's nodes are the graph's
+  if (coverage.calls.empty())
+    coverage.nodes = std::move(verdicts);  // without calls, the view's nodes are the graph's nodes
   for (NodeGroup& group : groups) {
     std::vector<uint32_t> in_graph;
     for (const uint32_t i : group.nodes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of every device on every node. Each query of a device passes all nodes of a graph at once.
+// Every device's verdict on every node. Each query of a device passes all nodes of a graph at once.
 #pragma once
 
 #include <memory>
@@ -23,20 +23,20 @@ std::string_view source_name(Source source);  // "estimate", "backend", "measure
 struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
+  uint32_t compute_types = 0;  // BP_COMPUTE_* types that it computes in
   float confidence = 0;
   double seconds = 0;  // 0: unknown
   Source source = Source::kEstimate;
   uint64_t bytes = 0;
-  std::string detail;          // why not, for people
+  std::string detail;          // why the node is not supported, for people
   uint32_t part = 0;           // set by review: nodes of one device with different parts never share an island
-  uint64_t call = BP_NO_NODE;  // the function call that the device runs as a whole and whose body has the node
+  uint64_t call = BP_NO_NODE;  // the function call that the device runs whole and whose body contains this node
 
   bool usable() const { return answer != BP_ANSWER_NO; }
 };
 
-// Nodes that a device runs together, in ascending order. The verdicts on an atomic group's nodes are valid only while
-// all of them are in one island.
+// Nodes that a device runs together, in ascending order. If the group is atomic, the verdicts on its nodes hold only
+// while all of them are in one island.
 struct NodeGroup {
   std::vector<uint32_t> nodes;
   bool atomic = false;
@@ -47,18 +47,18 @@ struct NodeGroup {
 struct DeviceCoverage {
   Device* device = nullptr;
   bp_device_t* handle = nullptr;
-  model::WholeCalls calls;           // calls that it runs as a whole, in sub-graphs too
+  model::WholeCalls calls;           // calls that the device runs whole, including those in sub-graphs
   std::vector<NodeVerdict> nodes;    // one for each node of the graph
   std::vector<NodeGroup> groups;     // calls first
-  std::set<uint64_t> foreign;        // nodes of foreign domains that it supports, by id, in sub-graphs too
-  std::shared_ptr<Profile> profile;  // its measured costs; null: none are used
+  std::set<uint64_t> foreign;        // ids of the foreign nodes that it supports, including those in sub-graphs
+  std::shared_ptr<Profile> profile;  // its measured costs; null: measured costs are not used
 };
 
 // Which costs placement uses.
 enum class Costs {
   kReported,  // costs reported by backends, and estimates
   kKnown,     // measured costs first, then those of kReported
-  kMeasure,   // as kKnown, after measuring (profiling/measure.h)
+  kMeasure,   // as kKnown, after measuring what is missing (profiling/measure.h)
 };
 
 struct CoverageOptions {
@@ -69,22 +69,24 @@ struct CoverageOptions {
   std::map<std::string, Host::Options, std::less<>> options;
 };
 
-// Queries `devices` in order. Each is shown the call of a function as one node; if it does not support the call, it is
-// shown the nodes of the body, and calls among them in the same way. A call that a device supports as a whole becomes
-// an atomic group of the body's nodes. A node with sub-graphs is supported only if the device also supports every node
-// in these: each sub-graph is queried as a graph of its own, and a refusal makes the node's reason BP_REASON_SUBGRAPH.
-// A node without a verdict is unsupported, and so is one whose verdict is valid only for a part of the range of the
-// model's symbols (BP_REASON_SHAPE).
+// Queries `devices` in order.
+// - Function calls: a device is first shown the call as one node. If it does not support the call, it is shown the
+//   nodes of the body, whose calls are treated likewise. A call that it supports becomes an atomic group of the body's
+//   nodes.
+// - Sub-graphs: a node with sub-graphs is supported only if the device also supports every node in them. Each sub-graph
+//   is queried as a graph of its own; a refusal in one gives the node the reason BP_REASON_SUBGRAPH.
+// - A node without a verdict is unsupported. So is a node whose verdict covers only part of the range of the model's
+//   symbols (BP_REASON_SHAPE).
 Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
                                                   const std::vector<Device*>& devices, const CoverageOptions& options);
 
-// Replaces costs in the verdicts by the costs in the device's profile.
+// Replaces the costs in the verdicts by the measured costs in the device's profile.
 void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage);
 
-// The name of a BP_REASON_* in reports: "operator", "opset", "dtype" ….
+// The name of a BP_REASON_* in reports, such as "operator", "opset" or "dtype".
 std::string_view reason_name(uint32_t reason);
 
-// The options of one backend as the ABI's array; borrows `options`.
+// One backend's options as the ABI's array, which borrows the strings of `options`.
 std::vector<bp_option_t> abi_options(const Host::Options& options);
 
 }  // namespace backplane

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the loader uses devices' verdicts, through the public API: partial devices (testing/partial_backend) and
-// the CPU backend.
+// How the loader uses the verdicts of devices: tested through the public API, with partial devices
+// (testing/partial_backend) and the CPU backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ TEST(Coverage, ADeviceClaimsANodeWithBodiesIfItClaimsAllOfThem) {
   }
 }
 
-// `nodes` nodes, Neg and Relu in turn: y = … relu(-relu(-x)).
+// A chain of `nodes` nodes that alternates Neg and Relu: y = … relu(-relu(-x)).
 Model alternating(int nodes) {
   Graph graph;
   uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -119,7 +119,8 @@ TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
   EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_INVALID_ARGUMENT);
 }
 
-// The backend knows all operator sets, but this device may know only those up to 12, in which Neg has no BFLOAT16.
+// The backend supports all operator sets, but this device may support only those up to 12, in which Neg has no
+// BFLOAT16.
 TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   for (const bool old : {false, true}) {
     const Environment env =
@@ -127,7 +128,7 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
     SessionOptions how = reported({"fake", "cpu"});
     how.fallback = BP_FALLBACK_PREFER;
     Graph graph;
-    const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // which Neg accepts from opset 13 on
+    const uint32_t x = graph.input("x", BP_DTYPE_BFLOAT16, {2});  // Neg accepts BFLOAT16 from opset 13 on
     const Session session = env.compile(graph.finish({graph.node("Neg", "y", {x})}), how);
     EXPECT_EQ(env.device(session.node(0).device).name, old ? "cpu" : "fake");
     if (old) {
@@ -215,7 +216,7 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
 }
 
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
-  // Copies are so slow that using the device does not pay, although it reports next to no time for its nodes.
+  // Copies are so slow that the device is not worth using, although it reports almost no time for its nodes.
   const Environment env = environment(
       {kCpu, kPartialFile}, {{"partial.memory", "own"}, {"partial.seconds", "1e-9"}, {"partial.copy_us", "2000"}});
   Graph graph;

@@ -13,7 +13,7 @@ using model::Graph;
 using model::Model;
 using model::Type;
 
-// Measures what is known about a type; every addition makes it larger.
+// Counts the known parts of a type. Each new piece of information raises the count.
 uint64_t knowledge(const Type& type) {
   if (type.kind == 0) return 0;
   uint64_t known = 1 + (type.dtype != BP_DTYPE_UNDEFINED) + (type.rank >= 0);
@@ -47,7 +47,7 @@ struct Sink {
   }
 };
 
-// Queries the types of a node's outputs. They stay unknown if the device does not know them either.
+// Queries the device for the types of a node's outputs. Types that the device cannot infer stay unknown.
 Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph,
                    uint32_t n, std::vector<Type>& outputs) {
   const auto view = model::View::node(model, graph, n, device.device->newest());
@@ -83,7 +83,7 @@ Result<bool> learn_types(std::shared_ptr<const Model>& model, const std::vector<
   if (std::ranges::none_of(coverage, can_tell)) return false;
 
   const std::shared_ptr<Model> typed = model::copy(*model);
-  std::vector<std::pair<const Type*, uint64_t>> asked;  // with what was known about them before
+  std::vector<std::pair<const Type*, uint64_t>> asked;  // each type, and knowledge() of it before the query
   ops::Inference how;
   how.fold = false;
   how.foreign = [&](const Graph& graph, uint32_t n, std::vector<Type>& outputs) -> Status {

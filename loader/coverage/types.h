@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output types of operators of foreign domains, which only backends know.
+// Infers output types of operators of foreign domains, by querying backends.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace backplane {
 
-// Queries, for each such node, the first device that supports it and has the slot `infer`. If devices report new types,
-// `model` becomes a copy with these and all types that follow (nodes and values keep their numbers), and the result is
-// true: coverage must be queried again. Errors: BP_INVALID_MODEL (the device contradicts the model), BP_INTERNAL (the
-// device reported an impossible type).
+// For each node of a foreign domain, queries the first device that supports it and has the slot `infer`. If a device
+// reports new types, replaces `model` by a copy with these and all types that follow from them, and returns true:
+// coverage must be queried again. Nodes and values keep their numbers. Errors: BP_INVALID_MODEL if a device contradicts
+// the model, BP_INTERNAL if it reports an impossible type.
 Result<bool> learn_types(std::shared_ptr<const model::Model>& model, const std::vector<DeviceCoverage>& coverage);
 
 }  // namespace backplane

@@ -77,7 +77,7 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
   BP_TRY(taken());
   if (type.rank > BP_MAX_RANK) {
     return Status(BP_INVALID_ARGUMENT, "input " + in_quotes(name) + " has rank " + std::to_string(type.rank) +
-                                           "; the most is " + std::to_string(BP_MAX_RANK));
+                                           "; the maximum is " + std::to_string(BP_MAX_RANK));
   }
   if (!name.empty() && outer_ && outer_->sees(name)) return capture(name);
   BP_ASSIGN(const ValueId value, add_value(name, std::move(type)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that a framework builds in memory. Values are numbered from 0 in the order of their creation.
+// Builds models in memory for a framework. Values are numbered from 0 in order of creation.
 #pragma once
 
 #include <map>
@@ -15,34 +15,34 @@
 
 namespace backplane::model {
 
-// Describes a constant whose bytes the caller owns. BP_INVALID_ARGUMENT if `bytes` does not match type and extents.
+// Describes a constant whose bytes the caller owns. BP_INVALID_ARGUMENT if `bytes` does not match the type and extents.
 Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
                              const void* data, uint64_t bytes);
 
 class Builder {
  public:
-  // `opsets` by domain; "" and "ai.onnx" are the same.
+  // `opsets` maps domains to versions; "" and "ai.onnx" mean the same domain.
   static Result<std::unique_ptr<Builder>> create(const std::map<std::string, uint32_t>& opsets);
-  // Creates a builder for a control-flow node's body. This builder must outlive it.
+  // Creates a builder for the body of a control-flow node. This builder must outlive it.
   std::unique_ptr<Builder> create_body();
 
-  // Adds an owner, which lives as long as the model, or as the builder if no model was finished.
+  // Adds an owner of borrowed bytes. It lives as long as the model, or as the builder if no model was finished.
   Owner& add_owner();
 
   // Returns the symbol named `name`, for Type::dims; adds it if it is new.
   uint32_t symbol(std::string_view name);
-  // Adds a graph input. In a body, the name of an outer graph's value refers to that value instead.
+  // Adds a graph input. In a body, if an outer graph has a value `name`, returns a reference to that value instead.
   Result<ValueId> add_input(std::string_view name, Type type);
-  // Adds a dense constant; its bytes are borrowed for the lifetime of the model.
+  // Adds a dense constant. Its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                              uint64_t bytes);
-  // Add the values of attributes of type TENSOR, GRAPH and TYPE, and return their indices. `body` is empty afterwards.
+  // Add the value of an attribute of type TENSOR, GRAPH or TYPE, and return its index. `body` is empty afterwards.
   Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                         uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);
   uint32_t add_attribute_type(Type type);
-  // `node` has operator, domain, name, inputs and attributes; its outputs are created here, numbered consecutively from
-  // the result. `names` may be shorter than `outputs`; values without a name get one.
+  // `node` has operator, domain, name, inputs and attributes. Creates its outputs, numbered consecutively, and returns
+  // the first. `names` may be shorter than `outputs`; unnamed outputs get a generated name.
   Result<ValueId> add_node(Node node, size_t outputs, std::span<const std::string_view> names);
   Status add_output(ValueId value);
   // Returns the canonical model. The builder is empty afterwards.
@@ -55,8 +55,8 @@ class Builder {
   bool sees(std::string_view name) const;
   Status taken() const;
 
-  std::shared_ptr<Model> model_;  // the outermost builder's; null after `finish`
-  std::unique_ptr<Graph> body_;   // of a body's builder: its graph, until a node takes it
+  std::shared_ptr<Model> model_;  // owned jointly with the outermost builder; null after `finish`
+  std::unique_ptr<Graph> body_;   // the graph of a body's builder, until a node takes it
   Builder* outer_;
   Graph* graph_;
   std::unordered_map<std::string, ValueId, KeyedHash> names_;

@@ -14,9 +14,9 @@ namespace backplane::model {
 
 class ExternalFiles {
  public:
-  // Locations are relative to `directory`; if it is empty, no file is allowed. After resolving links, files must be in
-  // that folder, or in the folder of `model` (a path, or empty) after resolving its links: model hub caches store a
-  // model and its data as links into one folder.
+  // Locations are relative to `directory`; if it is empty, no external file is allowed. With links resolved, each file
+  // must be in `directory` or in the folder of the file `model` (a path, may be empty). The second folder is for model
+  // hub caches, in which a model and its data are links into one folder.
   ExternalFiles(std::string directory, std::string model)
       : directory_(std::move(directory)), model_(std::move(model)) {}
 
@@ -24,7 +24,7 @@ class ExternalFiles {
     std::string path;
     std::shared_ptr<const Mapping> mapping;
   };
-  // Opens the file that a tensor's `location` names. The result is valid as long as this object.
+  // Opens the file at a tensor's `location`. The result is valid as long as this object.
   Result<const File*> open(std::string_view location);
   const std::map<std::string, File, std::less<>>& files() const { return files_; }
 

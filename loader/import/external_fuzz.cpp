@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// External data with any location, offset and length: a weight's bytes come from a file in the model's folder, or the
-// import fails.
+// Fuzzes external data with any location, offset and length: either a weight's bytes come from a file in the model's
+// folder, or the import fails.
 #include <unistd.h>
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 using namespace backplane;
 using namespace backplane::testing::onnx;
 
-// folder/{w.bin, sub/v.bin, out -> ../outside, loop -> loop} and ../outside/secret.
+// The folder contains w.bin, sub/v.bin, and the links out -> ../outside and loop -> loop. Next to it is
+// ../outside/secret.
 const fs::path& folder() {
   static const fs::path kFolder = [] {
     const fs::path base = fs::temp_directory_path() / ("backplane-external-fuzz-" + std::to_string(getpid()));
@@ -42,7 +43,7 @@ const fs::path& folder() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // Three NUL-terminated strings, then the extent.
+  // The input is three NUL-terminated strings (location, offset, length) followed by the extent.
   std::string parts[4];
   size_t part = 0;
   for (size_t i = 0; i < size; ++i) {

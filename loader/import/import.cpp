@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From bytes to the canonical graph, one call for each stage.
+// Imports a model: one call for each stage from bytes to the canonical graph.
 #include "import/import.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace backplane::model {
 
 namespace {
 
-// Turns each of `source.weights` into the initializer of its name, in place of the model's initializer or graph input.
+// Makes each of `source.weights` the constant of that name, in place of the model's initializer or graph input.
 Status add_weights(Model& model, const Source& source) {
   Graph& graph = model.graph;
   for (const auto& [name, tensor] : source.weights) {

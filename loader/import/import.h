@@ -13,25 +13,26 @@
 
 namespace backplane::model {
 
-// A model's source; exactly one of `path`, `bytes` and `descriptor` must be set.
+// Where a model comes from. Exactly one of `path`, `bytes` and `descriptor` must be set.
 struct Source {
-  std::string path;             // a file; external data is searched for next to it
-  const void* bytes = nullptr;  // borrowed as long as the model lives
+  std::string path;             // a file; its folder is searched for external data
+  const void* bytes = nullptr;  // borrowed for the lifetime of the model
   uint64_t size = 0;
   int descriptor = -1;    // an open file; not closed
-  std::string directory;  // of external data, for bytes and descriptors; empty: none allowed
-  // Weights passed separately: each replaces the model's initializer or graph input of its name. Borrowed as `bytes`.
+  std::string directory;  // the folder of external data, for `bytes` and `descriptor`; empty: none is allowed
+  // Weights passed separately, each in place of the model's initializer or graph input of that name. Borrowed like
+  // `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
 };
 
-// Turns the source into a canonical graph. Thread-safe; blocks while reading files. BP_RESOURCE_EXHAUSTED or
-// BP_TIMED_OUT if a limit is reached.
+// Imports the source as a canonical graph. Thread-safe; blocks while reading files. Returns BP_RESOURCE_EXHAUSTED or
+// BP_TIMED_OUT when a limit is reached.
 Result<std::shared_ptr<Model>> import(const Source& source);
-// Runs the passes that follow parsing; called directly for models that a framework built.
+// Runs the passes that follow parsing. Called directly for models that a framework built.
 Status canonicalize(Model& model);
 
-// The opset of ai.onnx that nodes belong to after import.
+// The opset of ai.onnx that all nodes have after import.
 uint32_t canonical_opset();
 
 }  // namespace backplane::model

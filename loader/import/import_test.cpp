@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid models are imported; invalid ones are refused with a code and a message that names what is wrong.
+// Valid models are imported. Invalid ones are refused with a code and a message that names the fault.
 #include "import/import.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ const Value* find_value(const Graph& graph, std::string_view name) {
   return nullptr;
 }
 
-// x → Relu → y, plus what a test adds.
+// A model x → Relu → y, plus the nodes, initializers and fields that a test adds.
 std::string relu(const Texts& nodes = {}, const Texts& initializers = {}, const std::vector<Piece>& more = {}) {
   Texts all{node("Relu", {"x"}, {"y"})};
   all.insert(all.end(), nodes.begin(), nodes.end());
@@ -204,7 +204,7 @@ TEST(Import, SubgraphsSeeOuterValues) {
       {{"", 17}},
       graph({node("If", {"c"}, {"y"},
                   {graph_attribute("then_branch", then_body), graph_attribute("else_branch", else_body)}),
-             node("Relu", {"x"}, {"h"})},  // in the file, it follows its reader
+             node("Relu", {"x"}, {"h"})},  // in the file, this node follows the If that reads its output
             {tensor_value("x", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {tensor_value("y", kFloat, {2})})));
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
@@ -213,7 +213,7 @@ TEST(Import, SubgraphsSeeOuterValues) {
   EXPECT_EQ(body.values[body.nodes[0].inputs[1]].outer, g.nodes[0].outputs[0]);
 }
 
-// A body's own inputs hide outer values of the same names; its reads of other outer values are still found.
+// A body's inputs hide outer values with the same names. The body can still read other outer values.
 TEST(Import, SubgraphInputsHideOuterNames) {
   const std::string body = graph(
       {node("Add", {"x", "w"}, {"sum"}), node("Identity", {"n"}, {"more"})},
@@ -241,7 +241,7 @@ TEST(Import, SubgraphInputsHideOuterNames) {
   EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
 }
 
-// After all passes a call refers to the nodes that remain of its body, or to none.
+// After all passes, a call refers to the nodes of its body that remain, or to no nodes.
 TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {
     const char* what;
@@ -305,7 +305,7 @@ TEST(Import, ExternalDataIsInTheFolderOfTheModel) {
   EXPECT_THAT(w.file, HasSubstr("w.bin"));
 }
 
-// As in model hub caches: a snapshot's files are links into a folder of blobs.
+// Model hub caches look like this: the files of a snapshot are links into a folder of blobs.
 TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2};
@@ -327,7 +327,7 @@ TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
               HasSubstr("put the file itself next to the model, or let the model be a link into the same folder"));
 }
 
-// Callers pass resolved paths: a link in one must have been created since.
+// Callers pass resolved paths. If such a path contains a link, the link was created after the path was resolved.
 TEST(Import, FollowsNoLinkThatTookTheFilesPlace) {
   const Folder folder;
   folder.write("real/w.bin", "12345678");
@@ -421,7 +421,7 @@ std::vector<BadModel> bad_models() {
   Writer(sparse).add_int64(field::sparse::kDims, 4);
   std::string huge_sparse = sparse;
   Writer(huge_sparse).add_int64(field::sparse::kDims, int64_t{1} << 40);
-  // Each function calls the previous one twice: 2^59 nodes.
+  // Each function calls the previous one twice, so inlining would create 2^59 nodes.
   Texts doubling{function("my", "F0", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}})};
   for (int i = 1; i < 60; ++i) {
     const std::string before = "F" + std::to_string(i - 1);
@@ -544,7 +544,7 @@ TEST(Import, RefusesBadModelsByName) {
   }
 }
 
-// A model with many kinds of messages, for tests that damage it.
+// A model with many kinds of protobuf messages, for tests that damage it.
 std::string rich_model() {
   const std::string body = graph({node("Add", {"y", "w"}, {"t"})}, {}, {value("t")});
   std::string words = tensor_head("s", BP_DTYPE_STRING, {1});

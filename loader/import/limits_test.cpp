@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, time and depth that a file may use are bounded, and the errors name the options that change the bounds.
+// The memory, time and nesting depth of an import are bounded, and the errors name the options that change the bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -131,13 +131,11 @@ TEST(ImportLimits, ProblemsEndAfterAWhile) {
   EXPECT_EQ(model.problems.size(), 257u);
 }
 
-// ---- depth ----------------------------------------------------------------------------------------------------------
-
 #if defined(__SANITIZE_ADDRESS__)
 constexpr size_t kStack = 1024 << 10;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-constexpr size_t kStack = 1024 << 10;  // AddressSanitizer's frames are about three times as large
+constexpr size_t kStack = 1024 << 10;  // AddressSanitizer's stack frames are about three times as large
 #else
 constexpr size_t kStack = 256 << 10;
 #endif
@@ -167,7 +165,7 @@ std::string branch(const std::string& deep, const std::string& result) {
   return node("If", {"c"}, {result}, {graph_attribute("then_branch", deep), graph_attribute("else_branch", other)});
 }
 
-// Nests `nodes`, which compute `first`, in `depth` Ifs; the outermost If computes `result`.
+// Nests `nodes`, which compute `first`, in `depth` Ifs. The outermost If computes `result`.
 Texts nested(Texts nodes, const std::string& first, const std::string& result, int depth) {
   std::string made = first;
   for (int i = 0; i < depth; ++i) {

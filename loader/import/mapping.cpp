@@ -14,7 +14,7 @@
 namespace backplane::model {
 namespace {
 
-// Without O_NONBLOCK, opening a pipe would wait for its writer.
+// O_NONBLOCK: opening a named pipe must not wait for a writer.
 constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 Status failure(const std::string& name, const char* what, int error) {
@@ -36,7 +36,8 @@ Result<std::shared_ptr<const Mapping>> Mapping::open_canonical(const std::string
   how.flags = kFlags;
   how.resolve = RESOLVE_NO_SYMLINKS;
   auto descriptor = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
-  // Linux before 5.6 and some sandboxes lack the call: links to folders are then followed.
+  // Linux before 5.6 and some sandboxes lack openat2. Then only the file itself must not be a link: links to folders
+  // are followed.
   if (descriptor < 0 && (errno == ENOSYS || errno == EPERM)) descriptor = ::open(path.c_str(), kFlags | O_NOFOLLOW);
   return map_and_close(descriptor, path);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file's bytes, mapped for reading. Nothing can guard a reader against a file that another process shortens later:
-// touching the lost pages then raises SIGBUS, as with every mapped file.
+// A file's bytes, mapped for reading. If another process truncates the file later, reading the lost pages raises
+// SIGBUS, as with every mapped file. Nothing can prevent that.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,12 @@ namespace backplane::model {
 
 class Mapping {
  public:
-  // Regular files only; an empty one is refused.
+  // Regular files only. An empty file is refused.
   static Result<std::shared_ptr<const Mapping>> open(const std::string& path);
-  // Like `open`, for a path without symbolic links: one that was put there meanwhile is not followed.
+  // Like `open`, for a path that contained no symbolic link when it was resolved. A link created since then is not
+  // followed.
   static Result<std::shared_ptr<const Mapping>> open_canonical(const std::string& path);
-  // The descriptor stays open and owned by the caller.
+  // The caller keeps ownership of the descriptor, which stays open.
   static Result<std::shared_ptr<const Mapping>> of_descriptor(int descriptor);
   ~Mapping();
   Mapping(const Mapping&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses ONNX's protobuf bytes into a model: checks only the format and changes nothing.
-// Names become ids; a name that nothing declares becomes a value without a producer, which the checker reports.
+// Parses ONNX's protobuf bytes into a model. Checks only the format and changes nothing. Names become value ids; a name
+// that nothing declares becomes a value without a producer, which the checker (passes/check.cpp) reports.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace backplane::model {
 namespace {
 
-// The memory of an empty graph, including objects of passes and views.
+// Bytes charged for an empty graph, including the objects that passes and views create for it.
 constexpr uint64_t kBytesOfGraph = 4096;
 
 // Appends the elements of a repeated number field, packed or not.
@@ -51,7 +51,7 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
   Scope* owner = scope.outer;
   while (owner && owner->names.find(name) == BP_NONE) owner = owner->outer;
-  if (!owner) return declare(name, scope);  // it has no producer: the checker reports the node that reads it
+  if (!owner) return declare(name, scope);  // the value has no producer: the checker reports the node that reads it
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;
@@ -112,12 +112,12 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   }
   for (const Reader& tensor : initializers) add_initializer(parse_tensor(tensor), scope);
   for (const Reader& tensor : sparse) add_initializer(parse_sparse(tensor), scope);
-  // Initializers were inputs too before IR version 4.
+  // Before IR version 4, initializers had to be graph inputs too.
   const size_t inputs_declared = graph.inputs.size();
   std::erase_if(graph.inputs, [&](ValueId input) { return graph.values[input].weight != BP_NONE; });
   if (model_.ir_version >= 4 && graph.inputs.size() < inputs_declared) {
     model_.note("graph " + in_quotes(graph.name) + " has " + std::to_string(inputs_declared - graph.inputs.size()) +
-                " inputs with a default: they are constants here");
+                " inputs with a default value: they are treated as constants");
   }
   parse_nodes(nodes, scope, depth);
   for (const Reader& info : infos) parse_value_info(info, scope, Names::kKnown, depth);
@@ -161,7 +161,7 @@ void Parser::add_initializer(NamedWeight tensor, Scope& scope) {
   value.weight = add_weight(graph, std::move(tensor.weight));
 }
 
-// A body may read outputs of later nodes of an outer graph: all outputs are declared before any node is read.
+// A body may read outputs of later nodes of an outer graph, so all outputs are declared before any node is parsed.
 void Parser::parse_nodes(const std::vector<Reader>& nodes, Scope& scope, int depth) {
   std::vector<ValueId> made;
   made.reserve(nodes.size());
@@ -237,12 +237,12 @@ void Parser::parse_node(Reader reader, Scope& scope, const ValueId*& made, int d
             [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
   const auto twin = std::adjacent_find(node.attributes.begin(), node.attributes.end(),
                                        [](const Attribute& a, const Attribute& b) { return a.name == b.name; });
-  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes " + in_quotes(twin->name));
+  if (twin != node.attributes.end()) malformed(node.label() + ": two attributes are named " + in_quotes(twin->name));
 }
 
 namespace {
 
-// An attribute message's elements, by kind.
+// The elements of an attribute message, by kind.
 struct AttributeElements {
   std::vector<int64_t> ints;
   std::vector<float> floats;
@@ -250,7 +250,7 @@ struct AttributeElements {
   std::vector<uint32_t> tensors, graphs, sparse, types;
 };
 
-// Builds the attribute from the elements of its type; elements of other types are dropped.
+// Builds the attribute from the elements that match its type. Elements of other types are dropped.
 Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements& all) {
   Attribute attribute{std::string(name), type, {}};
   bool single = false;
@@ -304,7 +304,7 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
 
 }  // namespace
 
-// `dense`: sparse tensors get the types of dense ones. (Constant's sparse_value becomes its value.)
+// If `dense` is set, sparse tensors get the types of dense ones: Constant's sparse_value becomes its value.
 Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
   namespace f = field::attribute;
   Graph& graph = scope.graph;
@@ -410,7 +410,7 @@ Type Parser::parse_type(Reader reader, int depth) {
     }
     if (type.dtype > BP_DTYPE_INT2)
       malformed("data type " + std::to_string(type.dtype) + " is not one that ONNX knows");
-    if (!tensor && !type.element) type = {};  // a container without an element type counts as no type
+    if (!tensor && !type.element) type = {};  // a container without an element type counts as having no type
   }
   return type;
 }
@@ -442,7 +442,7 @@ void Parser::parse_shape(Reader reader, Type& type) {
 
 uint32_t Parser::symbol(std::string_view name) {
   if (name.empty() || name == "?")
-    return BP_NONE;  // exporters write both for "unknown": such dimensions are not related
+    return BP_NONE;  // exporters write both for "unknown": such dimensions need not be equal
   std::vector<Symbol>& all = model_.graph.symbols;
   const auto [place, added] = symbols_.try_emplace(name, static_cast<uint32_t>(all.size()));
   if (added) {

@@ -69,7 +69,7 @@ void Parser::parse_model() {
   }
   if (graphs.empty()) malformed("there is no graph in it: this is not an ONNX model, or it is truncated");
   if (graphs.size() > 1) malformed("there are " + std::to_string(graphs.size()) + " graphs in it instead of one");
-  if (model_.opsets.empty() && model_.ir_version < 3) model_.opsets[""] = 1;  // in IR versions 1 and 2
+  if (model_.opsets.empty() && model_.ir_version < 3) model_.opsets[""] = 1;  // these IR versions do not state an opset
   parse_graph(graphs.front(), model_.graph, nullptr, 0);
   for (const Reader& function : functions) model_.functions.push_back(parse_function(function));
   model_.next_id = std::max(next_node_, next_weight_) + 1;
@@ -156,7 +156,7 @@ Function Parser::parse_function(Reader reader) {
 Result<std::shared_ptr<Model>> parse(const Source& source) {
   if (!source.path.empty() + (source.bytes != nullptr) + (source.descriptor >= 0) != 1) {
     return Status(BP_INVALID_ARGUMENT,
-                  "a model comes from a path, from bytes or from a descriptor: give exactly one of them");
+                  "a model comes from a path, from bytes or from a descriptor: set exactly one of them");
   }
   auto model = std::make_shared<Model>();
   std::string_view bytes;

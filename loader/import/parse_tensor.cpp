@@ -10,24 +10,24 @@ namespace {
 
 using wire::Reader;
 
-// The largest dense form of a sparse tensor, in bytes: otherwise a tiny file could demand any amount of memory.
+// The maximum size of a sparse tensor when dense, in bytes. Without it, a tiny file could demand any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
-// The fields of a TensorProto, before its data is located.
+// The fields of a TensorProto before its data is located.
 struct Message {
   std::string_view name;
   std::vector<int64_t> dims;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   std::string_view raw;
   bool has_raw = false, external = false;
-  std::vector<char> typed;  // bytes from the typed field for dtype
+  std::vector<char> typed;  // bytes from the typed field that belongs to `dtype`
   std::vector<std::string_view> strings;
   std::string_view location, offset, length;
 
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// The typed field that holds elements of a data type, and how many bytes of the tensor one of its entries becomes.
+// The typed field for elements of a data type, and the number of tensor bytes that one of its entries becomes.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -58,7 +58,7 @@ TypedField typed_field(bp_dtype_t dtype) {
     case BP_DTYPE_STRING:
       return {f::kStringData, 0};
     default:
-      return {f::kInt32Data, 1};  // 8-bit elements, or packed smaller ones
+      return {f::kInt32Data, 1};  // one 8-bit element per entry, or several packed smaller ones
   }
 }
 
@@ -74,7 +74,7 @@ void read_typed(Reader reader, const TypedField& typed, std::vector<char>& out) 
     if (typed.number == f::kFloatData || typed.number == f::kDoubleData) {
       if (is_bytes(reader)) {
         const std::string_view packed = reader.get_view();
-        if (packed.size() % typed.bytes != 0) malformed("a packed field was cut off");
+        if (packed.size() % typed.bytes != 0) malformed("a packed field is truncated");
         out.insert(out.end(), packed.begin(), packed.end());
       } else if (is_fixed32(reader) && typed.bytes == 4) {
         append(out, reader.get_fixed32(), 4);
@@ -237,7 +237,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     expect_bytes(message, length, need, " by its external data's length");
     if (offset > bytes.size() || length > rest) {
       malformed(message.label() + " is stored at " + std::to_string(offset) + "+" + std::to_string(length) + " of '" +
-                (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: was it cut off?");
+                (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: is the file truncated?");
     }
     weight.data = bytes.data() + offset;
     weight.bytes = length;
@@ -253,7 +253,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     expect_bytes(message, message.typed.size(), need, "");
     own(weight, std::move(message.typed));
   }
-  if (weight.dtype == BP_DTYPE_BOOL) {  // a byte other than 0 and 1 would be undefined behaviour in every reader
+  if (weight.dtype == BP_DTYPE_BOOL) {  // any byte other than 0 or 1 would be undefined behavior in readers
     const std::string_view flags(static_cast<const char*>(weight.data), weight.bytes);
     if (flags.find_first_not_of(std::string_view("\0\1", 2)) != flags.npos) {
       charge(weight.bytes);
@@ -309,7 +309,8 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const std::optional<uint64_t> count = element_count(dims);
   const uint64_t width = dtype_bits(values.dtype) / 8;
   if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
-  if (width == 0) malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; write it dense");
+  if (width == 0)
+    malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; store it as a dense tensor");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);

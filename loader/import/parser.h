@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals of the parser: one method per message type. Methods throw Malformed, or what protozero throws; the caller
-// of all, parse(), turns both into a Status. Only the parser's files include this.
+// Internals of the parser: one method for each message type. Methods throw Malformed or an exception of protozero;
+// parse() converts both to a Status. Only the parser's own files include this header.
 #pragma once
 
 #include <deque>
@@ -31,14 +31,13 @@ struct Malformed {
 
 [[noreturn]] void malformed(std::string text);
 
-// The names that a graph declares, as views of the mapped bytes; other names are searched for in outer graphs.
+// The names that a graph declares, as views of the mapped bytes. Other names are looked up in the outer graphs.
 struct Scope {
   Graph& graph;
   Scope* outer;
   NameTable names;
 };
 
-// A tensor and its name.
 struct NamedWeight {
   std::string_view name;
   Weight weight;
@@ -53,10 +52,10 @@ class Parser {
 
  private:
   using Reader = wire::Reader;
-  // How deep messages may nest: graphs in attributes, types in types.
+  // The maximum nesting of messages: graphs in attributes, types in types.
   static constexpr int kDepth = kDeepestGraph;
 
-  // Charges the model's budget.
+  // Charges the model's budget with `bytes`.
   void charge(uint64_t bytes) { model_.budget->charge(bytes, "reading the file"); }
 
   // parse_model.cpp
@@ -70,13 +69,14 @@ class Parser {
   ValueId declare(std::string_view name, Scope& scope);
   ValueId resolve(std::string_view name, Scope& scope);
   enum class Names {
-    kOwn,    // a graph's input: hides values of that name in outer graphs
+    kOwn,    // a graph's input: hides a value of that name in outer graphs
     kAny,    // a graph's output: may be a value of an outer graph
-    kKnown,  // any other value: a name that the graph does not declare is ignored
+    kKnown,  // any other value: ignored if the graph does not declare its name
   };
   ValueId parse_value_info(Reader reader, Scope& scope, Names names, int depth);
   void add_initializer(NamedWeight tensor, Scope& scope);
-  // `made` points to this node's outputs in an array of all nodes', and is advanced to the next node's.
+  // `made` points to this node's outputs in an array of the outputs of all nodes. Advances it to the next node's
+  // outputs.
   void parse_node(Reader reader, Scope& scope, const ValueId*& made, int depth);
   Attribute parse_attribute(Reader reader, Scope& scope, bool dense, int depth);
   Type parse_type(Reader reader, int depth);
@@ -86,11 +86,11 @@ class Parser {
   // parse_tensor.cpp
   NamedWeight parse_tensor(Reader reader);
   NamedWeight parse_sparse(Reader reader);
-  // Returns the values and the indices separately.
+  // Returns the values and the indices as two tensors.
   std::pair<Weight, Weight> parse_sparse_parts(Reader reader, std::vector<int64_t>& dims, std::string_view& name);
   uint32_t add_weight(Graph& graph, Weight weight);
 
-  // Returns text that must be UTF-8, since tools print it.
+  // Reads a string field. It must be UTF-8, because tools print it.
   static std::string_view text(Reader& reader, const char* what);
 
   Model& model_;

@@ -11,8 +11,8 @@ namespace backplane::model {
 namespace {
 
 constexpr size_t kPiece = 4 << 20;
-constexpr size_t kSmall = 64 << 20;  // smaller files gain little from a thread
-// A model may name any number of files; beyond this many at a time, files are read on access.
+constexpr size_t kSmall = 64 << 20;  // bytes; smaller files gain little from a thread
+// A model may name any number of files. Once this many threads are running, further files are read on access.
 constexpr int kMaxThreads = 8;
 std::atomic<int> g_threads = 0;
 
@@ -34,7 +34,7 @@ ReadAhead::ReadAhead(int descriptor, size_t bytes) {
       });
     else
       --g_threads;
-  } catch (const std::system_error&) {  // without a thread, pages are read when they are touched
+  } catch (const std::system_error&) {  // without a thread, pages are read on access
     --g_threads;
   }
 }
@@ -45,7 +45,7 @@ ReadAhead::~ReadAhead() {
     if (owner_ == ::getpid())
       thread_.join();
     else
-      thread_.detach();  // a forked child lacks the thread
+      thread_.detach();  // in a forked child the thread does not exist, so it cannot be joined
   }
   if (descriptor_ >= 0) ::close(descriptor_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a large file into the page cache while its beginning is being parsed: pages that are read one by one, when they
-// are first touched, make both the disk and the reader wait.
+// Reads a large file into the page cache while its beginning is being parsed. Otherwise each page would be read when it
+// is first touched, and the disk and the parser would wait for each other.
 #pragma once
 
 #include <sys/types.h>
@@ -14,9 +14,9 @@ namespace backplane::model {
 
 class ReadAhead {
  public:
-  // Reads from a copy of the descriptor. Ignores small files, and files larger than half of the memory.
+  // Reads from a copy of the descriptor. Does nothing for small files and for files larger than half of the memory.
   ReadAhead(int descriptor, size_t bytes);
-  // Stops reading; waits for the piece that is being read.
+  // Stops reading. Waits only for the piece that is being read.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// protozero with std::string_view as its view type, and checks of what its reader only asserts.
+// protozero with std::string_view as its view type, and checks for conditions that its reader only asserts.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,8 @@ namespace backplane::model::wire {
 using Reader = protozero::pbf_reader;
 using Writer = protozero::pbf_writer;
 
-// Each returns whether the current field has the wire type that the getters of that kind need. Callers skip other
-// fields: the reader's getters only assert the wire type.
+// Each returns whether the current field has the wire type that a group of getters needs. Callers skip the field
+// otherwise, because the getters only assert the wire type.
 inline bool is_varint(const Reader& r) {
   return r.wire_type() == protozero::pbf_wire_type::varint;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model inside the loader: plain structs that the import passes edit one after another, and that are immutable
-// afterwards.
+// A model inside the loader: plain structs. The import passes edit them one after another; afterwards they are
+// immutable.
 //
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
 //   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
 //
-// Ids are positions in the vectors of the graph that holds them. A removed value stays as an unused entry; nodes are
-// always in topological order after `check`.
+// Ids are indices into the vectors of the graph that holds them. A removed value stays as an unused entry. After
+// `check`, nodes are always in topological order.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,20 @@ namespace backplane::model {
 
 using WeightId = uint32_t;
 
-// The maximum nesting of graphs, counting functions' bodies where they are called. Passes recurse over graphs, on
-// threads whose stacks may have only 256 KB.
+// The maximum nesting of graphs. A function's body counts where it is called. Passes recurse over graphs, on threads
+// whose stacks may have only 256 KB.
 constexpr uint32_t kDeepestGraph = 32;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
 struct Type {
   uint32_t kind = 0;                      // BP_KIND_*
-  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // maps: the key
+  bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // for maps, the type of the keys
   int32_t rank = -1;
   std::vector<bp_dim_t> dims;           // `rank` entries
   std::shared_ptr<const Type> element;  // sequence, optional, map
 };
 
-// A constant tensor. Its bytes are borrowed: from a mapped file or the caller (kept alive by Model::storage), or from
+// A constant tensor. Its bytes are borrowed from a mapped file or the caller (kept alive by Model::storage), or from
 // `owned`.
 struct Weight {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
@@ -56,17 +56,18 @@ struct Weight {
   uint64_t id = 0;  // unique in the model
 };
 
-// The type of a value with this constant.
+// The type of a value that holds this constant.
 Type type_of(const Weight& weight);
 
 struct Value {
   std::string name;
   Type type;
-  WeightId weight = BP_NONE;  // the value's constant; BP_NONE: none
-  ValueId outer = BP_NONE;    // in sub-graphs: the parent's value that this one refers to
+  WeightId weight = BP_NONE;  // the value's constant; BP_NONE: not a constant
+  ValueId outer = BP_NONE;    // in sub-graphs: the value of the enclosing graph that this one refers to
 };
 
-// Tensors, graphs and types of attributes are positions in Graph::weights, Graph::subgraphs and Graph::attribute_types.
+// Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs and
+// Graph::attribute_types.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
@@ -91,10 +92,10 @@ struct Node {
   std::vector<Attribute> attributes;    // sorted by name
   const ops::Schema* schema = nullptr;  // null for foreign domains
   std::string op_type;
-  std::string domain;          // "" is ai.onnx (the importer writes it so)
-  uint32_t since_version = 0;  // the opset of the operator's present form
-  uint32_t call = BP_NONE;     // the innermost of Graph::calls whose body it comes from
-  uint64_t id = 0;             // unique in the model, sub-graphs included; ascends in file order
+  std::string domain;          // "" is ai.onnx; the importer writes it that way
+  uint32_t since_version = 0;  // the opset in which the operator got its present form
+  uint32_t call = BP_NONE;     // the innermost call whose body contains this node, an index into Graph::calls
+  uint64_t id = 0;             // unique in the model, including sub-graphs; ascends in file order
   std::string name;
   std::string overload;
 
@@ -102,11 +103,11 @@ struct Node {
   int64_t attr(std::string_view name, int64_t fallback) const;
   float attr(std::string_view name, float fallback) const;
   std::string attr(std::string_view name, const char* fallback) const;
-  void set(Attribute attribute);  // adds or replaces, keeps the order
+  void set(Attribute attribute);  // adds or replaces; keeps the attributes sorted
   void erase(std::string_view attribute);
   ValueId input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : BP_NONE; }
   ValueId output(size_t slot) const { return slot < outputs.size() ? outputs[slot] : BP_NONE; }
-  // "node 'conv1' (Conv)" or "node #12 (Conv)": how errors name the node.
+  // The node's name in errors: "node 'conv1' (Conv)" or "node #12 (Conv)".
   std::string label() const;
 };
 
@@ -116,21 +117,21 @@ struct Symbol {
   int64_t max = INT64_MAX;
 };
 
-// A call of one of the model's functions. The nodes of its body are consecutive in the graph; a device that
-// supports the function as a whole sees `node` instead.
+// A call of one of the model's functions. The nodes of its body are consecutive in the graph. A device that supports
+// the function as a whole sees `node` instead of them.
 struct Call {
   Node node;                      // inputs and outputs are values of the graph that contains the call
-  uint32_t caller = BP_NONE;      // the call whose body contains this one; BP_NONE: none
-  uint32_t first = 0, count = 0;  // the body's nodes; count 0: the call cannot replace them (function_calls.cpp)
+  uint32_t caller = BP_NONE;      // the call whose body contains this call; BP_NONE: none
+  uint32_t first = 0, count = 0;  // the nodes of the body; count 0: `node` cannot replace them (function_calls.cpp)
 };
 
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
-  std::vector<Call> calls;  // a caller comes before the calls in its body
+  std::vector<Call> calls;  // a caller precedes the calls in its body
   std::vector<Value> values;
   std::vector<Weight> weights;
-  std::vector<Symbol> symbols;  // of the outermost graph only; sub-graphs use the same numbers
+  std::vector<Symbol> symbols;  // in the outermost graph only; sub-graphs use the same numbers
   std::vector<ValueId> inputs;  // without weights
   std::vector<ValueId> outputs;
   std::vector<std::unique_ptr<Graph>> subgraphs;
@@ -138,7 +139,7 @@ struct Graph {
   Graph* parent = nullptr;
 
   ValueId add_value(std::string name, Type type = {});
-  // Adds a constant with a copy of these bytes, and returns its value.
+  // Adds a constant with a copy of the bytes and returns its value.
   ValueId add_constant(std::string name, bp_dtype_t dtype, std::vector<int64_t> dims, const void* data, uint64_t bytes,
                        uint64_t id);
   ValueId add_constant(std::string name, Weight weight);
@@ -149,15 +150,15 @@ struct Graph {
 struct Function {
   std::string domain, name, overload;
   std::vector<std::string> inputs, outputs;
-  std::vector<std::string> attributes;  // those without a default
+  std::vector<std::string> attributes;  // attributes without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
-  std::unique_ptr<Graph> body;  // attribute references: Attribute of type 0 with one string, the outer name
+  std::unique_ptr<Graph> body;  // attribute references: type 0 and one string, the name in the call
 };
 
 class WeightHashes;
 
-// Calls `release`, if set, when the last reference to borrowed bytes is gone.
+// Calls `release`, if set, when the last reference to the borrowed bytes is gone.
 struct Owner {
   void* self = nullptr;
   void (*release)(void* self) = nullptr;
@@ -176,14 +177,15 @@ struct Model {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<Function> functions;
   Graph graph;
-  uint64_t next_id = 1;                              // for nodes and weights that passes add
+  uint64_t next_id = 1;                              // next free id, for nodes and weights that passes add
   std::vector<std::shared_ptr<const void>> storage;  // mapped files and other owners of borrowed bytes
-  std::vector<std::string> problems;                 // found by the checker, but not fatal: see note
+  std::vector<std::string> problems;                 // non-fatal problems, added by `note`
   std::string origin;                                // the file's path, or "<memory>", "<descriptor>" or "<built>"
-  std::shared_ptr<WeightHashes> hashes;              // hash.h; set by canonicalize
+  std::shared_ptr<WeightHashes> hashes;              // weight hashes (hash.h); set by canonicalize
   std::shared_ptr<Budget> budget;                    // memory and time that the import may use; null: no limit
 
-  // Adds an owner that lives as long as the model. Callers set `release` only when nothing can fail any more.
+  // Adds an owner that lives as long as the model. To avoid releasing bytes on failure, callers set `release` only
+  // after the last step that can fail.
   Owner& add_owner() {
     auto owner = std::make_shared<Owner>();
     storage.push_back(owner);
@@ -192,16 +194,16 @@ struct Model {
   void charge(uint64_t bytes, std::string_view doing) {
     if (budget) budget->charge(bytes, doing);
   }
-  // Adds a problem, each message once. A file can cause any number of them: the list stops after 256.
+  // Adds a problem unless it is already listed. A file can cause any number of problems, so the list ends after 256.
   void note(std::string problem);
 };
 
-// The bytes that an object uses, without those that it shares with others.
+// The bytes that an object uses, excluding memory that it shares with other objects.
 uint64_t size_of(const Type& type);
 uint64_t size_of(const Attribute& attribute);
 uint64_t size_of(const Node& node);
 
-// A copy without the bodies of functions. Weights are shared.
+// Copies the model without the bodies of its functions. The copy shares the weights.
 std::shared_ptr<Model> copy(const Model& model);
 
 }  // namespace backplane::model

@@ -19,7 +19,7 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-// Each of four lanes takes 8 of every 32 bytes, so that their multiplications overlap.
+// Each of four lanes (independent hash states) takes 8 of every 32 bytes, so that their multiplications overlap.
 Hash hash_bytes(const void* data, uint64_t size, uint64_t seed) {
   const char* at = static_cast<const char*>(data);
   uint64_t lanes[4];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit hashes of weights, each computed once. They distinguish contents; they do not resist deliberate
-// collisions.
+// 128-bit hashes of weights, each computed once. Different contents have different hashes, unless collisions are
+// produced deliberately.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ Hash hash_bytes(const void* data, uint64_t size, uint64_t seed);
 // The hashes of one model's weights, by Weight::id. Thread-safe.
 class WeightHashes {
  public:
-  // The hash of data type, extents and bytes.
+  // The hash of the weight's data type, extents and bytes.
   Hash of(const Weight& weight);
 
  private:

@@ -12,8 +12,8 @@
 
 namespace backplane::model {
 
-// Names and numbers are stored in insertion order; a flat table of 8-byte slots refers to them: most look-ups of
-// unknown names touch one distant cache line. The caller owns the strings.
+// Names and numbers are stored in insertion order, and a flat table of 8-byte slots refers to them. Looking up an
+// unknown name usually touches only one distant cache line. The caller owns the strings.
 class NameTable {
  public:
   void reserve(size_t names) {
@@ -24,14 +24,14 @@ class NameTable {
     entries_.reserve(names);
   }
 
-  // The number of the name, or BP_NONE.
+  // The number of the name; BP_NONE if the table lacks it.
   uint32_t find(std::string_view name) const {
     if (slots_.empty()) return BP_NONE;
     const Slot& slot = slots_[slot_of(name, hash_of(name))];
     return slot.entry == BP_NONE ? BP_NONE : entries_[slot.entry].number;
   }
 
-  // Returns the name's number; a name that has none yet gets `number`.
+  // Returns the name's number. A name that has no number yet gets `number`.
   uint32_t find_or_add(std::string_view name, uint32_t number) {
     if (2 * (entries_.size() + 1) > slots_.size()) move_to(std::max<size_t>(16, 2 * slots_.size()));
     const uint32_t hash = hash_of(name);
@@ -50,12 +50,13 @@ class NameTable {
   };
   struct Slot {
     uint32_t hash = 0;
-    uint32_t entry = BP_NONE;  // BP_NONE: the slot is free
+    uint32_t entry = BP_NONE;  // index into entries_; BP_NONE: the slot is free
   };
 
   static uint32_t hash_of(std::string_view name) { return static_cast<uint32_t>(keyed_hash(name)); }
 
-  // The slot of the name, or the free slot for it. At least half of the slots are free.
+  // The slot of the name, or the free slot where it belongs. The search ends because at least half of the slots are
+  // free.
   size_t slot_of(std::string_view name, uint32_t hash) const {
     size_t at = hash & (slots_.size() - 1);
     while (slots_[at].entry != BP_NONE && (slots_[at].hash != hash || entries_[slots_[at].entry].name != name))

@@ -23,7 +23,7 @@ TEST(NameTable, FindsOnlyWhatWasAdded) {
   }
 }
 
-// Names that std::hash would put into one slot are spread over many.
+// The random key spreads names that std::hash would put into one slot.
 TEST(NameTable, SlotsDependOnARandomKey) {
   constexpr size_t kSlots = 1024;
   std::vector<bool> taken(kSlots);

@@ -13,8 +13,8 @@ namespace backplane::model {
 
 using ValueId = uint32_t;  // BP_NONE: omitted
 
-// A vector of values with inline space for four. Nearly all nodes have no more, so walks over a graph touch no memory
-// other than its nodes.
+// A vector of values with inline space for four. Few nodes have more, so most walks over a graph touch no memory other
+// than the nodes.
 class Operands {
  public:
   using value_type = ValueId;
@@ -93,13 +93,13 @@ class Operands {
   void take(Operands& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;
-    std::memcpy(here_, other.here_, sizeof here_);  // or the heap address
+    std::memcpy(here_, other.here_, sizeof here_);  // copies the inline values or the heap pointer
     other.size_ = 0;
     other.capacity_ = kHere;
   }
 
   uint32_t size_ = 0;
-  uint32_t capacity_ = kHere;  // above kHere: the values are on the heap
+  uint32_t capacity_ = kHere;  // if larger than kHere, the values are on the heap
   union {
     ValueId here_[kHere] = {};
     ValueId* far_;

@@ -10,7 +10,7 @@
 namespace backplane::model {
 namespace {
 
-// Inline and heap sizes: lists with the same values are equal however they were built.
+// Inline and heap sizes: vectors with the same values compare equal regardless of how they were built.
 TEST(Operands, AreAVectorOfAnyLength) {
   for (const size_t count : {0, 1, 4, 5, 100}) {
     std::vector<ValueId> wanted(count);
@@ -21,7 +21,7 @@ TEST(Operands, AreAVectorOfAnyLength) {
     copied = given;
     copied = *&copied;
     Operands moved = std::move(copied);
-    EXPECT_TRUE(copied.empty());  // NOLINT(bugprone-use-after-move): it says so
+    EXPECT_TRUE(copied.empty());  // NOLINT(bugprone-use-after-move): a moved-from vector is empty by contract
     copied = Operands(std::vector<ValueId>(9, 1));
     copied = std::move(moved);
     for (const Operands& same : {given, grown, copied}) {

@@ -8,9 +8,9 @@
 
 namespace backplane::model {
 
-// The sub-graphs that the node's attributes refer to. Owned by `graph`.
+// The sub-graphs in the node's attributes. Owned by `graph`.
 std::vector<Graph*> bodies(const Graph& graph, const Node& node);
-// The values of `graph` that the node's sub-graphs read, each once, in ascending order.
+// The values of `graph` that the node's sub-graphs read: each value once, in ascending order.
 std::vector<ValueId> captures(const Graph& graph, const Node& node);
 
 }  // namespace backplane::model

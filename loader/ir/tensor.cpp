@@ -21,7 +21,7 @@ std::vector<Out> read(const Weight& weight) {
   return out;
 }
 
-// Returns offset number `index` of a string tensor.
+// Returns element `index` of a string tensor's offsets.
 int64_t offset_at(const Weight& weight, uint64_t index) {
   int64_t offset;
   std::memcpy(&offset, static_cast<const char*>(weight.data) + index * sizeof offset, sizeof offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of constant tensors, and reading small ones.
+// Sizes of constant tensors, and functions that read small ones.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,14 @@ namespace backplane::model {
 
 // Product of the extents; nullopt if one is negative or the product exceeds 2^60.
 std::optional<uint64_t> element_count(std::span<const int64_t> dims);
-// Bytes of a dense tensor, sub-byte types packed; nullopt for strings, unknown types and impossible extents.
+// Bytes of a dense tensor, with types smaller than a byte packed. nullopt for strings, unknown types and impossible
+// extents.
 std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims);
-// Strings in the ABI's layout: n+1 int64 offsets, then the bytes.
+// Packs strings into the ABI's layout: n+1 int64 offsets, then the bytes.
 std::vector<char> pack_strings(std::span<const std::string_view> strings);
 std::vector<std::string_view> unpack_strings(const Weight& weight);
-// Whether a string tensor's offsets ascend from 0 and end with its bytes. Checks tensors from outside the loader.
+// Whether a string tensor's offsets start at 0, never descend and end at the size of its bytes. Checks tensors from
+// outside the loader.
 bool strings_fit(const Weight& weight);
 // The numbers of an int32 or int64 tensor; nullopt for other types.
 std::optional<std::vector<int64_t>> integers(const Weight& weight);

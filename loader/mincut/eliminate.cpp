@@ -49,7 +49,7 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
 
 void Elimination::consider(uint32_t v) {
   if (gone_[v] || waiting_[v]) return;
-  // Several arcs may go to the same neighbour: up to 8 arcs are examined.
+  // Parallel arcs may go to one neighbor, so a vertex with up to 8 arcs may have only two neighbors.
   const int64_t sink_cost = costs_.sink_cost[v];
   if (degree_[v] > 8 && sink_cost < here_[v] && -sink_cost <= there_[v]) return;
   waiting_[v] = true;
@@ -133,7 +133,8 @@ void Elimination::take_out(uint32_t v, const Pair* pairs, uint32_t count) {
     costs_.sink_cost[u] += e11 - e00;
     return consider(u);
   }
-  // e00 + y_u·more_u + y_w·more_w + the arc; `more_u` is the number nearest to 0 for which the arc's costs are >= 0.
+  // The minimum over v's side, as a function of the sides y_u and y_w (1: sink), is e00 + y_u·more_u + y_w·more_w plus
+  // the cost of an arc. `more_u` is the number closest to 0 for which both costs of the arc are >= 0.
   const uint32_t w = pairs[1].other;
   const int64_t e01 = step.least(false, true), e10 = step.least(true, false);
   const int64_t more_u = std::clamp<int64_t>(0, e11 - e01, e10 - e00);
@@ -142,7 +143,8 @@ void Elimination::take_out(uint32_t v, const Pair* pairs, uint32_t count) {
   costs_.sink_cost[w] += more_w;
   const int64_t cost = e01 - e00 - more_w, reverse_cost = e10 - e00 - more_u;
   if (cost > 0 || reverse_cost > 0) {
-    // Finds an arc between u and w only among the first 8 of the one with fewer arcs; otherwise adds a second arc.
+    // Searches for an existing arc between u and w, but only in the first 8 arcs of the vertex with fewer arcs. If none
+    // is found, adds a parallel arc.
     const uint32_t at = degree_[u] <= degree_[w] ? u : w, other = at == u ? w : u;
     uint32_t found = BP_NONE, left = 8;
     for (uint32_t half = first_[at]; half != BP_NONE && left > 0; half = next_[half], --left)

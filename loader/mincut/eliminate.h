@@ -7,26 +7,26 @@
 namespace backplane {
 
 // Removes vertices while one of two rules applies:
-// - A vertex that costs more on one side than all its arcs together is on the other side. The costs of its arcs become
-//   costs of its neighbours.
-// - A vertex with at most two neighbours. Its side follows from theirs, so its costs become costs of the neighbours and
-//   of their pair: with E[u][w] its cheapest cost for the sides of u and w, E[0][1] + E[1][0] >= E[0][0] + E[1][1]
-//   holds because it holds for each arc, and so the pair's cost is an arc again.
-// Linear in the size of the network.
+// - A vertex that costs more on one side than all its arcs together belongs to the other side. The costs of its arcs
+//   become costs of its neighbors.
+// - The best side of a vertex with at most two neighbors u and w follows from their sides, so its costs become costs of
+//   u, w and the pair. With E[u][w] the vertex's lowest cost for given sides of u and w, E[0][1] + E[1][0] >= E[0][0] +
+//   E[1][1] holds because it holds for each arc. Therefore the pair's cost can be written as an arc.
+// Runs in time linear in the size of the network.
 class Elimination {
  public:
   explicit Elimination(CutCosts costs);
-  // The remaining problem, its vertices renumbered.
+  // The remaining problem, with its vertices renumbered.
   CutCosts rest() const;
-  // The sides of all vertices, from the sides of the remaining ones.
+  // Returns the sides of all vertices, given the sides of the remaining ones.
   std::vector<bool> complete(const std::vector<bool>& rest) const;
 
  private:
-  // A pair of vertices seen from one of them.
+  // A pair of neighbors, seen from one of them ("this vertex").
   struct Pair {
     uint32_t other;
-    int64_t here;   // cost when this one is with the source and the other with the sink
-    int64_t there;  // the reverse
+    int64_t here;   // cost when this vertex is on the source's side and `other` on the sink's
+    int64_t there;  // cost when the sides are exchanged
   };
   struct Step {
     uint32_t vertex;
@@ -40,7 +40,7 @@ class Elimination {
   Pair seen_from(uint32_t half) const;
   uint32_t collect(
       uint32_t v,
-      Pair* pairs);  // merges v's arcs by neighbour; returns the number of neighbours, 3 if there are more than two
+      Pair* pairs);  // merges v's arcs by neighbor; returns the number of neighbors, or 3 if there are more than two
   void fix_side(uint32_t v, bool with_sink);
   void take_out(uint32_t v, const Pair* pairs, uint32_t count);
   void drop_arcs(uint32_t v);
@@ -49,10 +49,11 @@ class Elimination {
   void consider(uint32_t v);
 
   CutCosts costs_;
-  // Arc a is entry 2a of its `from`'s list and 2a+1 of its `to`'s.
+  // Each arc is in two linked lists: arc a is entry 2a in the list of its `from` and entry 2a+1 in the list of its
+  // `to`.
   std::vector<uint32_t> first_, next_, degree_;
-  std::vector<int64_t> here_, there_;        // of a vertex: sums over its arcs, as in Pair
-  std::vector<bool> dead_, gone_, waiting_;  // arcs; vertices; vertices in the queue
+  std::vector<int64_t> here_, there_;        // for each vertex: sums over its arcs, as in Pair
+  std::vector<bool> dead_, gone_, waiting_;  // dead arcs; removed vertices; vertices in the queue
   std::vector<uint32_t> queue_;
   std::vector<Step> steps_;
 };

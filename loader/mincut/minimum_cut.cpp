@@ -17,7 +17,8 @@ uint32_t CutCosts::add_vertex() {
 }
 
 void CutCosts::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
-  sink_cost[v] += on_sink_side - on_source_side;  // a cost that both sides have does not change which cut is cheapest
+  sink_cost[v] +=
+      on_sink_side - on_source_side;  // a cost that applies on both sides does not affect which cut is cheapest
 }
 
 void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost) {
@@ -26,7 +27,8 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
 
 namespace {
 
-// Whether one side has much less flow to send than the other, so that it can probably send all of it.
+// Whether one side has less than a quarter of the other side's flow left to send, so that it can probably send all of
+// it.
 bool lopsided(const Residual& network) {
   const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
   return less < more / 4;

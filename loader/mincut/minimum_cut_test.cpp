@@ -16,7 +16,8 @@
 namespace backplane {
 namespace {
 
-// Each vertex has up to 3 arcs to vertices up to `window` before it. An arc costs less than `dearest`, a vertex < 1000.
+// Each vertex v has up to 3 arcs, to vertices from v - `window` on. An arc costs less than `dearest`, a vertex less
+// than 1000.
 CutCosts draw(std::mt19937& random, uint32_t count, uint32_t window, uint32_t dearest) {
   CutCosts costs;
   for (uint32_t v = 0; v < count; ++v) {
@@ -59,7 +60,8 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
 // Textbook augmenting paths: sends flow along one shortest path after another.
 void send_by_paths(Residual& network) {
   for (;;) {
-    std::vector<uint32_t> by(network.count, BP_NONE), queue;  // arc into a vertex; BP_NONE: none; BP_NONE - 1: start
+    std::vector<uint32_t> by(network.count, BP_NONE),
+        queue;  // arc into a vertex; BP_NONE: not reached; BP_NONE - 1: start
     for (uint32_t v = 0; v < network.count; ++v)
       if (network.excess[v] > 0) by[v] = BP_NONE - 1, queue.push_back(v);
     size_t i = 0;
@@ -81,7 +83,7 @@ void send_by_paths(Residual& network) {
   }
 }
 
-// The minimum cut with the fewest vertices on the sink's side is unique, however the flow was found.
+// The minimum cut with the fewest vertices on the sink's side is unique, so all algorithms must find the same cut.
 TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   std::mt19937 random(2);
   size_t mixed = 0, swept = 0, mirrored = 0;
@@ -116,7 +118,7 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   EXPECT_LT(mirrored, 250u);
 }
 
-// If arcs can carry all flow, sweeps leave nothing for the algorithms that are slow when flow travels far.
+// If arcs can carry all flow, the sweeps send it all. The other algorithms are slow when flow travels far.
 TEST(MaxFlow, SweepsSolveNetworksOfExpensiveArcs) {
   std::mt19937 random(3);
   CutCosts costs = draw(random, 20'000, 20, 1000);

@@ -8,8 +8,8 @@
 namespace backplane {
 namespace {
 
-// Push-relabel: highest label first, exact labels at the start and after each pass's worth of work, and the gap rule.
-// It stops at a maximum preflow, which is all that a cut needs.
+// Push-relabel with the highest label first, exact labels at the start and whenever as much work as one pass was done,
+// and the gap rule. Stops at a maximum preflow, which is sufficient for a cut.
 //
 // `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.
 struct PushRelabel {
@@ -17,7 +17,7 @@ struct PushRelabel {
   const uint32_t count, far;
   std::vector<int64_t>&excess, &to_sink;
   std::vector<uint32_t> current, label;
-  // Vertices by label, in doubly linked lists, for the gap rule; those with excess also in stacks.
+  // Vertices by label: all in doubly linked lists, for the gap rule, and those with excess also in stacks.
   std::vector<uint32_t> level, next, previous, active, next_active;
   uint32_t highest_active = 0, highest = 0;
   uint64_t work = 0;
@@ -80,7 +80,7 @@ struct PushRelabel {
     work = 0;
   }
 
-  // No vertex has label `gap` any more: vertices above it cannot reach the sink.
+  // No vertex has label `gap` any more, so vertices with larger labels cannot reach the sink.
   void close_gap(uint32_t gap) {
     for (uint32_t l = gap + 1; l <= highest; ++l) {
       for (uint32_t v = level[l]; v != BP_NONE; v = next[v]) label[v] = far;
@@ -121,7 +121,7 @@ struct PushRelabel {
     label[v] = std::min(lowest, count) + 1;
     current[v] = network.first[v];
     if (label[v] < far) enlist(v);
-    if (level[old] == BP_NONE) close_gap(old);  // v, being above it, goes too
+    if (level[old] == BP_NONE) close_gap(old);  // v is above the gap too, and becomes `far`
   }
 
   void run() {

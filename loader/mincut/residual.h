@@ -8,8 +8,8 @@
 
 namespace backplane {
 
-// Arcs of vertex v are first[v] … first[v+1]-1. Arcs to source and sink are stored as one number for each vertex
-// (excess, to_sink).
+// Arcs of vertex v are first[v] … first[v+1]-1. Arcs from the source and to the sink are stored as one number per
+// vertex (excess, to_sink).
 struct Residual {
   struct Arc {
     uint32_t head, twin;
@@ -18,7 +18,7 @@ struct Residual {
   uint32_t count;
   std::vector<uint32_t> first;
   std::vector<Arc> arcs;
-  std::vector<int64_t> excess, to_sink;  // from the source, to the sink
+  std::vector<int64_t> excess, to_sink;  // flow from the source that is still at the vertex; capacity to the sink
 
   explicit Residual(const CutCosts& costs);
   // Prefetches the arcs of vertices that a search is about to reach, as they are scattered in memory.
@@ -30,14 +30,14 @@ struct Residual {
     __builtin_prefetch(there);
     __builtin_prefetch(there + 4);
   }
-  // The flow that is still to be sent from the source, and to the sink.
+  // The flow that remains to be sent from the source, and to the sink.
   int64_t unsent() const;
   int64_t unsent_to_sink() const;
   // Reverses all arcs: the source becomes the sink.
   void mirror();
 };
 
-// True for vertices that still reach the sink. Once all flow is sent, they are the sink's side of the minimum cut.
+// True for vertices that can still reach the sink. Once all flow is sent, they are the sink's side of the minimum cut.
 std::vector<bool> reaches_sink(const Residual& network);
 
 }  // namespace backplane

@@ -8,15 +8,15 @@
 namespace backplane {
 namespace {
 
-// A wave starts with a breadth-first search from the vertices with excess. Then each vertex passes its demand to the
-// neighbours that the search found before it, as far as capacities allow and in proportion to them. Vertices found last
-// come first, so one pass moves all demand as near to the source as possible. Demand that got stuck is farther from the
-// source in the next wave.
+// A wave starts with a breadth-first search from the vertices with excess. Then each vertex, starting with the one
+// found last, passes its demand to the neighbors that were found before it, as far as capacities allow and in
+// proportion to them. Thus one pass moves all demand as close to the source as possible. The next wave searches again,
+// because demand that got stuck is then farther from the source.
 class Waves {
  public:
   explicit Waves(Residual& network) : network_(network), rank_(network.count) {}
 
-  // False: no flow is left that can be sent.
+  // Sends one wave. Returns false if no flow is left that can be sent.
   bool send() {
     if (!search()) return false;
     for (uint32_t i = static_cast<uint32_t>(found_.size()); i-- > 0;)
@@ -49,7 +49,8 @@ class Waves {
     found_.push_back(v);
   }
 
-  // The remaining capacity to the vertex of this rank from `arc.head`, if the search found that earlier; else 0.
+  // The remaining capacity from `arc.head` to the vertex of this rank if the search found `arc.head` earlier; otherwise
+  // 0.
   int64_t brings(const Residual::Arc& arc, uint32_t rank) const {
     return rank_[arc.head] < rank ? network_.arcs[arc.twin].left : 0;
   }
@@ -77,7 +78,7 @@ class Waves {
   }
 
   Residual& network_;
-  std::vector<uint32_t> rank_, found_;  // of a vertex in the search, or BP_NONE; the vertices by rank
+  std::vector<uint32_t> rank_, found_;  // each vertex's rank in the search, or BP_NONE; the vertices by rank
 };
 
 }  // namespace

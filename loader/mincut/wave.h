@@ -6,9 +6,10 @@
 
 namespace backplane {
 
-// Sends the rest of the flow in waves: each moves all demand back along the levels of a breadth-first search, as far as
-// capacities allow; the next wave continues with what got stuck, by a new search. Each wave is linear, and their number
-// depends on how many detours the flow needs, not on distances or on how much of it cannot arrive.
+// Sends the remaining flow in waves. Each wave moves all demand back along the levels of a breadth-first search, as far
+// as capacities allow. The next wave searches again and continues with the demand that got stuck. A wave takes linear
+// time. The number of waves depends on how many detours the flow needs, not on distances or on how much of the flow
+// cannot arrive.
 void send_in_waves(Residual& network);
 
 }  // namespace backplane

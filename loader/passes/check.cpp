@@ -29,7 +29,7 @@ std::string allowed(uint32_t least, uint32_t most) {
   return std::to_string(least) + " to " + std::to_string(most);
 }
 
-// "Conv-11".
+// The form's name in messages, such as "Conv-11".
 std::string form_name(const ops::Schema& schema) {
   return std::string(schema.name) + "-" + std::to_string(schema.since_version);
 }
@@ -106,7 +106,8 @@ class Checker {
       const uint32_t newest = ops::newest_opset(domain);
       if (newest > 0 && version > newest) {
         return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
-                                          " is newer than " + std::to_string(newest) + ", the newest this build knows");
+                                          " is newer than " + std::to_string(newest) +
+                                          ", the newest that this build supports");
       }
     }
     return {};
@@ -136,7 +137,7 @@ class Checker {
     return {};
   }
 
-  // Finds the operator's form that the model's opset contains.
+  // Finds the form of the operator that is valid in the model's opset.
   Status resolve(Node& node, const Opsets& opsets) {
     const std::string domain(domain_name(node.domain));
     const auto opset = opsets.find(node.domain);
@@ -147,7 +148,7 @@ class Checker {
     if (opset == opsets.end()) {
       return wrong(node, "the model imports no opset of " + domain);
     }
-    if (ops::newest_opset(node.domain) == 0) {  // foreign domain: only the devices know its operators
+    if (ops::newest_opset(node.domain) == 0) {  // foreign domain: only devices can interpret its operators
       node.since_version = opset->second;
       return {};
     }
@@ -164,7 +165,7 @@ class Checker {
       if (known) text += "; it came with opset " + std::to_string(known->since_version);
       return wrong(node, text);
     }
-    // A deprecated form only says that the operator should not be used; it means the same as the previous form.
+    // A form marked deprecated only discourages the use of the operator. It means the same as the previous form.
     if (schema->deprecated && schema->older) {
       const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
                                std::to_string(schema->since_version) + " of " + domain;
@@ -176,7 +177,7 @@ class Checker {
     return {};
   }
 
-  // Checks that each value has at most one producer, and exactly one if it is read.
+  // Checks that each value has at most one producer, and that each value that is read has one.
   static Status check_values(const Graph& graph) {
     constexpr uint32_t kGiven = BP_NONE - 1;
     std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);

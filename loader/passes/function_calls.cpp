@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each function call, finds the nodes that remain of its body after the passes. A call can replace its nodes if
+// For each function call, finds the nodes of its body that remain after the passes. The call can replace these nodes if
 // they are adjacent, no other node reads their intermediate values, and the values that the call reads still exist.
 #include <algorithm>
 
@@ -55,7 +55,7 @@ class Finder {
     for (const ValueId captured : captures(graph_, node)) visit(captured);
   }
 
-  // Reduces the call's outputs to values that its nodes write; returns whether the call can replace those nodes.
+  // Removes outputs of the call that its nodes do not write. Returns whether the call can replace its nodes.
   bool join_nodes(Call& call, uint32_t index) {
     if (call.count == 0) return false;
     const uint32_t end = call.first + call.count;
@@ -63,7 +63,7 @@ class Finder {
       if (output == BP_NONE) continue;
       const bool inside = made_by_[output] >= call.first && made_by_[output] < end;
       if (!inside || output_of_[output] == index) {
-        output = BP_NONE;  // replaced by a value from elsewhere, or listed already
+        output = BP_NONE;  // written by a node outside the call, or already listed
       } else {
         output_of_[output] = index;
       }
@@ -81,7 +81,7 @@ class Finder {
   }
 
   Graph& graph_;
-  std::vector<uint32_t> made_by_;    // by value: the node that writes it
+  std::vector<uint32_t> made_by_;    // by value: the node that reads it last; kOutside for a graph output
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
   std::vector<uint32_t> listed_;     // by value: the last call whose nodes read it
   std::vector<uint32_t> output_of_;  // by value: the last call that outputs it

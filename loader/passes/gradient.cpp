@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stages. `bind` turns the names in a Gradient's attributes into data flow: its inputs become the xs and the y
-// computed from them, and the attributes are removed. `expand` then replaces each Gradient by nodes, in a later round
-// if its y needs another Gradient.
+// Replaces Gradient nodes in two stages. `bind` turns the names in a Gradient's attributes into data flow: the node's
+// inputs become the tensors named by `xs` and `y`, and the attributes are removed. `expand` then replaces each Gradient
+// by nodes that compute it. If y depends on another Gradient, that one is expanded in an earlier round.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 namespace backplane::model {
 namespace {
 
-constexpr uint32_t kMaxRounds = 16;       // of gradients of gradients …
-constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models stay far below
-constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: the output of a Gradient of this round
+constexpr uint32_t kMaxRounds = 16;       // limits gradients of gradients
+constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models need far fewer
+constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a Gradient that is not expanded yet
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";
@@ -37,7 +37,8 @@ bool is_float(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
-// A value computed through an integer or a bool, such as a shape or a comparison, has no gradient.
+// Whether gradients pass through a value of this type. They do not pass through integers and bools, such as shapes or
+// comparisons.
 bool carries(const Type& type) {
   return type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED || is_float(type.dtype);
 }
@@ -50,7 +51,7 @@ Status unsupported(const Node& node, const std::string& why) {
   return Status(BP_UNSUPPORTED, node.label() + ": " + why).with_node(node.id);
 }
 
-// Calls `visit` with each value that the node or one of its sub-graphs reads.
+// Calls `visit` with each value that the node or its sub-graphs read.
 template <class Visit>
 void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId input : node.inputs) {
@@ -59,7 +60,7 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Refuses Gradients outside of the main graph: their names refer to values of other graphs.
+// Refuses Gradient nodes outside the main graph, because the names in their attributes refer to values of other graphs.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "is in " + where + "; move it to the main graph");
@@ -85,7 +86,8 @@ class Differentiation {
   }
 
  private:
-  // The values that a Gradient names. `values` lists those of xs, then those of zs, in the order of its inputs.
+  // The values that a Gradient's attributes name. `values` lists those of `xs`, then those of `zs`, in the order of the
+  // node's inputs.
   struct Named {
     uint64_t node;
     std::vector<ValueId> values;
@@ -95,8 +97,8 @@ class Differentiation {
 
   Status spend(const Node& node, size_t nodes) {
     if ((work_ += nodes) <= kMaxWork) return {};
-    return unsupported(node, "the gradients of this model take more than " + std::to_string(kMaxWork) +
-                                 " steps to write out; take fewer");
+    return unsupported(
+        node, "the gradients of this model take more than " + std::to_string(kMaxWork) + " steps to expand; use fewer");
   }
 
   Status bind() {
@@ -180,8 +182,8 @@ class Differentiation {
     return {};
   }
 
-  // Makes all other nodes read the xs through a Dropout that drops nothing: it keeps inference from folding what is
-  // computed from a constant x; prune removes it.
+  // Makes all other nodes read the xs through a Dropout that drops nothing, so that inference does not fold values
+  // computed from a constant x. The prune pass removes the Dropouts.
   void hold(const std::vector<Named>& all) {
     for (const Named& named : all) {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
@@ -240,8 +242,8 @@ class Differentiation {
     for (const char* name : {"xs", "y", "zs"}) gradient.erase(name);
   }
 
-  // If a Gradient's inputs differ from the tensors that it names: copies the nodes between these tensors and y, and
-  // makes the copies read the inputs.
+  // The inputs of a Gradient may differ from the tensors that it names. In that case, copies the nodes between the
+  // named tensors and y, and lets the copies read the inputs.
   Status evaluate_elsewhere(const Named& named) {
     const Operands given = find(named.node).inputs;
     std::unordered_map<ValueId, ValueId> stands_for;
@@ -287,7 +289,7 @@ class Differentiation {
       for (ValueId& output : copy.outputs) {
         if (output == BP_NONE) continue;
         const Value& old = graph_.values[output];
-        Type type;  // the shape may differ
+        Type type;  // without a shape, because that may differ
         type.kind = old.type.kind;
         type.dtype = old.type.dtype;
         type.element = old.type.element;
@@ -323,7 +325,8 @@ class Differentiation {
     return {};
   }
 
-  // Collects the nodes that y needs, back to the xs, in order; false if y needs a Gradient of this round.
+  // Collects the nodes on which y depends, up to the xs, in order. Returns false if y depends on a Gradient of this
+  // round.
   bool find_cone(const std::vector<Node>& nodes, ValueId y, const std::vector<bool>& is_x,
                  std::vector<uint32_t>& cone) const {
     std::vector<bool> seen(nodes.size());
@@ -342,11 +345,11 @@ class Differentiation {
     return true;
   }
 
-  // Appends the nodes that compute the gradients to `made`, unless y needs a Gradient of this round.
+  // Appends the nodes that compute the gradients to `made`, unless y depends on a Gradient of this round.
   Status expand(Node& node, std::vector<Node>& made, bool& is_expanded) {
     const ValueId y = node.inputs.back();
     const std::vector<ValueId> xs(node.inputs.begin(), node.inputs.end() - 1);
-    std::vector<bool> moves(made_by_.size());  // values that depend on an x and have a gradient
+    std::vector<bool> moves(made_by_.size());  // by value: whether it depends on an x and has a gradient
     for (const ValueId x : xs) moves[x] = true;
     std::vector<uint32_t> cone;
     is_expanded = find_cone(made, y, moves, cone);
@@ -382,7 +385,7 @@ class Differentiation {
     return spend(node, made.size() - first);
   }
 
-  // Adds the gradients of a node's inputs, computed from that of its output.
+  // Adds the gradients of a node's inputs, computed from the gradient of its output.
   Status step(ops::Rewrite& r, const Node& node, const std::vector<bool>& moves,
               std::unordered_map<ValueId, ValueId>& gradients) {
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
@@ -410,9 +413,9 @@ class Differentiation {
 
   Model& model_;
   Graph& graph_;
-  std::map<ValueId, ValueId> held_;  // x → the value that nodes read instead
+  std::map<ValueId, ValueId> held_;  // for each x, the value that nodes read instead
   std::vector<Node> added_;
-  std::vector<uint32_t> made_by_;  // value → index of the node that writes it, in this round
+  std::vector<uint32_t> made_by_;  // by value: index of the node that writes it, in this round
   uint64_t work_ = 0;
 };
 

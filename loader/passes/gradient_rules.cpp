@@ -14,7 +14,7 @@ bool same_extent(const bp_dim_t& a, const bp_dim_t& b) {
   return a.extent >= 0 ? a.extent == b.extent : b.extent < 0 && a.symbol == b.symbol && a.symbol != BP_NONE;
 }
 
-// Elementwise, one input x. y is the output.
+// Elementwise operators with one input x and output y. Comments give the derivative.
 
 Status abs(Step& s) {
   s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));
@@ -51,7 +51,7 @@ Status reciprocal(Step& s) {  // -y²
   return {};
 }
 
-Status relu(Step& s) {  // 0 at 0
+Status relu(Step& s) {  // 1 where x > 0, otherwise 0
   const ValueId zero = s.r.like(0, s.x());
   s.set_gradient(0, s.r.emit("Where", {s.r.emit("Greater", {s.x(), zero}), s.g, zero}));
   return {};
@@ -96,7 +96,7 @@ Status dropout(Step& s) {
   return identity(s);
 }
 
-// Elementwise with broadcasting.
+// Elementwise operators with broadcasting.
 
 Status add(Step& s) {
   for (size_t slot = 0; slot < s.node.inputs.size(); ++slot) {
@@ -117,14 +117,14 @@ Status mul(Step& s) {
   return {};
 }
 
-Status div(Step& s) {  // 1/b and -y/b
+Status div(Step& s) {  // 1/b for a, -y/b for b
   const ValueId part = s.r.emit("Div", {s.g, s.x(1)});
   if (s.wants(0)) BP_TRY(s.set_summed_gradient(0, part));
   if (s.wants(1)) BP_TRY(s.set_summed_gradient(1, s.r.emit("Neg", {s.r.emit("Mul", {part, s.y()})})));
   return {};
 }
 
-Status pow(Step& s) {  // b xᵇ⁻¹, but 0 if b is 0, for any x
+Status pow(Step& s) {  // b xᵇ⁻¹, or 0 if b is 0
   if (s.wants(1)) return s.refuse("its exponent depends on what the gradient is taken of");
   const ValueId zero = s.r.like(0, s.x());
   const ValueId b = s.r.emit("CastLike", {s.x(1), s.x()});
@@ -140,13 +140,13 @@ Status where(Step& s) {
   return {};
 }
 
-// Shapes.
+// Operators that change only the shape or order of elements.
 
 Status expand(Step& s) {
   return s.set_summed_gradient(0, s.g);
 }
 
-// Reshape, Flatten, Squeeze, Unsqueeze: the same elements in the same order.
+// Reshape, Flatten, Squeeze and Unsqueeze keep the order of the elements.
 Status reshape(Step& s) {
   s.set_gradient(0, s.r.emit("Reshape", {s.g, s.r.emit("Shape", {s.x()})}, {flag("allowzero")}));
   return {};
@@ -154,7 +154,7 @@ Status reshape(Step& s) {
 
 Status transpose(Step& s) {
   const Attribute* perm = s.node.find("perm");
-  if (!perm) {  // reversed: its own inverse
+  if (!perm) {  // without perm, Transpose reverses the axes and is its own inverse
     s.set_gradient(0, s.r.emit("Transpose", {s.g}));
     return {};
   }
@@ -195,7 +195,7 @@ Status softmax(Step& s) {  // y (g - Σ g y)
   return {};
 }
 
-Status gemm(Step& s) {  // Y = α A' B' + β C, where ' may transpose
+Status gemm(Step& s) {  // Y = α A' B' + β C, where ' stands for an optional transposition
   const Attribute alpha = Attribute::of("alpha", s.node.attr("alpha", 1.0f));
   const int64_t trans_a = s.node.attr("transA", int64_t{0}), trans_b = s.node.attr("transB", int64_t{0});
   const auto product = [&](ValueId left, int64_t trans_left, ValueId right, int64_t trans_right) {
@@ -208,7 +208,7 @@ Status gemm(Step& s) {  // Y = α A' B' + β C, where ' may transpose
   return s.set_summed_gradient(2, s.r.emit("Mul", {s.g, s.r.like(s.node.attr("beta", 1.0f), s.x(2))}));
 }
 
-// Treats a vector as a matrix of one row (left) or one column (right).
+// Treats a vector on the left as a matrix with one row, and a vector on the right as a matrix with one column.
 Status mat_mul(Step& s) {
   Type full[2] = {s.type(s.x(0)), s.type(s.x(1))};
   Type out = s.type(s.y());
@@ -244,7 +244,7 @@ Status mat_mul(Step& s) {
   for (const size_t slot : {0, 1}) {
     if (!s.wants(slot)) continue;
     const ValueId product = slot == 0 ? s.r.emit("MatMul", {g, swapped(1)}) : s.r.emit("MatMul", {swapped(0), g});
-    Type type = out;  // the output's batch dimensions, the input's matrix dimensions
+    Type type = out;  // the output's batch dimensions and the input's matrix dimensions
     std::copy(full[slot].dims.end() - 2, full[slot].dims.end(), type.dims.end() - 2);
     BP_ASSIGN(ValueId sum, s.sum_to(product, type, full[slot]));
     if (is_vector[slot]) sum = s.r.emit("Reshape", {sum, s.r.emit("Shape", {s.x(slot)})}, {flag("allowzero")});
@@ -258,8 +258,8 @@ struct Entry {
   GradientRule rule;
 };
 
-// Sorted by operator; all are of ai.onnx. The differentiable operators that rules insert have entries too, so gradients
-// have gradients.
+// Sorted by operator; all are of ai.onnx. Includes the differentiable operators that the rules insert, so that
+// gradients have gradients.
 constexpr Entry kRules[] = {
     {"Abs", abs},
     {"Add", add},

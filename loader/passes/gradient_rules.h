@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of each operator, in terms of other operators.
+// The derivatives of operators, in terms of other operators.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace backplane::model {
 
-// One node on the way back from y to the xs.
+// The differentiation of one node between y and the xs.
 struct Step {
-  ops::Rewrite& r;                 // inserts nodes ahead of the Gradient node
-  const Node node;                 // a copy: r grows the vector that contains the original
+  ops::Rewrite& r;                 // inserts nodes before the Gradient node
+  const Node node;                 // a copy, because r grows the vector that contains the original
   const ValueId g;                 // the gradient of output 0
   const std::vector<bool> wanted;  // by input: whether it depends on an x
-  std::vector<ValueId> found;      // by input: its gradient, or BP_NONE; filled by a rule
+  std::vector<ValueId> found;      // by input: its gradient or BP_NONE; set by the rule
 
   ValueId x(size_t slot = 0) const { return node.input(slot); }
   ValueId y() const { return node.outputs[0]; }
@@ -23,7 +23,8 @@ struct Step {
   bool wants(size_t slot) const { return slot < wanted.size() && wanted[slot]; }
 
   void set_gradient(size_t slot, ValueId gradient) { found[slot] = gradient; }
-  // Like set_gradient, but `gradient` has the output's shape and is first summed to the input's.
+  // Like set_gradient, for a `gradient` in the output's shape: sums it over the axes along which the input was
+  // broadcast.
   Status set_summed_gradient(size_t slot, ValueId gradient);
   // Returns `gradient`, of type `from`, summed over the axes along which `to` was broadcast to `from`.
   Result<ValueId> sum_to(ValueId gradient, const Type& from, const Type& to);
@@ -33,7 +34,7 @@ struct Step {
 
 using GradientRule = Status (*)(Step&);
 
-// Null: the operator of `node` has no rule.
+// The rule for the operator of `node`; null if there is none.
 GradientRule gradient_rule(const Node& node);
 
 }  // namespace backplane::model

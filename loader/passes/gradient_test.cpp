@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks which nodes replace a Gradient. The conformance cases check the numbers.
+// Checks which nodes replace a Gradient. The harness's conformance cases check the numbers.
 #include "passes/gradient.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,9 @@ TEST(Gradient, SumsOverWhatWasBroadcast) {
 TEST(Gradient, FollowsConstants) {
   auto model = read({node("Mul", {"w", "w"}, {"y"}), gradient({"w"}, {"w"}, "y", {"d"})});
   ASSERT_TRUE(model.ok()) << model.status().text();
-  EXPECT_THAT(operators(model), ElementsAre("Mul", "Mul", "Add"));  // 1 · w + 1 · w; if w · w had been folded: zeros
+  EXPECT_THAT(
+      operators(model),
+      ElementsAre("Mul", "Mul", "Add"));  // the gradient is 1 · w + 1 · w; if w · w had been folded, it would be zeros
 }
 
 TEST(Gradient, IsRecomputedWithNewTensors) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces calls of the model's own functions by the nodes of their bodies, which refer to the call: a device may
-// support it as a whole (coverage/coverage.h). The checker found the form of each node in the function's own opsets, so
-// bodies are copied unchanged.
+// Replaces calls of the model's own functions by the nodes of their bodies. These nodes refer to the call, because a
+// device may support it as a whole (coverage/coverage.h). The checker has already resolved each body node in the
+// function's own opsets, so bodies are copied unchanged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -12,9 +12,9 @@
 namespace backplane::model {
 namespace {
 
-// Functions that each call others twice grow exponentially; real models stay far below this.
+// Functions that each call others twice grow exponentially. Real models stay far below this limit.
 constexpr uint64_t kMaxNodes = 1'000'000;
-constexpr size_t kDepth = 64;  // of nested calls
+constexpr size_t kDepth = 64;  // maximum nesting of calls
 constexpr std::string_view kDoing = "inlining functions";
 
 using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
@@ -28,7 +28,7 @@ class Inliner {
     }
   }
 
-  // `depth`: how many graphs enclose `graph`.
+  // `depth` is the number of graphs that enclose `graph`.
   Status inline_graph(Graph& graph, uint32_t depth) {
     for (size_t i = 0; i < graph.subgraphs.size(); ++i) BP_TRY(inline_graph(*graph.subgraphs[i], depth + 1));
     depth_ = depth;
@@ -41,7 +41,7 @@ class Inliner {
   }
 
  private:
-  // Values of a function's body → values of the graph into which it is inlined.
+  // For each value of a function's body, the value of the graph into which the body is inlined.
   using ValueMap = std::vector<ValueId>;
 
   // A call that is being replaced by its function's body.
@@ -49,7 +49,7 @@ class Inliner {
     const Function& function;
     const Node& node;
     Graph& graph;        // contains the node
-    uint32_t index;      // of the call in graph.calls
+    uint32_t index;      // the call's index in graph.calls
     std::string suffix;  // makes names unique
   };
 
@@ -58,10 +58,11 @@ class Inliner {
     return found == functions_.end() ? nullptr : found->second;
   }
 
-  // Adds a node, or the body of the function that it calls. `caller` is the call whose body the node comes from.
+  // Adds a node, or the body of the function that it calls. `caller` is the call whose body contains the node.
   Status add(Graph& graph, Node node, uint32_t caller) {
     if (++nodes_ > kMaxNodes) {
-      return Status(BP_UNSUPPORTED, "the model's functions make more than " + std::to_string(kMaxNodes) + " nodes");
+      return Status(BP_UNSUPPORTED,
+                    "the model's functions expand to more than " + std::to_string(kMaxNodes) + " nodes");
     }
     const Function* function = callee(node);
     if (!function) {
@@ -161,7 +162,7 @@ class Inliner {
         const auto& defaults = call.function.attribute_defaults;
         const auto found = std::ranges::lower_bound(defaults, outer_name, {}, &Attribute::name);
         if (found == defaults.end() || found->name != outer_name)
-          continue;  // neither passed nor defaulted: omitted, as ONNX specifies
+          continue;  // neither passed nor with a default: omitted, as ONNX specifies
         given = &*found;
         source_graph = call.function.body.get();
       }
@@ -181,7 +182,8 @@ class Inliner {
     return copy;
   }
 
-  // Copies what an attribute's indices refer to from one graph into another, and updates the indices.
+  // Copies the tensors, graphs and types that an attribute's indices refer to into another graph, and updates the
+  // indices.
   Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};
@@ -202,7 +204,7 @@ class Inliner {
     return {};
   }
 
-  // Copies a sub-graph of a function's body into `parent`. `outer` maps the values of the graph around `from`.
+  // Copies a sub-graph of a function's body into `parent`. `outer` maps the values of the graph that encloses `from`.
   Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
                                              const Expansion& call) {
     if (++depth_ > kDeepestGraph)
@@ -221,7 +223,7 @@ class Inliner {
       }
       if (value.outer != BP_NONE) {
         copy->values[v].outer = outer[value.outer];
-        if (outer[value.outer] == BP_NONE) map[v] = BP_NONE;  // an input that the call omits
+        if (outer[value.outer] == BP_NONE) map[v] = BP_NONE;  // refers to an input that the call omits
       }
     }
     copy->inputs = from.inputs;
@@ -259,7 +261,7 @@ class Inliner {
   std::map<FunctionKey, Function*> functions_;
   std::vector<const Function*> stack_;
   uint64_t nodes_ = 0;
-  uint32_t depth_ = 0;  // of the graph that nodes are added to
+  uint32_t depth_ = 0;  // nesting of the graph that nodes are being added to
 };
 
 }  // namespace

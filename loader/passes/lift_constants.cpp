@@ -25,7 +25,7 @@ Weight of_numbers(Model& model, bp_dtype_t dtype, const std::vector<T>& numbers,
   return of_bytes(model, dtype, std::move(dims), std::vector<char>(first, first + numbers.size() * sizeof(T)));
 }
 
-// Returns the value of a Constant node, which exactly one attribute contains.
+// Returns the value of a Constant node. The node must have exactly one attribute, which holds the value.
 Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
   const Attribute* a = node.attributes.size() == 1 ? &node.attributes.front() : nullptr;
   if (a && a->type == BP_ATTR_TENSOR) return graph.weights[a->indices().front()];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. If the rank was not known yet, the
-// upgrade wrote that as Flatten → Softmax → Reshape. With shapes inferred, the three are one node if only the last
-// dimension was meant.
+// Softmax, LogSoftmax and Hardmax of opset 11 and older flatten their input. If the rank was unknown during the
+// upgrade, the upgrade wrote Flatten → Softmax → Reshape. Now that shapes are inferred, this pass merges the three
+// nodes into one if only the last dimension was meant.
 #include <algorithm>
 
 #include "ir/subgraphs.h"
@@ -17,7 +17,7 @@ bool same_shape(const Type& a, const Type& b) {
          });
 }
 
-// A quick test: the upgrade of an old form inserts a Flatten.
+// A quick test: the pattern always contains a Flatten.
 bool may_merge(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [](const Node& node) { return node.op_type == "Flatten"; });
@@ -37,7 +37,8 @@ void merge_nodes(Graph& graph) {
   }
   for (const ValueId output : graph.outputs) ++reads[output];
 
-  // Returns the node that writes the first input of `node`; null if that is read elsewhere or of an unwanted operator.
+  // Returns the node that writes the first input of `node`. Returns null if another node also reads that input, or if
+  // the operator is unwanted.
   const auto before = [&](const Node& node, auto is_wanted) -> Node* {
     const ValueId value = node.input(0);
     if (value == BP_NONE || reads[value] != 1 || made_by[value] == BP_NONE) return nullptr;

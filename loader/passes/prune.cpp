@@ -8,8 +8,8 @@
 namespace backplane::model {
 namespace {
 
-// Identity; casts to the same type; Dropout that drops nothing: the mask is not read, and training_mode is absent or a
-// constant false.
+// Whether the node returns its input: Identity, a cast to the same type, or a Dropout that drops nothing (its mask is
+// not read, and training_mode is absent or a constant false).
 bool passes_through(const Graph& graph, const Node& node) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
@@ -39,8 +39,8 @@ std::vector<uint32_t> count_reads(const Graph& graph) {
   return reads;
 }
 
-// Removes nodes whose results are not read, in reverse order. Other nodes lose trailing outputs that are not read, so
-// that an unread mask does not keep a Dropout from being removed.
+// Removes nodes whose results are not read, starting with the last. Also removes trailing outputs that are not read,
+// because a mask would keep a Dropout from being removed.
 void drop_dead(Graph& graph) {
   std::vector<uint32_t> reads = count_reads(graph);
   const auto unread = [&reads](ValueId value) { return value == BP_NONE || reads[value] == 0; };
@@ -71,9 +71,9 @@ void drop_dead(Graph& graph) {
   }
 }
 
-// Removes nodes that pass their input through; returns whether there were any.
+// Removes nodes that return their input. Returns whether there were any.
 bool bypass(Graph& graph) {
-  std::vector<bool> fixed(graph.values.size());  // outputs of the graph: they keep their names
+  std::vector<bool> fixed(graph.values.size());  // outputs of the graph, which keep their names
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (const ValueId output : graph.outputs) {
     if (output != BP_NONE) fixed[output] = true;
@@ -104,7 +104,7 @@ bool bypass(Graph& graph) {
       made_by[to] = made_by[from];
       stands_for[from] = to;
     } else {
-      continue;  // an input, a constant or another output of the graph becomes an output: a node is needed
+      continue;  // the graph output is an input, a constant or another output, so the node must stay
     }
     gone[n] = true;
     any = true;
@@ -130,7 +130,7 @@ bool bypass(Graph& graph) {
   return true;
 }
 
-// Inner graphs first: values that they no longer read can then be removed too.
+// Prunes inner graphs first, so that outer values that only their removed nodes read can be removed too.
 void prune_graph(Graph& graph) {
   for (const auto& body : graph.subgraphs) prune_graph(*body);
   drop_dead(graph);

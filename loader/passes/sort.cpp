@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-// Returns, for each value, the node that writes it.
+// For each value, returns the node that writes it.
 std::vector<uint32_t> producers(const Graph& graph) {
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
@@ -45,7 +45,8 @@ bool is_sorted(const Graph& graph) {
   return true;
 }
 
-// Names two nodes of a cycle: walks backwards through nodes that never became ready until one repeats.
+// Returns an error that names two nodes of a cycle. To find them, walks backwards through nodes that never became ready
+// until a node repeats.
 Status cycle(const Graph& graph, const std::vector<uint32_t>& made_by, const std::vector<uint32_t>& waits) {
   uint32_t n =
       static_cast<uint32_t>(std::find_if(waits.begin(), waits.end(), [](uint32_t w) { return w > 0; }) - waits.begin());
@@ -81,7 +82,8 @@ Status sort_nodes(Graph& graph, bool& moved) {
       readers[before].push_back(n);
     });
   }
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;  // keeps the file's order if possible
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>
+      ready;  // lowest number first, which keeps the file's order if possible
   for (uint32_t n = 0; n < count; ++n) {
     if (waits[n] == 0) ready.push(n);
   }

@@ -6,8 +6,8 @@
 
 namespace backplane::model {
 
-// Sorts one graph's nodes topologically, stable. BP_INVALID_MODEL if there is a cycle; names two of its nodes.
-// `moved`: whether the order changed.
+// Sorts a graph's nodes topologically, keeping their order where possible. Sets `moved` to whether the order changed.
+// Returns BP_INVALID_MODEL if there is a cycle, and names two of its nodes.
 Status sort_nodes(Graph& graph, bool& moved);
 
 }  // namespace backplane::model

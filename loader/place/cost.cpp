@@ -17,7 +17,8 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// For devices that report no speed. Low guesses, so that a device never loses by reporting its real speed.
+// Assumed for devices that report no speed. The numbers are low, so that reporting the real speed never makes a device
+// look slower.
 struct DefaultSpeed {
   double flops, bandwidth, operator_seconds;
 };
@@ -30,7 +31,7 @@ constexpr DefaultSpeed kDefaultSpeed[] = {
     {1e9, 2e9, 1e-6},     // BP_DEVICE_OTHER
 };
 
-// Operations per element of the result, for operators whose operations do not follow from the operands' shapes.
+// Operations per element of the result, for operators whose operation count does not follow from the operands' shapes.
 struct OperatorClass {
   std::string_view op_type;
   double operations;
@@ -132,7 +133,7 @@ bool can_copy_directly(const Device& from, const Device& to) {
 
 namespace {
 
-// Computed from the times of a small and a large copy; nullopt unless both were measured.
+// Computes latency and bandwidth from the times of a small and a large copy. nullopt unless both were measured.
 std::optional<CopyRate> measured_copy_rate(const Profile* profile, std::string_view from, std::string_view to) {
   if (!profile) return std::nullopt;
   const auto small = profile->find(profile_key_of_copy(from, to, kSmallCopy));
@@ -151,7 +152,7 @@ CopyRate copy_rate(const DeviceCoverage* from, const DeviceCoverage* to) {
   if (from && in_host_memory(*from->device)) from = nullptr;
   if (to && in_host_memory(*to->device)) to = nullptr;
   if (from == to) return {};
-  // A copy to (`in`) or from the host.
+  // The rate of a copy between a device and the host: to the device if `in` is set, otherwise from it.
   const auto leg = [](const DeviceCoverage& one, bool in) {
     const std::string& name = one.device->name();
     if (const auto rate = measured_copy_rate(one.profile.get(), in ? "host" : name, in ? name : "host")) return *rate;

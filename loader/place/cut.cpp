@@ -21,7 +21,8 @@ void cut(const model::Graph& graph, const Problem& problem, const Solution& foun
     if (group.saving > 0 && together(group, found.assignment, found.order))
       placement.islands[found.order.island[group.nodes[0]]].seconds -= group.saving;
 
-  // Values between islands. Each enters an island at most once and leaves its own at most once.
+  // Finds the values that cross between islands. Each value is listed once as an input of an island that reads it, and
+  // once as an output of the island that writes it.
   std::vector<uint32_t> entered(graph.values.size(), BP_NONE);
   std::vector<bool> left(graph.values.size(), false);
   const auto leave = [&](model::ValueId value) {

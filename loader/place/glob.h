@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns in pins.
+// Patterns of node names in pins.
 #pragma once
 
 #include <string_view>
 
 namespace backplane {
 
-// Shell-style match: * matches any run of characters, ? exactly one.
+// Matches like a shell: * matches any run of characters, ? exactly one.
 bool glob(std::string_view pattern, std::string_view text);
 
 }  // namespace backplane

@@ -36,7 +36,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
   for (uint32_t d = 0; d < problem.devices; ++d) {
     if (coverage[d].groups.empty()) continue;
     problem.group_of[d].assign(problem.nodes, BP_NONE);
-    std::vector<bool> bound(problem.nodes, false);  // nodes that the device supports only as part of a group
+    std::vector<bool> bound(problem.nodes, false);  // nodes that the device supports only in a group
     for (const NodeGroup& group : coverage[d].groups) {
       for (uint32_t i : group.nodes) bound[i] = bound[i] || group.atomic;
       if (is_sound(group, d, problem)) add_group(group, d, problem);
@@ -44,7 +44,7 @@ void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem) {
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (bound[i] && problem.atomic_group(i, d) == BP_NONE)
         problem.seconds[size_t{i} * problem.devices + d] = Problem::kInfinite;
-    // Bans groups until those of this device form no cycle.
+    // Bans groups until the remaining groups of this device form no cycle.
     const Assignment all(problem.nodes, d);
     for (std::vector<uint32_t> cycle; !(cycle = cyclic_groups(problem, all)).empty();)
       for (size_t k = cycle.size() / 2; k < cycle.size(); ++k) problem.ban(cycle[k]);
@@ -126,7 +126,7 @@ class Assigner {
 
 Assignment assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference) {
   Assigner assigner(problem);
-  // Nodes with only one choice from the start come first.
+  // Assigns nodes that have only one device first.
   for (const bool single : {true, false})
     for (uint32_t i = 0; i < problem.nodes; ++i) {
       uint32_t choices = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes that a device supports only together: determines which are possible, and finds placements that keep
-// them whole.
+// Groups of nodes that a device supports only together. Determines which groups are possible, and finds placements that
+// keep them whole.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,14 @@
 namespace backplane {
 
 // Fills in Problem::groups. Of overlapping groups of a device, only the first listed is used. An atomic group is
-// dropped, and its nodes cannot be on the device, if the device does not support one of them, if review put them into
-// different parts, or if the group as one node would close a cycle: a path that leaves the group and returns to it.
+// dropped, so that its nodes cannot be on the device, in three cases: the device does not support one of the nodes;
+// review put the nodes into different parts; or a path leaves the group and returns to it, so that the group as one
+// node would close a cycle.
 void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem);
 
-// A placement that keeps every atomic group whole. `preference` returns all devices in a node's order of preference;
-// the node goes to the first that earlier decisions leave open for it. Nodes with one choice left are decided first.
-// BP_NONE for nodes without a choice.
+// Returns a placement that keeps every atomic group whole. `preference` returns all devices, in a node's order of
+// preference; the node goes to the first device that earlier decisions leave open for it. Nodes with only one device
+// left are decided first. The result is BP_NONE for nodes without any device.
 Assignment assign(const Problem& problem, const std::function<const uint32_t*(uint32_t node)>& preference);
 
 }  // namespace backplane

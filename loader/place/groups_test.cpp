@@ -32,7 +32,7 @@ TEST(Groups, AtomicGroupsAreInOneIslandOrNotUsed) {
     const auto placement = place(graph, coverage, {});
     ASSERT_TRUE(placement.ok()) << placement.status().text();
     expect_legal(graph, *placement);
-    // Checks that each node which a device supports only in a group is in a complete group.
+    // Checks that each node that a device supports only in a group is in a complete group.
     for (uint32_t i = 0; i < nodes; ++i) {
       const uint32_t d = placement->device[i];
       bool bound = false, whole = false;
@@ -59,9 +59,9 @@ TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
   const auto placement = place(graph, coverage, {});
   EXPECT_EQ(placement->device, (std::vector<uint32_t>{0, 1, 1, 1, 1, 0}));
   EXPECT_NEAR(placement->cost.compute, 50e-6, 1e-12);
-  coverage[1].groups[0].seconds = 70e-6;  // 80 on the other device, but two copies at 10 are added
+  coverage[1].groups[0].seconds = 70e-6;  // the other device takes 80 µs, but needs two copies of 10 µs each
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 1u);
-  // Not atomic: faster if all are on the device, but its nodes can also run there singly.
+  // This group is not atomic: the device is faster if it runs all nodes of the group, but can run each of them alone.
   coverage[1].groups[0].atomic = false;
   coverage[1].groups[0].seconds = 10e-6;
   EXPECT_NEAR(place(graph, coverage, {})->cost.compute, 50e-6, 1e-12);
@@ -83,7 +83,7 @@ TEST(Groups, ANonConvexGroupIsNotUsed) {
   EXPECT_NE(pinned.status().text().find("b (group)"), std::string::npos) << pinned.status().text();
 }
 
-// Nodes supported only as part of an impossible group are placed nowhere; place_partly places the others.
+// Nodes that are supported only in an impossible group are not placed; place_partly places the others.
 TEST(Groups, NodesOfAGroupThatCannotBeHadAreReportedAsUncovered) {
   const FakeDevices devices(2);
   const model::Graph graph = chain(5);

@@ -6,7 +6,7 @@
 namespace backplane {
 namespace {
 
-// By node: the links that it writes and those that it reads.
+// For each node, the links that it writes or reads. (A link is a value with readers; see problem.h.)
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
@@ -54,7 +54,7 @@ std::vector<uint32_t> label_interior(const Problem& problem, const Assignment& a
     const auto abroad = [&](uint32_t reader) { return assignment[reader] != assignment[link.producer]; };
     if (std::ranges::any_of(problem.readers_of(link), abroad)) for_each_end(problem, l, come_near);
   }
-  // Breadth first; follows each link once, from the first node that reaches it.
+  // Breadth-first search. Follows each link once, from the first node that reaches it.
   const auto follow = [&](uint32_t node, const auto& visit) {
     around.for_each_link(node, [&](uint32_t l) {
       if (seen[l]) return;

@@ -15,7 +15,8 @@ namespace {
 
 using namespace placement_test;
 
-// A chain with its first half on one device; later with a shortcut from the first node to the last.
+// A chain with its first half on one device. The second part of the test adds a shortcut from the first node to the
+// last.
 TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   const FakeDevices devices(2);
   model::Graph graph = chain(20);
@@ -26,7 +27,8 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   std::fill_n(expected.begin() + 7, 6, BP_NONE);
   std::fill_n(expected.begin() + 13, 7, 13);
   EXPECT_EQ(label_interior(problem(), assignment, 2), expected);
-  graph.nodes[19].inputs.push_back(graph.nodes[0].outputs[0]);  // nodes 1 and 19 read the same value now: both are near
+  graph.nodes[19].inputs.push_back(
+      graph.nodes[0].outputs[0]);  // nodes 1 and 19 read the same value now, so both are near the border
   for (uint32_t near : {0, 1, 2, 3, 17, 18, 19}) expected[near] = BP_NONE;
   for (uint32_t i = 4; i < 7; ++i) expected[i] = 4;
   EXPECT_EQ(label_interior(problem(), assignment, 2), expected);
@@ -34,7 +36,8 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   EXPECT_EQ(label_interior(problem(), Assignment(20, 1), 20), std::vector<uint32_t>(20, 0));
 }
 
-// On random graphs, nodes that must move together do; that costs at least the optimum and at most not moving.
+// On random graphs, nodes that must move together do so. The result costs no less than the optimum and no more than
+// moving no node.
 TEST(Region, NodesOfARegionMoveTogether) {
   std::mt19937 random(3);
   const FakeDevices devices(2);

@@ -6,7 +6,8 @@
 namespace backplane {
 namespace {
 
-// 0: no limit. Host memory has none: weights are mapped, and unused pages can be dropped.
+// Bytes of memory; 0: unlimited. Host memory is unlimited here, because weights are mapped and unused pages can be
+// dropped.
 double memory_of(const Device& device) {
   return in_host_memory(device) ? 0 : static_cast<double>(device.info().memory_bytes);
 }
@@ -21,7 +22,7 @@ MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCo
 Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const {
   if (!bounded_) return true;
   bool all = true;
-  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // by weight: the last device found to hold it
+  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // by weight: the last device found to need it
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const double there = memory_of(*coverage_[d].device);
     if (there == 0) continue;
@@ -49,7 +50,7 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
       given = true;
       weights -= fresh;
     };
-    // Nodes that no other device supports come first.
+    // Nodes that no other device supports are added first.
     std::vector<uint32_t> movable;
     for (uint32_t i = 0; i < problem.nodes; ++i)
       if (assignment[i] == d) problem.elsewhere(i, d) ? movable.push_back(i) : add(i);

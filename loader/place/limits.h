@@ -13,18 +13,19 @@ class MemoryLimits {
   MemoryLimits(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage);
 
   // Whether every device with its own memory can hold the weights of its nodes, each once, plus the inputs, outputs and
-  // scratch of the largest node. If one cannot, the last of its nodes that another device supports are made impossible
-  // on it and listed in `no_room`; the result is then false, and `assignment` is no longer valid.
+  // scratch of its largest node. If a device cannot, the result is false and `assignment` is no longer valid: the last
+  // of its nodes that another device supports become impossible on it and are listed in `no_room`.
   // BP_RESOURCE_EXHAUSTED if none of its nodes can be moved.
   Result<bool> hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const;
 
  private:
   const model::Graph& graph_;
   const std::vector<DeviceCoverage>& coverage_;
-  bool bounded_ = false;  // some device reports the size of its memory
+  bool bounded_ = false;  // whether any device reports the size of its memory
 };
 
-// Cuts islands of more than `max_nodes` nodes into several that run one after another; atomic groups stay whole.
+// Cuts islands of more than `max_nodes` nodes into several that run one after another. Atomic groups stay whole, even
+// if they are larger.
 void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found);
 
 }  // namespace backplane

@@ -47,7 +47,8 @@ TEST(Limits, LargeIslandsAreCutAndAtomicGroupsAreNot) {
   EXPECT_EQ(place(graph, coverage, {.max_islands = 3, .max_island_nodes = 4}).status().code(), BP_UNSUPPORTED);
 }
 
-// A chain whose nodes each have a weight of 1000 floats, and all read another of the same size.
+// A chain in which each node has its own weight of 1000 floats and reads one more weight of that size, which all nodes
+// share.
 TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   model::Graph graph = chain(10);
   const model::ValueId shared = graph.add_value("shared", floats(1000));
@@ -57,7 +58,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
     graph.values[own].weight = 0;
     for (const model::ValueId weight : {own, shared}) node.inputs.push_back(weight);
   }
-  // Memory for seven nodes' weights, the shared one, and a node's input and output.
+  // Enough memory for seven nodes' weights, the shared weight, and a node's input and output.
   const FakeDevices devices(2, 0, 8 * 4000 + 2 * 40);
   auto coverage = devices.coverage(10);
   for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
@@ -70,7 +71,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   for (uint32_t& device : seven) device = 1 - device;
   EXPECT_EQ(place(graph, coverage, {.fallback = BP_FALLBACK_PREFER})->device, seven);
   for (uint32_t i = 7; i < 10; ++i) coverage[1].nodes[i].answer = BP_ANSWER_NO;
-  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // nodes that no other device supports stay, others move
+  EXPECT_EQ(place(graph, coverage, {})->device[9], 0u);  // nodes that no other device supports stay; others move
   const auto full = place(graph, coverage, {.fallback = BP_FALLBACK_FORBID});
   EXPECT_EQ(full.status().code(), BP_RESOURCE_EXHAUSTED);
   EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();

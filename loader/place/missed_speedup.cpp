@@ -45,7 +45,8 @@ class Savings {
     return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
   }
 
-  // Returns the nodes like `first` that are connected to it through values that one of them writes.
+  // Returns the nodes in the island of `first` that have the same fastest device and are connected to it through values
+  // that one of them writes.
   std::vector<uint32_t> grow(uint32_t first) {
     std::vector<uint32_t> nodes{first};
     region_[first] = first;
@@ -64,8 +65,8 @@ class Savings {
     return nodes;
   }
 
-  // Seconds to copy a value from `origin`, its producer's device, to its readers if `inside` of them move from `here`
-  // to `there`.
+  // Seconds for copying a value from `origin`, the device of its producer, to its readers if `inside` of these readers
+  // move from `here` to `there`.
   double copies(uint32_t link, uint32_t origin, uint32_t here, uint32_t there, uint32_t inside) const {
     double sum = 0;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
@@ -81,7 +82,7 @@ class Savings {
     const uint32_t region = saving.nodes[0], here = found_.assignment[region], there = saving.instead_of;
     double seconds = 0;
     bool fed = false, read = false,
-         adjacent = false;  // fed, read: by its island's other nodes; adjacent: to a node on `there`
+         adjacent = false;  // fed, read: by other nodes of its island; adjacent: to a node on `there`
     touched_.clear();
     const auto touch = [&](uint32_t link, uint32_t reads) {
       if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);
@@ -124,11 +125,11 @@ class Savings {
   const Problem& problem_;
   const Solution& found_;
   Assignment wanted_;
-  std::vector<std::vector<uint32_t>> inputs_;  // by node: the links that it reads
-  std::vector<uint32_t> readers_at_;           // by link, device or host: how many
+  std::vector<std::vector<uint32_t>> inputs_;  // by node: the links (values with readers) that it reads
+  std::vector<uint32_t> readers_at_;           // [link * (devices + 1) + device or host]: the number of readers
   std::vector<uint32_t> island_size_;
   std::vector<uint32_t> region_;                        // by node: the first node of its region
-  std::vector<uint32_t> seen_link_, inside_, touched_;  // of links, while a region is examined
+  std::vector<uint32_t> seen_link_, inside_, touched_;  // links seen while a region is examined
 };
 
 }  // namespace

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are not on the device that computes them fastest, because that makes the total cheaper.
+// Nodes that do not run on the device that computes them fastest, because running elsewhere makes the total cheaper.
 #pragma once
 
 #include "place/search.h"
 
 namespace backplane {
 
-// Connected nodes of one island that the device `instead_of` would compute faster, and by how much the total would grow
-// if they ran there, because of copies and of launches: of a new island, or of one that is cut in two.
+// Connected nodes of one island that the device `instead_of` would compute faster, and the seconds by which the total
+// would grow if they ran there. The total would grow because of copies and of launches: of a new island, or of an
+// island that is cut in two.
 struct MissedSpeedup {
   uint32_t island;
   uint32_t instead_of;  // device
@@ -15,7 +16,7 @@ struct MissedSpeedup {
   double seconds;
 };
 
-// All missed speedups whose `seconds` are positive. Near-linear.
+// All missed speedups with positive `seconds`. Near-linear time.
 std::vector<MissedSpeedup> find_missed_speedups(const Problem& problem, const Solution& found);
 
 }  // namespace backplane

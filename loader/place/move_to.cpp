@@ -10,9 +10,9 @@
 namespace backplane {
 namespace {
 
-// Vertices of the network are nodes that may keep their device (the source's side) or move (the sink's); the nodes of
-// an atomic group are one vertex. Helper vertices of two kinds represent "one of these readers moves" and "one of these
-// readers stays", so that the copy of a value counts once for any number of readers.
+// Builds the network for the minimum cut. A vertex is a node, or the nodes of an atomic group, that may keep its device
+// (the source's side) or move (the sink's side). Helper vertices of two kinds represent "one of these readers moves"
+// and "one of these readers stays", so that a value's copy counts once for any number of readers.
 class Move {
  public:
   Move(const Problem& problem, const Assignment& assignment, uint32_t target, const std::vector<uint32_t>& sequence,
@@ -45,9 +45,9 @@ class Move {
   }
 
  private:
-  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // nodes without a choice
+  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // stand for a vertex if a node has no choice
 
-  // Capacities are integers; costs are scaled so that the capacities' sum uses the whole range.
+  // Capacities are integers, so costs are scaled to use the whole range that the sum of capacities may have.
   void scale_costs() {
     double sum = 0, dearest = 0;
     for (uint32_t i = 0; i < problem_.nodes; ++i)
@@ -83,7 +83,7 @@ class Move {
       }
     }
     std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes,
-                                   BP_NONE);  // by number in `together`: its first free node
+                                   BP_NONE);  // by number in `together`: the first node with a choice
     for (uint32_t i = 0; i < together.size(); ++i) {
       if (together[i] == BP_NONE || assignment_[i] == target_ || !problem_.can(i, target_)) continue;
       uint32_t& first = first_of[together[i]];
@@ -109,8 +109,9 @@ class Move {
     if (vertex_[node] < kStays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
-  // Returns a vertex that must be on the sink's side if any of `vertices` is there (any_moves), or on the source's side
-  // if any is there (any_stays); otherwise the cut costs `most` more, the whole cost at stake.
+  // Returns a vertex that must be on the sink's side if any of `vertices` is on it (any_moves), or on the source's side
+  // if any is on it (any_stays). A cut that violates this costs `most` more, which is at least the cost that the vertex
+  // carries.
   uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();
@@ -124,7 +125,7 @@ class Move {
     return any;
   }
 
-  // Adds the saving of a group, which counts while all its nodes are on its device.
+  // Adds the saving of a group, which applies while all its nodes are on its device.
   void add_saving(const Problem::Group& group) {
     free_.clear();
     for (uint32_t i : group.nodes) {
@@ -149,7 +150,7 @@ class Move {
         std::ranges::all_of(readers, [&](uint32_t reader) { return vertex_[reader] == from; }))
       return;
 
-    // Readers that move. They need a copy only if the producer stays.
+    // Readers that move need a copy only if the producer stays.
     if (const int64_t cost = from == kMoved ? 0 : scaled(price(origin, target_)); cost > 0) {
       free_.clear();
       bool certain = false;
@@ -168,7 +169,7 @@ class Move {
       }
     }
 
-    // Readers that stay, device by device.
+    // Adds the copies for readers that stay, one device at a time.
     present_.assign(problem_.devices + 1, false);
     for (uint32_t reader : readers) present_[assignment_[reader]] = true;
     if (to_host) present_[problem_.host()] = true;
@@ -192,7 +193,8 @@ class Move {
       const uint32_t any = any_stays(free_, while_moves);
       costs_.add_cost(any, std::min(while_stays, while_moves), 0);
       if (while_moves > while_stays) costs_.add_arc(any, from, while_moves - while_stays);
-      // More expensive while the producer stays: no arc can express that, so it counts even when all readers move.
+      // The copy is more expensive while the producer stays. No arc can express that, so the difference counts even if
+      // all readers move.
       if (while_moves < while_stays) costs_.add_cost(from, while_stays - while_moves, 0);
     }
   }
@@ -211,7 +213,7 @@ class Move {
     }
   }
 
-  // Renumbers all vertices so that each helper follows the first vertex that it is connected to.
+  // Renumbers the vertices so that each helper follows the first vertex that it is connected to.
   void renumber(uint32_t first_helper) {
     const size_t count = costs_.sink_cost.size();
     std::vector<uint32_t> anchor(count), number(count), first(count + 1, 0);
@@ -235,7 +237,7 @@ class Move {
   const std::vector<uint32_t>& sequence_;
   const double launch_weight_;
   double scale_ = 0;
-  std::vector<uint32_t> vertex_;  // by node; or kStays or kMoved
+  std::vector<uint32_t> vertex_;  // by node: its vertex, kStays or kMoved
   CutCosts costs_;
   std::vector<uint32_t> free_;
   std::vector<bool> present_;

@@ -9,7 +9,8 @@
 namespace backplane {
 namespace {
 
-// The graph with each atomic group on its device merged into one node, which has the number of the group's first.
+// The graph with each atomic group that is on its device merged into one node, its unit. The unit has the number of the
+// group's first node.
 class Units {
  public:
   Units(const Problem& problem, const Assignment& assignment)
@@ -33,7 +34,7 @@ class Units {
     for (uint32_t i : problem_.groups[g].nodes) visit(i);
   }
 
-  // Visits each unit that reads a value written by this one, once for each value.
+  // Visits each unit that reads a value written by `unit`, once for each value.
   void for_each_reader(uint32_t unit, const auto& visit) const {
     for_each_node(unit, [&](uint32_t i) {
       for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l)
@@ -49,7 +50,7 @@ class Units {
     return counts;
   }
 
-  // Topological order; incomplete if there is a cycle. Without groups, the nodes are in order already.
+  // The units in topological order; incomplete if there is a cycle. Without groups, the nodes are in order already.
   std::vector<uint32_t> sorted() const {
     std::vector<uint32_t> order;
     order.reserve(problem_.nodes);
@@ -74,7 +75,7 @@ class Units {
   bool grouped_ = false;
 };
 
-// By node: one small number for its device and part.
+// For each node, a small number that stands for its device and part. Appends the device of each number to `devices`.
 std::vector<uint32_t> owners(const Problem& problem, const Assignment& assignment, std::vector<uint32_t>& devices) {
   std::vector<uint32_t> owner(assignment);
   for (uint32_t d = 0; d < problem.devices; ++d) devices.push_back(d);
@@ -97,7 +98,7 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   std::vector<uint32_t> device_of;
   const std::vector<uint32_t> owner = owners(problem, assignment, device_of);
 
-  // The most owner changes on any path from a unit to the end.
+  // For each unit, the maximum number of owner changes on any path to the end of the graph.
   const std::vector<uint32_t> sorted = units.sorted();
   std::vector<uint32_t> changes(problem.nodes, 0);
   for (size_t k = sorted.size(); k-- > 0;)
@@ -108,10 +109,10 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
   struct Ready {
     std::vector<uint32_t> units;
     uint32_t changes = 0;
-    uint32_t version = 0;  // queue entries with another version are out of date
+    uint32_t version = 0;  // queue entries with another version are outdated
   };
   std::vector<Ready> ready(device_of.size());
-  // Most changes first, then the cheapest launch, then the smallest owner.
+  // The most changes first, then the cheapest launch, then the smallest owner.
   std::priority_queue<std::tuple<uint32_t, double, int64_t, uint32_t>> queue;
   const auto offer = [&](uint32_t unit) {
     const uint32_t o = owner[unit];
@@ -162,7 +163,7 @@ std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& as
   std::vector<bool> left(problem.nodes, false);
   for (uint32_t i = 0; i < problem.nodes; ++i) left[i] = units.is(i);
   for (uint32_t unit : units.sorted()) left[unit] = false;
-  // The rest is on cycles or after them. Removes, repeatedly, units that no other unit of the rest reads.
+  // The remaining units are on cycles or follow them. Repeatedly removes units that no other remaining unit reads.
   std::vector<uint32_t> counts(problem.nodes, 0), ends;
   std::vector<std::vector<uint32_t>> reads(problem.nodes);
   for (uint32_t i = 0; i < problem.nodes; ++i) {

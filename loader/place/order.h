@@ -6,29 +6,29 @@
 
 namespace backplane {
 
-// Islands in an order in which they can run: each reads only what earlier ones wrote. Such an order exists because
-// islands are convex and the graph of islands is acyclic.
+// The islands in an order in which they can run: each reads only values that earlier ones wrote. Such an order exists
+// because islands are convex and the graph of islands is acyclic.
 struct Order {
   std::vector<uint32_t> sequence;  // the nodes, island by island
   std::vector<uint32_t> island;    // by node
   std::vector<uint32_t> devices;   // by island
 };
 
-// An owner is a device and a part. The ready nodes of one owner run, and then the nodes of the same owner that became
-// ready, until there are none: that is an island. The next owner is the one whose ready nodes have the most changes of
-// owner on a path to the end of the graph; of equals, the one with the cheaper launch. With two owners no order has
-// fewer islands. Atomic groups stay together; the assignment must keep them whole, and cyclic_groups must be empty.
-// O(n log n).
+// Forms islands. An owner is a device and a part (from review). An island starts with all ready nodes of one owner and
+// grows by that owner's nodes that become ready, until there are none. The next owner is the one whose ready nodes have
+// the most owner changes on a path to the end of the graph; on a tie, the one with the cheaper launch. With two owners,
+// no order has fewer islands. Atomic groups stay together: the assignment must keep them whole, and cyclic_groups must
+// be empty. O(n log n).
 Order arrange(const Problem& problem, const Assignment& assignment);
 
-// The atomic groups that would close a cycle if each one with all its nodes on its device were one node, ascending;
-// groups that are only between cycles are included. Empty if `arrange` finds an order.
+// Returns the atomic groups on cycles, in ascending order, when each group whose nodes are all on its device counts as
+// one node. Includes groups that only lie between cycles. Empty if `arrange` can find an order.
 std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& assignment);
 
-// Whether a group's nodes are all on its device in one island.
+// Whether all nodes of a group are on its device and in one island.
 bool together(const Problem::Group& group, const Assignment& assignment, const Order& order);
 
-// The cost of a placement, including launches in its order.
+// The cost of a placement, including the launches in its order.
 struct Cost {
   double compute = 0, copies = 0, launches = 0;
   uint32_t islands = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placement for the report only, if no device supports some of the nodes.
+// A placement for the report only, when no device supports some of the nodes.
 #pragma once
 
 #include "place/place.h"
 
 namespace backplane {
 
-// Like place(), except that nodes which no device supports are not an error: their device and island are BP_NONE, and
-// the others are placed as if the first device ran the unsupported ones at no cost. Such a placement cannot run, and
-// has no copies, missed speedups or cost.
+// Like place(), but nodes that no device supports are not an error: their device and island are BP_NONE. The other
+// nodes are placed as if the first device ran the unsupported ones at no cost. Such a placement cannot run, and has no
+// copies, missed speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                const Policy& policy);
 

@@ -26,7 +26,7 @@ bool pin_matches(std::string_view pattern, const model::Graph& graph, const mode
   return false;
 }
 
-// Returns each device's reason not to run a node: "cpu (dtype): …; opencl (operator): …".
+// Lists each device's reason for not running a node: "cpu (dtype): …; opencl (operator): …".
 std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node) {
   std::string text;
   for (const DeviceCoverage& device : coverage) {
@@ -61,7 +61,7 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
     const NodeVerdict& verdict = named->nodes[index];
     if (!verdict.usable())
       return Status(BP_UNSUPPORTED, "pin '" + pin.pattern + "' puts " + node.label() + " on " + pin.device +
-                                        ", which refuses it (" + std::string(reason_name(verdict.reason)) +
+                                        ", which does not support it (" + std::string(reason_name(verdict.reason)) +
                                         "): " + verdict.detail)
           .with_node(node.id);
     pattern = pin.pattern;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which device runs which node, and forms the islands.
+// Decides which device runs which node, and which nodes form islands.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@ namespace backplane {
 struct Policy {
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t max_islands = 0;       // 0: no limit
-  uint32_t max_island_nodes = 0;  // likewise
+  uint32_t max_island_nodes = 0;  // 0: no limit
   struct Pin {
     std::string pattern, device;
   };
@@ -29,7 +29,7 @@ struct Policy {
 struct Island {
   uint32_t device = 0;                  // index in the coverage list
   std::vector<uint32_t> nodes;          // ascending
-  std::vector<model::ValueId> inputs;   // not constants; in the order of the island's view
+  std::vector<model::ValueId> inputs;   // without constants; in the order of the island's view
   std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
   double seconds = 0;                   // of its nodes, without the launch
   double launch_seconds = 0;
@@ -39,7 +39,7 @@ struct Island {
 struct Copy {
   model::ValueId value;
   uint32_t from, to;      // indices in the coverage list, or BP_NONE: the host
-  double seconds, bytes;  // both are estimates; place/cost.h says what is assumed for unknown dimensions
+  double seconds, bytes;  // estimates; place/cost.h says how unknown dimensions count
   Source source;
 };
 
@@ -55,19 +55,22 @@ struct Placement {
   std::vector<std::string> pin;  // by node: the pattern that pins it, or empty
   std::vector<Island> islands;   // in an order in which they can run
   std::vector<Copy> copies;      // without copies that cost nothing
-  std::vector<double> seconds;   // [node * devices + device]: expected; infinite if impossible
+  std::vector<double> seconds;   // [node * devices + device]: expected time; infinite if impossible
   std::vector<MissedSpeedup> missed_speedups;
   std::vector<NoRoom> no_room;  // ascending
   Cost cost;
 };
 
-// BP_FALLBACK_ALLOW: the cheapest placement found (search.h). PREFER: each node runs on the first listed device that
-// supports it. FORBID: the first device must run all nodes. Pins apply to all three. Atomic groups stay whole.
+// Places the graph by `policy`:
+// - BP_FALLBACK_ALLOW: the cheapest placement found (search.h).
+// - BP_FALLBACK_PREFER: each node runs on the first listed device that supports it.
+// - BP_FALLBACK_FORBID: the first device must run all nodes.
+// Pins apply in all three cases. Atomic groups stay whole.
 //
-// With `max_islands`, nodes move to other devices until the number fits, in ALLOW and PREFER. With `max_island_nodes`,
-// larger islands are cut; an atomic group may be larger. A device that reports its memory size gets no more than
-// fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands), BP_NOT_FOUND (the device of a
-// pin), BP_RESOURCE_EXHAUSTED. Deterministic.
+// With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
+// `max_island_nodes`, larger islands are cut, except that an atomic group may be larger. A device that reports its
+// memory size gets no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands),
+// BP_NOT_FOUND (the device of a pin), BP_RESOURCE_EXHAUSTED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
 }  // namespace backplane

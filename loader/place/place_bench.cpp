@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a placement, with verdicts of fake devices.
+// Benchmarks placement, with the verdicts of fake devices.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ struct FakeDevices {
     }
   }
 
-  // `answer(device, node)`: microseconds, or 0 if not supported.
+  // `answer(device, node)` returns microseconds, or 0 if the device does not support the node.
   std::vector<DeviceCoverage> answers(size_t nodes, const auto& answer) const {
     std::vector<DeviceCoverage> all;
     for (uint32_t d = 0; d < devices.size(); ++d) {
@@ -49,7 +49,8 @@ struct FakeDevices {
   std::vector<std::unique_ptr<Device>> devices;
 };
 
-// Each node reads the one before it; on average, one in `branching` also reads one of the last 20 values. 4 kB a value.
+// Each node reads the one before it. On average, one node in `branching` also reads one of the last 20 values. Each
+// value has 4 kB.
 model::Graph make_graph(uint32_t nodes, uint32_t branching) {
   std::mt19937 random(1);
   const model::Type type{.kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = 1, .dims = {{1000, BP_NONE, 0}}};
@@ -82,12 +83,12 @@ void run(benchmark::State& state, const model::Graph& graph, uint32_t count, con
                          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// A chain; the two devices alternately support pairs of its nodes.
+// A chain in which the two devices support pairs of nodes alternately.
 void alternating(benchmark::State& state) {
   run(state, make_graph(2000, 0), 2, [](uint32_t d, uint32_t i) { return i / 2 % 2 == d ? 10.0 : 0.0; });
 }
 
-// The first device supports all nodes, each other one a node with a probability of 3/4; costs are random.
+// The first device supports all nodes, each other device a node with probability 3/4. Costs are random.
 void masks(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -98,7 +99,7 @@ void masks(benchmark::State& state) {
       });
 }
 
-// All devices support all nodes, none is clearly better: the hardest cut.
+// All devices support all nodes and none is clearly better, which makes the cut as hard as possible.
 void undecided(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 3), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -108,7 +109,7 @@ void undecided(benchmark::State& state) {
       });
 }
 
-// As in `undecided`, but every node reads two values.
+// Like `undecided`, but every node reads two values.
 void interleaved(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -118,14 +119,14 @@ void interleaved(benchmark::State& state) {
       });
 }
 
-// As in `interleaved`, but each half is slightly faster on a different device: decisions depend on distant nodes.
+// Like `interleaved`, but each half is slightly faster on a different device, so decisions depend on distant nodes.
 void halves(benchmark::State& state) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   run(state, make_graph(nodes, 1), static_cast<uint32_t>(state.range(1)),
       [&](uint32_t d, uint32_t i) { return (i / ((nodes + 1) / 2) % 2 == d % 2 ? 0.9 : 1.0) + 0.01 * d; });
 }
 
-// As in `interleaved`, but a copy costs at least 15 times as much as a node: few large islands.
+// Like `interleaved`, but a copy costs at least 15 times as much as a node, which leads to few large islands.
 void expensive(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {
@@ -135,7 +136,7 @@ void expensive(benchmark::State& state) {
       });
 }
 
-// As in `expensive`, but nodes cost ten times as much: decisions depend on distant nodes; several islands result.
+// Like `expensive`, but nodes cost ten times as much. Decisions depend on distant nodes, and several islands result.
 void regional(benchmark::State& state) {
   run(state, make_graph(static_cast<uint32_t>(state.range(0)), 1), static_cast<uint32_t>(state.range(1)),
       [](uint32_t d, uint32_t i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any graph, verdicts and costs: place() returns an error, or a placement whose islands can run in their order.
+// For any graph, verdicts and costs, place() returns an error or a placement whose islands can run in their order.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 using namespace backplane;
 using namespace backplane::placement_test;
 
-// Reads decisions from the fuzzer's bytes; 0 once they are used up.
+// Reads decisions from the fuzzer's bytes; returns 0 once they are used up.
 class Bytes {
  public:
   Bytes(const uint8_t* data, size_t size) : at_(data), end_(data + size) {}

@@ -12,7 +12,7 @@ void add_links(const model::Graph& graph, Problem& problem) {
   const size_t values = graph.values.size();
   std::vector<bool> constant(values);
   for (size_t v = 0; v < values; ++v) constant[v] = graph.values[v].weight != BP_NONE;
-  // The readers of each value, each once: counted first, then filled in.
+  // Lists the readers of each value, each reader once. The first pass counts them, the second fills them in.
   std::vector<uint32_t> last(values, BP_NONE), first(values + 1, 0);
   const auto each = [&](const auto& visit) {
     std::ranges::fill(last, BP_NONE);

@@ -12,35 +12,35 @@
 
 namespace backplane {
 
-// A device for each node: its index in the coverage list.
+// For each node, the index of its device in the coverage list.
 using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value with readers. It is copied once to each device that reads it, and to the host if it is an output of the
+  // A value that has readers. It is copied once to each device that reads it, and to the host if it is an output of the
   // graph.
   struct Link {
     model::ValueId value;
-    uint32_t producer;  // node, or BP_NONE for a value from the host
+    uint32_t producer;  // node, or BP_NONE for a value that comes from the host
     uint32_t first_reader, reader_count;
     bool to_host;
     double bytes;
   };
-  // Nodes that a device supports, or runs faster, together. A node is in at most one group of each device.
+  // Nodes that a device supports only together, or runs faster together. A node is in at most one group of each device.
   struct Group {
     uint32_t device;
     std::vector<uint32_t> nodes;  // ascending
-    bool atomic;                  // all or none; their costs are shares of the group's cost
-    double saving;                // not atomic: how much less they cost if all are in one island
+    bool atomic;                  // all nodes or none; the nodes' costs are shares of the group's cost
+    double saving;                // if not atomic: how much cheaper the nodes are if all are in one island
   };
 
   uint32_t devices = 0;
   uint32_t nodes = 0;
   std::vector<double> seconds;       // [node * devices + device]; infinite if impossible
   std::vector<Link> links;           // by producer; links from the host come last
-  std::vector<uint32_t> first_link;  // by node, and the end
-  std::vector<uint32_t> readers;     // by link
+  std::vector<uint32_t> first_link;  // by node, index into `links`; one more entry marks the end
+  std::vector<uint32_t> readers;     // the readers of all links, concatenated
   std::vector<uint32_t>
-      parts;  // as `seconds`, or empty: nodes of a device with different parts are never in one island
+      parts;  // indexed as `seconds`, or empty; nodes of one device with different parts are never in one island
   std::vector<CopyRate> copies;  // [from * (devices + 1) + to]; index `devices` is the host
   std::vector<double> launch;    // by device
   std::vector<Group> groups;
@@ -59,28 +59,28 @@ struct Problem {
   uint32_t group(uint32_t node, uint32_t device) const {
     return group_of[device].empty() ? BP_NONE : group_of[device][node];
   }
-  // The atomic group that contains the node on the device, or BP_NONE.
+  // The device's atomic group that contains the node, or BP_NONE.
   uint32_t atomic_group(uint32_t node, uint32_t device) const {
     const uint32_t g = group(node, device);
     return g != BP_NONE && groups[g].atomic ? g : BP_NONE;
   }
-  // Forbids the nodes of an atomic group on its device, and empties the group.
+  // Forbids the nodes of an atomic group on its device and empties the group.
   void ban(uint32_t group);
-  // Whether other devices support the node and, if it is in an atomic group of this device, the group's other nodes.
+  // Whether another device can run the node. If the node is in an atomic group of `device`, whether others can run all
+  // nodes of the group.
   bool elsewhere(uint32_t node, uint32_t device) const;
-  // Forbids the node, or its atomic group, on the device.
+  // Forbids the node on the device, or the whole atomic group that contains it.
   void exclude(uint32_t node, uint32_t device);
 
   static constexpr double kInfinite = __builtin_inf();
 };
 
-// The links, costs and groups of a graph. Impossible groups (see groups.h) are left out. `only` has for each node
-// the only device that it may be on, or BP_NONE for any.
+// Returns the links, costs and groups of a graph. Impossible groups (see groups.h) are left out. For each node, `only`
+// holds the one device that may run it, or BP_NONE if any may.
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);
 
-// Calls `visit` for each value of this graph that the node or its sub-graphs read; for some values more than
-// once.
+// Calls `visit` for each value of this graph that the node or its sub-graphs read. May visit a value more than once.
 template <class Visit>
 void for_each_read(const model::Graph& graph, const model::Node& node, const Visit& visit) {
   for (model::ValueId value : node.inputs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs run on random partial devices: every placement is legal, and the results are those of one device, bit
-// for bit. `random_graphs_test --graphs N` runs N graphs instead of a sample.
+// Runs random graphs on random partial devices. Every placement must be legal, and the results must be bit for bit
+// those of a single device. `random_graphs_test --graphs N` runs N graphs instead of a sample.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,13 +20,13 @@ const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so
 const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 constexpr int64_t kSide = 8;  // all values are [side, side], so that any operator can read any of them
 
-// Values are integers from -64 to 64, so that results are exact however a backend fuses: growing values are clipped.
+// Values are clipped to integers from -64 to 64. Thus results are exact regardless of how a backend fuses operators.
 constexpr int32_t kLargest = 64;
 
 struct Operator {
   const char* name;
-  int inputs;       // how many values it reads, without the indices of GatherElements
-  bool weight;      // whether a weight is its last input
+  int inputs;       // the number of values that it reads, without the indices of GatherElements
+  bool weight;      // whether its last input is a weight
   bool grows;       // whether a Clip follows
   int outputs = 1;  // TopK has 2: values and indices
 };
@@ -100,8 +100,8 @@ class Drawing {
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };
 
-// The first device supports every node, the others those that their masks select; some have their own memory, some give
-// islands back in review.
+// The first device supports every node; the others support those that their masks select. Some have their own memory,
+// and some give islands back in review.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
   how.backend_files = {kCpu, kPartialFile};
@@ -128,8 +128,8 @@ std::vector<Tensor> run(const Session& session, const Tensor& x, const Tensor& y
   return outputs;
 }
 
-// Islands run in the order of their numbers. They are convex and acyclic if every value goes from an island to the same
-// or a later one.
+// Islands run in the order of their numbers. They are convex and acyclic if no value is read by an earlier island than
+// the one that writes it.
 void expect_legal(const Session& session) {
   const bp_graph_t& graph = *session.model().graph().raw();
   std::vector<uint64_t> device_of;  // by island

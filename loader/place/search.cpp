@@ -11,13 +11,13 @@
 namespace backplane {
 namespace {
 
-// The number of attempts for a graph of this size: small models are searched more thoroughly than large ones.
+// The number of attempts for a graph of this size. Small models are searched more thoroughly than large ones.
 uint32_t tries(uint32_t nodes, uint32_t most) {
   return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
 }
 constexpr uint32_t kMaxRounds = 8;
-// In large graphs, launch costs move nodes near a border between devices one by one; nodes farther from it move only
-// together.
+// In edges. In large graphs, nodes this close to a border between devices move one by one to save launches; nodes
+// farther away move only together.
 constexpr uint32_t kMargin = 50;
 
 bool complete(const Assignment& assignment) {
@@ -36,7 +36,7 @@ Assignment prefer(const Problem& problem, uint32_t device) {
   return assign(problem, [&](uint32_t) { return order.data(); });
 }
 
-// Whether `a` is cheaper than `b`. Islands beyond the bound count first: fewer of them are cheaper.
+// Whether `a` is cheaper than `b`. The number of islands beyond the limit counts first, then the cost.
 bool better(const Solution& a, const Solution& b, uint32_t max_islands) {
   const auto beyond = [&](const Solution& found) {
     return max_islands && found.cost.islands > max_islands ? found.cost.islands - max_islands : 0;
@@ -56,7 +56,7 @@ class Search {
     if (active_.size() == 2) base_ = prefer(problem, active_[0]);
   }
 
-  // False: groups were banned, so the search must be restarted.
+  // Returns false if groups were banned, so that the search must be restarted.
   bool run() {
     Assignment greedy = first_that_can(problem_);
     if (!complete(greedy)) {
@@ -98,7 +98,7 @@ class Search {
     return true;
   }
 
-  // Adds the placement with each node where that node alone is cheapest.
+  // Adds the placement in which each node is on the device that is cheapest for that node alone.
   bool add_cheapest() {
     std::vector<uint32_t> order;
     Assignment assignment = assign(problem_, [&](uint32_t node) {
@@ -109,7 +109,7 @@ class Search {
     return !complete(assignment) || add(std::move(assignment));
   }
 
-  // Adds the minimum cut of compute and copies alone.
+  // Adds the placement that minimizes compute and copies, by a minimum cut. Launches are ignored.
   bool cut() {
     if (!base_.empty()) return !complete(base_) || add(move_to(problem_, base_, active_[1]));
     Solution found = candidates_.front();
@@ -156,7 +156,7 @@ class Search {
   const uint32_t max_islands_;
   const uint32_t rounds_ = tries(problem_.nodes, kMaxRounds);
   std::vector<uint32_t> active_;  // devices that support any node
-  Assignment base_;               // if there are two devices: as many nodes as possible on the first
+  Assignment base_;               // with two devices: the assignment with as many nodes as possible on the first
   std::vector<Solution> candidates_;
 };
 
@@ -191,7 +191,7 @@ Solution search(Problem& problem, uint32_t max_islands) {
 
 Solution reduce(const Problem& problem, Solution found, uint32_t max_islands) {
   if (found.cost.islands <= max_islands) return found;
-  Problem expensive = problem;  // islands without a launch cost would never be removed
+  Problem expensive = problem;  // without a launch cost, removing islands would save nothing
   for (double& launch : expensive.launch) launch = std::max(launch, 1e-6);
   for (double weight = 1; weight <= 0x1p30 && found.cost.islands > max_islands; weight *= 8)
     for (uint32_t device = 0; device < problem.devices; ++device) {

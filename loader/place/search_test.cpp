@@ -13,7 +13,7 @@ namespace {
 
 using namespace placement_test;
 
-// The cost of an assignment, counted directly, with as few launches as two devices need.
+// Computes the cost of an assignment directly from its definition, with as few launches as two devices allow.
 double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                   const std::vector<uint32_t>& assignment) {
   const uint32_t host = BP_NONE;
@@ -27,7 +27,7 @@ double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& 
     for (model::ValueId value : graph.nodes[i].outputs) origin[value] = assignment[i];
   }
   for (model::ValueId value : graph.outputs) readers[value].insert(host);
-  // Device 0 is on the host, device 1 is a link of 1 GB/s and 10 µs away.
+  // Device 0 works on host memory. Copies to device 1 run at 1 GB/s after a latency of 10 µs.
   for (const auto& [value, places] : readers) {
     const auto far = [](uint32_t place) { return place == 1; };
     const uint32_t at_home = origin.at(value);

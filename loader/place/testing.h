@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common to the placement tests: fake devices, graphs and verdicts.
+// Shared by the placement tests: fake devices, graphs and verdicts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 namespace backplane::placement_test {
 
-// Devices that are only names and speeds: placement never calls them. The first works on host memory, the others have
-// their own memory.
+// Devices that consist only of names and speeds, because placement never calls them. The first works on host memory;
+// the others have their own memory.
 struct FakeDevices {
   explicit FakeDevices(uint32_t count, uint64_t launch_ns = 0, uint64_t memory_bytes = 0) {
     backend.id = "fake";
@@ -66,8 +66,8 @@ inline model::Node& add_node(model::Graph& graph, const std::vector<model::Value
   return node;
 }
 
-// Node i reads some of the values before it; values have 4 bytes to 160 kB, so at 1 GB/s a copy takes up to 160 µs in
-// addition to its 10 µs.
+// Each node reads some of the values before it. Values have 4 bytes to 160 kB. At 1 GB/s, a copy takes up to 160 µs in
+// addition to its latency of 10 µs.
 inline model::Graph random_graph(std::mt19937& random, uint32_t nodes) {
   model::Graph graph;
   graph.inputs.push_back(graph.add_value("x", floats(1000)));
@@ -91,7 +91,7 @@ inline model::Graph chain(uint32_t nodes, int64_t elements = 10) {
   return graph;
 }
 
-// Each node is supported by at least one device; costs are random.
+// At least one device supports each node; costs are random.
 inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const FakeDevices& devices, size_t nodes) {
   auto coverage = devices.coverage(nodes);
   const uint32_t share = 1 + random() % 9;
@@ -103,8 +103,8 @@ inline std::vector<DeviceCoverage> random_coverage(std::mt19937& random, const F
   return coverage;
 }
 
-// Checks that each island reads only inputs, weights, and what earlier islands wrote, which means that islands are
-// convex and their graph is acyclic.
+// Checks that each island reads only inputs, weights and values written by earlier islands. This implies that islands
+// are convex and their graph is acyclic.
 inline void expect_legal(const model::Graph& graph, const Placement& placement) {
   std::set<model::ValueId> there(graph.inputs.begin(), graph.inputs.end());
   size_t nodes = 0;

@@ -8,7 +8,8 @@
 
 namespace backplane {
 
-// Does all steps from a model to programs: coverage, measurements that `request.costs` asks for, placement, compiling.
+// Performs all steps from a model to a session with compiled programs: coverage, the measurements that `request.costs`
+// requests, placement, compilation.
 Result<std::shared_ptr<Session>> create_session(const std::shared_ptr<Environment>& environment,
                                                 std::shared_ptr<const model::Model> model,
                                                 const SessionRequest& request);

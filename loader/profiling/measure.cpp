@@ -22,7 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Returns the median time of as many runs as fit into 10 ms, but 3 to 1000, after one that is not counted.
+// Returns the median time in seconds of as many runs as fit into 10 ms (at least 3, at most 1000), after one warm-up
+// run.
 template <class Run>
 Result<double> time(const Run& run) {
   BP_TRY(run());

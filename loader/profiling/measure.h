@@ -10,14 +10,16 @@
 
 namespace backplane {
 
-// Runs each node that a device supports as a separate model on that device, once for each key (cost_profile.h), and
-// stores the median, less the launch cost, in the device's profile and in the verdicts. Nodes that cannot run alone
-// (they need their neighbours, or inputs that cannot be generated) keep their previous cost. Errors: BP_CANCELLED.
+// Runs each node that a device supports on that device, as a model of its own, once for each profile key
+// (cost_profile.h). Stores the median time, less the launch cost, in the device's profile and in the verdicts. Nodes
+// that cannot run alone keep their previous cost: they need adjacent nodes, or inputs that cannot be generated. Errors:
+// BP_CANCELLED.
 Status measure_nodes(const std::shared_ptr<Environment>& environment, const model::Model& model,
                      const SessionRequest& request, std::vector<DeviceCoverage>& coverage);
 
-// Measures copies that no profile has yet, hence once on each machine: between host memory and these devices' memories,
-// and directly between devices. If a measurement fails, the bandwidth that the device reports is used.
+// Measures the copies that no profile contains yet, so each is measured once per machine: between host memory and the
+// memories of these devices, and directly between devices. If a measurement fails, the bandwidth that the device
+// reports is used.
 void measure_copies(const Environment& environment, std::vector<DeviceCoverage>& coverage);
 
 }  // namespace backplane

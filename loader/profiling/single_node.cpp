@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-constexpr double kMaxBytes = 4e9;  // of one input
+constexpr double kMaxBytes = 4e9;  // maximum for one input
 
 // For each floating-point type: the bits of 0.5, and the bits that can be added without reaching 1.
 struct FloatBits {
@@ -111,7 +111,7 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   tensor.extents = extents.data();
   tensor.buffer.address = memory_.back().get();
   tensor.buffer.bytes = static_cast<uint64_t>(bytes);
-  if (dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed: the last byte may be partly filled
+  if (dtype_bits(type.dtype) % 8) tensor.buffer.bytes += 1;  // packed elements: the last byte may be partly filled
   fill(type.dtype, memory_.back().get(), tensor.buffer.bytes);
   inputs_.push_back(tensor);
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a node into a model of its own, with generated inputs.
+// Makes a model of a single node, with generated inputs.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace backplane {
 
 class SingleNode {
  public:
-  // Weights stay weights, borrowed from `model`, which outlives it. Unknown extents are as in place/cost.h. Inputs of
-  // floating-point types are between 0.5 and 1, others 0. Errors: BP_UNSUPPORTED (a body; an input that is not a tensor
-  // of numbers of known rank, or is too large).
+  // Weights stay weights. They are borrowed from `model`, which must outlive the result. Unknown extents are chosen as
+  // in place/cost.h. Inputs of floating-point types are between 0.5 and 1, others 0. Returns BP_UNSUPPORTED for a node
+  // with a sub-graph, and for an input that is too large or not a numeric tensor of known rank.
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }
-  // In the order of the model's inputs; in host memory.
+  // In host memory, in the order of the model's inputs.
   const std::vector<bp_tensor_t>& inputs() const { return inputs_; }
 
  private:

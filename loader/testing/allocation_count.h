@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts allocations with `new` in the whole process: the loader and its backends use the same operator.
+// Counts the calls of operator new in the whole process. The loader and its backends share the operator.
 #pragma once
 
 #include <cstdint>
 
 namespace backplane {
 
-// The number of allocations so far.
+// The number of allocations since the process started.
 uint64_t allocation_count();
 
 }  // namespace backplane

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF files that cost a reader time and memory: the headers of a valid library, then far more entries than a linker
-// writes.
+// Writes ELF files that cost a reader much time and memory: the headers of a valid library, followed by far more
+// entries than a linker writes.
 #pragma once
 
 #include <elf.h>
@@ -16,8 +16,9 @@ void append(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// A file with `segments` program headers. `dynamic_sections` of them share one dynamic section with `names` needed
-// libraries, which share one name of `name_bytes` bytes. `terminated`: the name ends within the file.
+// Returns a file with `segments` program headers. `dynamic_sections` of them share one dynamic section that lists
+// `names` needed libraries. All of these have the same name, of `name_bytes` bytes. `terminated` means that the name
+// ends within the file.
 inline std::string elf_file(const Elf64_Ehdr& like, uint16_t segments, uint16_t dynamic_sections, size_t names,
                             size_t name_bytes, bool terminated = true) {
   Elf64_Ehdr header = like;

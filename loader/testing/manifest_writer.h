@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sandbox for discovery: an empty folder to which the search paths point, and manifests written there.
+// A sandbox for tests of discovery: an empty folder that all search paths point to, and manifests written into it.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,8 @@
 
 namespace backplane::testing {
 
-// A valid manifest of org.backplane.test.<id>, in which tests replace parts. `more`: further members, ", \"key\": 1".
+// Returns a valid manifest of org.backplane.test.<id>, parts of which tests replace. `more` holds additional members,
+// such as ", \"key\": 1".
 inline std::string manifest(std::string_view id, std::string_view library, std::string_view more = {}) {
   const std::string abi = "\"" + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
                           std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "\"";
@@ -24,8 +25,8 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
   return text.append(more).append("}");
 }
 
-// While it exists, the environment variables that discovery reads point into its folder or are unset. The destructor
-// removes the folder.
+// During its lifetime, the environment variables that discovery reads point into its folder or are unset. The
+// destructor removes the folder.
 class Sandbox {
  public:
   Sandbox() {
@@ -57,7 +58,7 @@ class Sandbox {
     put(name, value);
   }
 
-  // Writes a file and creates its parent folders. Returns its absolute path.
+  // Writes a file, and creates its parent folders if needed. Returns its absolute path.
   std::filesystem::path write(const std::filesystem::path& relative, std::string_view text) const {
     const std::filesystem::path path = root_ / relative;
     std::filesystem::create_directories(path.parent_path());

@@ -21,7 +21,7 @@ namespace field = model::field;
 using model::wire::Writer;
 using Texts = std::vector<std::string>;
 
-// A piece of a message, with the field that contains it.
+// A message, and the number of the field that contains it.
 struct Piece {
   uint32_t field;
   std::string bytes;
@@ -60,7 +60,7 @@ inline std::string tensor_attribute(std::string_view name, const std::string& te
 inline std::string graph_attribute(std::string_view name, const std::string& graph) {
   return attribute(name, 5, [&](Writer& w) { w.add_message(field::attribute::kG, graph); });
 }
-// An attribute that takes its value from attribute `outer` of the function's call.
+// An attribute that takes its value from attribute `outer` of the call of the function.
 inline std::string reference_attribute(std::string_view name, uint32_t type, const std::string& outer) {
   return attribute(name, type, [&](Writer& w) { w.add_string(field::attribute::kRefAttrName, outer); });
 }
@@ -78,7 +78,7 @@ inline std::string node(std::string_view op, const Texts& inputs, const Texts& o
   return out;
 }
 
-// An extent or, if it is a string, a symbol.
+// An extent, or a symbol if it is constructed from a string.
 struct Dim {
   Dim(int extent) : extent(extent) {}
   Dim(const char* symbol) : symbol(symbol) {}
@@ -113,7 +113,7 @@ inline std::string tensor_value(std::string_view name, uint32_t dtype, const std
   return out;
 }
 
-// A tensor's message without its content.
+// A tensor's message without its data.
 inline std::string tensor_head(std::string_view name, uint32_t dtype, const std::vector<int64_t>& dims) {
   std::string out;
   Writer writer(out);

@@ -29,7 +29,8 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
   return all[device];
 }
 
-// Waits until an abandoned device does nothing any more. `counted` stays valid, as its environment is never destroyed.
+// Waits until an abandoned device has no work in its streams. `counted` stays valid because its environment is never
+// destroyed.
 inline void wait_until_idle(const partial::Counters& counted) {
   const auto begin = std::chrono::steady_clock::now();
   while (counted.in_streams != 0) {
@@ -38,13 +39,13 @@ inline void wait_until_idle(const partial::Counters& counted) {
   }
 }
 
-// An environment with asynchronous devices and islands of one node.
+// An environment with asynchronous devices whose islands have one node each.
 inline Environment streaming(std::map<std::string, std::string> options) {
   options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});
   return partial_environment(std::move(options));
 }
 
-// A model that negates x (three floats) `length` times, by nodes n0, n1, …
+// A model that negates x (three floats) `length` times, with nodes n0, n1, …
 inline Model chain(int length) {
   Graph graph;
   uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
@@ -55,7 +56,7 @@ inline Model chain(int length) {
 inline SessionOptions pinned(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);
-  how.options["loader.costs"] = "reported";  // no copies are run to measure them
+  how.options["loader.costs"] = "reported";  // no copies run just to be measured
   return how;
 }
 

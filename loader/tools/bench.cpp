@@ -31,7 +31,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The peak memory of this program alone: getrusage also counts memory of the process that started it.
+// The peak memory of this program in MB. getrusage would include memory of the process that started it.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -40,7 +40,7 @@ double peak_rss_mb() {
   return 0;
 }
 
-// Measures `runs` runs, which the execs share, each exec in its own thread. Rethrows what one of them threw.
+// Measures `runs` runs, distributed over the execs. Each exec has its own thread. Rethrows an exception of a run.
 std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
   std::vector<double> times(runs);
   std::atomic<uint32_t> next = 0, done = 0;
@@ -60,7 +60,7 @@ std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
     }
   };
   cli::Progress progress("runs", runs, [&] { return done.load(); });
-  if (bound.size() == 1) {  // in this thread, as an application with one thread would
+  if (bound.size() == 1) {  // runs in this thread, like an application with one thread
     work(bound.front());
   } else {
     std::vector<std::jthread> threads;
@@ -74,7 +74,7 @@ Outcome bench(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const double base_rss_mb = peak_rss_mb();
-  // Creation is what an application waits for before its first run: reading and compiling the model, but no inputs.
+  // The time until an application can bind inputs: reading and compiling the model.
   const auto start = std::chrono::steady_clock::now();
   const Model model = env.open(flags.session.model);
   const Session session = env.compile(model, options);

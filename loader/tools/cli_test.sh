@@ -19,7 +19,7 @@ message(STATUS "${value}")
 CMAKE
 json() { cmake -DFILE="$work/out" -DKEY="$1" -P "$work/json.cmake" 2>&1; } # the value of a key of the last output
 
-# wrong STATUS TEXT WORD…: the command line ends with STATUS and says TEXT, alone and with --json.
+# wrong STATUS TEXT WORD…: the command line ends with STATUS and prints TEXT, both with and without --json.
 wrong() {
     local status=$1 text=$2 got said
     shift 2
@@ -198,7 +198,7 @@ right 0 "list.html written" list --html "$work/list.html"
 grep -q "<td>null</td>" "$work/list.html" || complain "the list's page has no device"
 wrong 1 "/proc/nowhere" list --html /proc/nowhere/list.html
 
-# ---- what is written from the options ----
+# ---- files generated from the options ----
 right 0 "^complete -F _backplane backplane" --completion bash
 bash -n "$work/out" || complain "the completion of bash is no script"
 right 0 "complete -c backplane" --completion fish
@@ -211,7 +211,7 @@ if command -v man >/dev/null; then
     [ ! -s "$work/err" ] || complain "the manual page has mistakes"
 fi
 
-# ---- colours, on a terminal alone ----
+# ---- colors, on terminals only ----
 if command -v script >/dev/null; then
     TERM=xterm script -qec "'$program' list" /dev/null >"$work/out" 2>"$work/err" </dev/null
     grep -q "$(printf '\033\[1m')Devices" "$work/out" || complain "no colour on a terminal"

@@ -11,7 +11,7 @@ namespace backplane::tools {
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
       .one_each();
-  command.add_option("--set", settings, "A setting of the loader or a backend, as cpu.threads=4").one_each();
+  command.add_option("--set", settings, "A setting of the loader or a backend, such as cpu.threads=4").one_each();
   command.add_flag("--verbose", verbose, "Log what the loader and the backends do, on standard error");
   limits.declare(command);
 }
@@ -25,7 +25,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
   if (verbose && compiles_verbosely) {
     options.log_level = BP_LOG_DEBUG;
-    options.options.emplace("cpu.implementation", "best");  // forces nothing, and logs what is chosen
+    options.options.emplace("cpu.implementation", "best");  // selects as usual, but logs the choices
   }
   if (only_lists) options.options.emplace("loader.load", "when_used");
   return Environment(options);
@@ -105,8 +105,8 @@ uint32_t island_count(const Session& session) {
 
 namespace {
 
-// Adds members without looking for the key first: an ordered object searches from its beginning, and a model may have
-// any number of operators and metadata. The loader's reports have each key once.
+// Builds JSON without looking up existing keys, because an ordered object searches linearly and a model may have any
+// number of operators and metadata. Each key occurs once in the loader's reports.
 class ReportReader : public nlohmann::json_sax<Json> {
  public:
   Json take() { return std::move(root_); }
@@ -153,7 +153,7 @@ class ReportReader : public nlohmann::json_sax<Json> {
   }
 
   Json root_;
-  std::vector<Json*> open_;  // a container moves only while none of its members is open
+  std::vector<Json*> open_;  // pointers stay valid: a container moves only when none of its members is open
   std::string key_;
 };
 

@@ -61,14 +61,15 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// Runs in a separate thread, as the main one may be in a loop in a backend. The thread blocks all signals.
+// Waits in a thread of its own, because the main thread may be in an endless loop in a backend. The thread blocks all
+// signals.
 void stop_after(double seconds, const std::string& text) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread([seconds, text] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    alarm(2);  // in case the output blocks
+    alarm(2);  // ends the process in case printing blocks
     if (g_print) g_print(fmt::format("stopped: it took longer than --timeout {}", text));
     std::fflush(stdout);
     _exit(cli::kNegative);
@@ -80,16 +81,17 @@ void stop_after(double seconds, const std::string& text) {
 
 void Limits::declare(cli::Command command) {
   command.add_option("--timeout", timeout, "Stops the command after so many seconds, with exit status 1");
-  command.add_option("--max-memory", memory,
-                     "Memory that it may allocate, as 4G; mapped weights do not count. Exit status 1 if it needs more");
+  command.add_option(
+      "--max-memory", memory,
+      "Memory that it may allocate, such as 4G; mapped weights do not count. Exit status 1 if it needs more");
 }
 
 void Limits::start() const {
   if (!memory.empty()) {
     const uint64_t bytes = bytes_of(memory);
     g_memory = memory;
-    // The limit is on private writable memory, so mapped models do not count. The shadow memory of a sanitizer does,
-    // and needs terabytes.
+    // Limits private writable memory, so mapped models do not count. A sanitizer's shadow memory would count, and it
+    // needs terabytes.
     if (kHasShadowMemory) return start_clock();
     rlimit limit{};
     getrlimit(RLIMIT_DATA, &limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --timeout and --max-memory, for models that are not trusted.
+// The options --timeout and --max-memory, for models that are not trusted.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,19 @@
 namespace backplane::tools {
 
 struct Limits {
-  std::string timeout, memory;  // as written on the command line; empty: none
+  std::string timeout, memory;  // as on the command line; empty: no limit
 
   void declare(cli::Command command);
-  // Applies the limits. Throws Usage if a value is not a duration or a size.
+  // Applies the limits. Throws Usage if a value is not a valid duration or size.
   void start() const;
 
  private:
   void start_clock() const;
 };
 
-// Sets the function that prints an error when the time is over; the process then ends with exit status 1.
+// Sets the function that prints the error when the time limit is exceeded. The process then ends with exit status 1.
 void report_timeout_by(std::function<void(const std::string& text)> print);
-// The error for exhausted memory.
+// The text of the error for exhausted memory.
 std::string no_memory_text();
 
 }  // namespace backplane::tools

@@ -10,7 +10,8 @@
 namespace backplane::tools {
 namespace {
 
-// Infinity and NaN are 0 from the same value and infinitely far from any other.
+// The absolute difference. Equal infinities, and NaN and NaN, have difference 0. An infinity or NaN differs infinitely
+// from any other value.
 double distance(std::complex<double> seen, std::complex<double> expected) {
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(seen.real(), expected.real()) && same(seen.imag(), expected.imag())) return 0;

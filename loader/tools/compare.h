@@ -9,8 +9,8 @@
 
 namespace backplane::tools {
 
-// |seen - expected| <= atol + rtol * |expected|, like numpy.allclose, but NaN equals NaN. The default tolerances are
-// those of ONNX's own tests.
+// Values match if |seen - expected| <= atol + rtol * |expected|, as in numpy.allclose, except that NaN equals NaN. The
+// default tolerances are those of ONNX's own tests.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-7;
 
@@ -18,13 +18,13 @@ struct Tolerance {
 };
 
 struct Difference {
-  std::string shape;     // both types and shapes if they differ; the other members are then not set
+  std::string shape;     // both types and shapes, if they differ; then the other members are not set
   uint64_t count = 0;    // elements
   uint64_t outside = 0;  // elements outside the tolerance
-  uint64_t first = 0;    // the first of those elements, and the one farthest outside
-  uint64_t worst = 0;
+  uint64_t first = 0;    // index of the first of those elements
+  uint64_t worst = 0;    // index of the element farthest outside the tolerance
   double worst_absolute = 0, worst_relative = 0;
-  std::string seen, expected;  // at `worst`
+  std::string seen, expected;  // the elements at `worst`
 
   bool is_none() const { return shape.empty() && outside == 0; }
 };

@@ -11,8 +11,8 @@
 namespace backplane::tools {
 namespace {
 
-// Replaces this process by the harness, a separate program: only the ABI may connect it to the backends that it judges.
-// Returns only by throwing.
+// Replaces this process by the harness. The harness is a separate program because it must reach the backends that it
+// judges only through the ABI. Returns only by throwing.
 Outcome conform(const std::vector<std::string>& words) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "backplane-conform";
@@ -25,7 +25,7 @@ Outcome conform(const std::vector<std::string>& words) {
 }
 
 Action declare(cli::Command command) {
-  command.remove_option("--json");  // the harness has its own options, --help among them
+  command.remove_option("--json");  // the harness has its own options, including --help
   command.pass_words_on();
   return [command] { return conform(command.words()); };
 }

@@ -20,7 +20,7 @@ namespace {
 using onnx::Malformed;
 using onnx::Tensor;
 
-// A literal with one value can have any number of elements, so that number is limited.
+// The maximum number of elements of a literal. "1000000x1000000xf32=0" would otherwise use any amount of memory.
 constexpr uint64_t kMaxElements = uint64_t{1} << 28;
 
 template <class T>
@@ -31,7 +31,7 @@ bool store(Tensor& tensor, uint64_t i, T value) {
 
 template <class T>
 bool store_whole(Tensor& tensor, uint64_t i, double value) {
-  // The largest 64-bit integer is not a double, but the power of two after it is.
+  // The largest 64-bit integer is not representable as a double, but the next power of two is.
   const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
   if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) && value < most)) return false;
   return value == std::trunc(value) && store(tensor, i, static_cast<T>(value));
@@ -58,8 +58,6 @@ bool is_integer(bp_dtype_t dtype) {
   }
 }
 
-// ---- literals ----
-
 struct Type {
   std::string_view name;
   bp_dtype_t dtype;
@@ -78,7 +76,7 @@ bp_dtype_t type_named(std::string_view name) {
   return BP_DTYPE_UNDEFINED;
 }
 
-// Parses "2x3xf32"; false for other text.
+// Parses a type such as "2x3xf32". Returns false for any other text.
 bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t& dtype) {
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
     int64_t extent = 0;
@@ -109,8 +107,8 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
     is_number = false;
   }
   if (!fits)
-    throw Malformed(
-        fmt::format("'{}' is no {}{}", text, view::dtype_name(tensor.dtype), is_number ? ": it is out of range" : ""));
+    throw Malformed(fmt::format("'{}' is not a valid {}{}", text, view::dtype_name(tensor.dtype),
+                                is_number ? ": it is out of range" : ""));
 }
 
 }  // namespace
@@ -218,7 +216,7 @@ Tensor parse_literal(std::string_view text) {
   const size_t at = text.find('=');
   Tensor tensor;
   if (at == std::string_view::npos || !parse_type(text.substr(0, at), tensor.extents, tensor.dtype))
-    throw Malformed(fmt::format("'{}' is no value such as 2x3xf32=1,2,3,4,5,6", text));
+    throw Malformed(fmt::format("'{}' is not a value such as 2x3xf32=1,2,3,4,5,6", text));
   std::vector<std::string_view> values;
   for (std::string_view rest = text.substr(at + 1);;) {
     const size_t comma = rest.find(',');

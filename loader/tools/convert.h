@@ -8,25 +8,25 @@
 
 namespace backplane::tools {
 
-// The nearest float16; infinity beyond its range, a quiet NaN for NaN.
+// Rounds to the nearest float16. Values beyond its range become infinity; NaN becomes a quiet NaN.
 uint16_t float16_bits(double value);
-// Likewise for bfloat16.
+// Likewise, for bfloat16.
 uint16_t bfloat16_bits(double value);
 
-// Sets element i of a tensor of bools, integers of at least 8 bits, fp16, bf16, fp32 or fp64. False if an integer type
-// cannot represent the value, or the tensor has another type.
+// Sets element `i` of a tensor of bools, fp16, bf16, fp32, fp64 or integers of at least 8 bits. Returns false if the
+// tensor has another type, or an integer type that cannot represent the value.
 bool set_number(onnx::Tensor& tensor, uint64_t i, double value);
-// Likewise for an integer, without a detour over double for integer types.
+// Likewise for an integer. Integer types do not convert it to double.
 bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
-// Returns a tensor with the same values in another type, for --cast. Floats are rounded; integer types must represent
-// each value. Throws onnx::Malformed, which names the first value that does not fit.
+// Converts a tensor to another data type, for --cast. Floats are rounded, but integer types must represent each value
+// exactly. Otherwise throws onnx::Malformed, which names the first value that does not fit.
 onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 
-// Parses "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" for that value in all elements, or "f32=1" for a scalar. Types are f16,
-// bf16, f32, f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
+// Parses a literal: "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" (the same value for all elements), or "f32=1" (a scalar).
+// Types are f16, bf16, f32, f64, i8 to i64, u8 to u64, bool, str, or ONNX's names. Throws onnx::Malformed.
 onnx::Tensor parse_literal(std::string_view text);
-// Whether a text looks like such a literal: extents (if any), a type, '='.
+// Whether a text looks like a literal: extents (if any), a type, and '='.
 bool is_literal(std::string_view text);
 
 }  // namespace backplane::tools

@@ -21,7 +21,7 @@ constexpr size_t kShown = 10;
 struct Flags {
   SessionFlags session;
   InputFlags inputs;
-  // Larger than the tolerance for results: differences accumulate from node to node.
+  // Larger than the tolerance for single results, because differences accumulate from node to node.
   Tolerance tolerance{.relative = 1e-3, .absolute = 1e-4};
 };
 
@@ -47,14 +47,14 @@ void describe_type(view::Value value, onnx::TypeProto& type) {
   if (value.rank() == 0) tensor->mutable_shape();
 }
 
-// A node of the file whose result is compared.
+// A node of the file, and the result to compare.
 struct Step {
   int node;
   std::string value;
 };
 
-// Makes each intermediate value that the canonical graph still contains an output; that graph has the types. Returns
-// these and the original outputs, in the order of the nodes in the file.
+// Adds the intermediate values to the model's outputs, if they still exist in the canonical graph, which has their
+// types. Returns these values and the original outputs, in the order of nodes in the file.
 std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   std::map<std::string_view, view::Value> values;
   for (const view::Node& node : graph.nodes()) {
@@ -78,7 +78,8 @@ std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   return steps;
 }
 
-// Returns the steps' values in a session over `devices`, the first of which runs everything that it supports.
+// Runs the model in a session over `devices`, the first of which runs everything that it supports. Returns the values
+// of the steps by name.
 std::map<std::string, onnx::Tensor> run_on(const Environment& env, const Model& model, SessionOptions options,
                                            std::vector<std::string> devices, const std::vector<Input>& inputs,
                                            const std::vector<Step>& steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the source tree that are built into the program (embedded_files.cpp.in, by CMakeLists.txt).
+// Source files that are built into the program (embedded_files.cpp.in, filled in by CMakeLists.txt).
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_files();
 
-// The embedded file of that name, which must exist.
+// The text of the embedded file `name`, which must exist.
 std::string_view embedded_file(std::string_view name);
 
 }  // namespace backplane::tools

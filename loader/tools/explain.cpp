@@ -15,14 +15,14 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
-// "1.5 ms, measured": a cost and its source, unless the backend reported it.
+// A cost and its source, such as "1.5 ms, measured". Costs that the backend reported have no source.
 std::string sourced_text(const Json& seconds, const Json& source) {
   std::string text = expected_text(seconds);
   if (!text.empty() && source != "backend") text += ", " + cell(source);
   return text;
 }
 
-// Returns the source of a node's cost.
+// Returns the source of the node's cost on its device.
 Json source_of(const Json& node) {
   for (const Json& verdict : node.at("verdicts"))
     if (verdict.at("device") == node.at("device") && verdict.contains("source")) return verdict.at("source");
@@ -33,7 +33,7 @@ std::string count_text(const Json& list, std::string_view one, std::string_view 
   return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
 }
 
-// "cpu: dtype: input 0 is string". A reason that the detail contains is not repeated.
+// Text such as "cpu: dtype: input 0 is string". The reason is left out if the detail contains it.
 std::string refusal_text(const Json& verdict) {
   const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
   if (detail.empty()) return fmt::format("{}: {}", cell(verdict.at("device")), reason);
@@ -41,7 +41,7 @@ std::string refusal_text(const Json& verdict) {
   return fmt::format("{}: {}: {}", cell(verdict.at("device")), reason, detail);
 }
 
-// The verdicts of the devices other than the node's, except "yes".
+// The refusals of the node's other devices.
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {
@@ -126,7 +126,7 @@ std::string uncovered_text(const Json& uncovered) {
     std::vector<std::string> nodes;
     std::string reasons;
   };
-  std::vector<std::pair<std::string, Group>> groups;  // by operator, in order of appearance
+  std::vector<std::pair<std::string, Group>> groups;  // by operator, in order of first appearance
   for (const Json& node : uncovered) {
     const std::string op = fmt::format("{}::{} since {}", cell(node.at("domain")), cell(node.at("op_type")),
                                        cell(node.at("since_version")));
@@ -167,7 +167,7 @@ Action declare(cli::Command command) {
     outcome.is_positive = outcome.json.at("uncovered").empty();
     if (flags->environment.verbose && outcome.is_positive) {
       options.flags = 0;
-      (void)env.compile(model, options);  // devices choose, and log, implementations when they compile
+      (void)env.compile(model, options);  // devices choose implementations, and log them, only when they compile
     }
     outcome.text = render(outcome.json);
     if (!page->empty()) {

@@ -8,7 +8,7 @@
 
 namespace backplane::tools {
 
-// Returns the nodes of a session's report that no device supports, and a text for them: a line for each operator.
+// Return the nodes in a session's report that no device supports, and their text with one line for each operator.
 Json uncovered_nodes(const Json& report);
 std::string uncovered_text(const Json& nodes);
 

@@ -6,8 +6,8 @@
 namespace backplane::tools {
 namespace {
 
-// The edges of the graph: for each value its producer and its readers, each with the input slot (null: a body of If,
-// Loop or Scan).
+// The edges of the graph: each value's producer and readers. A reader is a node and its input slot (null if a body of
+// If, Loop or Scan reads the value).
 Json values(view::Graph graph) {
   Json out = Json::array();
   const auto index = [](uint32_t i) { return i == BP_NONE ? Json(nullptr) : Json(i); };
@@ -34,7 +34,7 @@ Json values(view::Graph graph) {
 std::string explain_page(const std::string& model_file, const Json& report, view::Graph graph) {
   constexpr std::string_view kPlace = "\"BACKPLANE_REPORT\"";
   const Json all = {{"model", model_file}, {"report", report}, {"values", values(graph)}};
-  // "<" is escaped in the data, so that no name in a model can end the script element or start another.
+  // Escapes "<" in the data, so that no name in a model can end the script element or start another one.
   std::string data;
   for (const char c : all.dump(-1, ' ', true, Json::error_handler_t::replace)) {
     if (c == '<') {

@@ -7,7 +7,7 @@
 namespace backplane::tools {
 namespace {
 
-// "float[1,N,?]", "sequence of float[…]"
+// Text such as "float[1,N,?]" or "sequence of float[…]".
 std::string type_text(const Json& value) {
   std::string dims;
   if (value.at("dims").is_null()) {
@@ -55,12 +55,12 @@ std::string render(const Json& report) {
   if (report.at("uncovered").is_null()) {
     text += "coverage is unknown: there is no device here\n";
   } else if (!report.at("uncovered").empty()) {
-    text += "uncovered: no device here takes these\n" + uncovered_text(report.at("uncovered"));
+    text += "uncovered: no device here supports these nodes\n" + uncovered_text(report.at("uncovered"));
   }
   return text;
 }
 
-// The nodes that no device supports, as in a session's report; null if there are no devices.
+// The nodes that no device supports, as in a session's report; null if this machine has no devices.
 Json uncovered(const Environment& env, const Model& model) {
   if (env.devices().empty()) return nullptr;
   SessionOptions options;

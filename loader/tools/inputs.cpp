@@ -43,7 +43,7 @@ class Dimensions {
     }
   }
 
-  // Checks a tensor against its input's declaration, and takes the extents of named dimensions from the tensor.
+  // Checks a tensor against the declaration of its input. The tensor determines the extents of named dimensions.
   void match(view::Value input, const onnx::Tensor& tensor, const std::string& source) {
     bool fits = tensor.dtype == input.dtype() &&
                 (input.rank() < 0 || tensor.extents.size() == static_cast<size_t>(input.rank()));
@@ -68,7 +68,7 @@ class Dimensions {
     }
   }
 
-  // Chooses the extents of an input that was not given.
+  // Chooses the extents of an input for which no value was given.
   std::vector<int64_t> choose(view::Value input) {
     if (input.rank() < 0)
       throw Usage(fmt::format("input '{0}' has no declared shape: give it with --input {0}=FILE", input.name()));
@@ -97,10 +97,10 @@ class Dimensions {
   std::map<std::string, int64_t> extents_;
 };
 
-// Throws if random inputs would take too much memory: a model may declare inputs of any size.
+// Throws if random inputs would take too much memory, because a model may declare inputs of any size.
 void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint64_t& used) {
   const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  // Random strings have one digit; each object takes 32 bytes.
+  // Random strings have one digit, but each std::string takes 32 bytes.
   const uint64_t bytes = input.dtype() == BP_DTYPE_STRING ? std::min(onnx::element_count(extents), UINT64_MAX / 64) * 32
                                                           : onnx::dense_bytes(input.dtype(), extents);
   if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
@@ -116,7 +116,7 @@ class Given {
   Given(view::Graph graph, const InputFlags& flags, std::vector<Input>& inputs, Dimensions& dimensions)
       : graph_(graph), flags_(flags), inputs_(inputs), dimensions_(dimensions) {}
 
-  // "NAME=FILE", "NAME=2x3xf32=1", or an archive whose arrays are named like inputs.
+  // Takes one --input: "NAME=FILE", "NAME=2x3xf32=1", or an archive with arrays named like inputs.
   void setting(const std::string& setting) {
     if (setting.ends_with(".npz") && setting.find('=') == std::string::npos) return archive(setting);
     const auto [name, source] = split_setting("--input", setting, false);
@@ -132,7 +132,8 @@ class Given {
     }
   }
 
-  // The file after the model on the command line: the value of the only input without --input, or an archive.
+  // Takes the file that follows the model on the command line: an archive, or the value of the only input without
+  // --input.
   void array(const std::string& file) {
     if (file.ends_with(".npz")) return archive(file);
     uint32_t index = BP_NONE;
@@ -196,7 +197,7 @@ void InputFlags::declare(cli::Command command) {
                   "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "
                   "value for all elements; or a .npz with arrays of the inputs' names")
       .one_each();
-  command.add_flag("--cast", cast, "Convert numbers to the type that the model wants");
+  command.add_flag("--cast", cast, "Convert numbers to the type that the model declares");
   command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
   command.add_option("--seed", seed, "For the inputs that are not given");
 }

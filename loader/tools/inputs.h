@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a run: files and values from the command line, otherwise random numbers.
+// The inputs of a run: values from the command line and from files, and random numbers for the rest.
 #pragma once
 
 #include <memory>
@@ -23,19 +23,19 @@ struct InputFlags {
 
 struct Input {
   std::string name;
-  std::string source;  // a file or a literal; empty: random
+  std::string source;  // a file or a literal; empty: random numbers
   std::shared_ptr<onnx::Value> value;
 };
 
-// Returns one for each input of the model, in order. A named dimension has the extent of --dim or of a given value;
-// otherwise 1, with a line on standard error. Throws Usage for names that the model does not have and for values of
-// another type or shape.
+// Returns one Input for each input of the model, in order. A named dimension has the extent from --dim or from a given
+// value. Otherwise it is 1, and a line on standard error reports that. Throws Usage for unknown names, and for values
+// of the wrong type or shape.
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags);
 
-// Names the random inputs on standard error, because the results could be mistaken for real ones.
+// Lists the random inputs on standard error, because results of random inputs could be mistaken for real ones.
 void note_random(const std::vector<Input>& inputs, uint64_t seed);
 
-// An exec of the session with its inputs bound, and everything that must live as long as it does.
+// An exec with its inputs bound, and everything that must live as long as the exec.
 struct BoundExec {
   std::vector<onnx::Bound> bound;
   Exec exec;

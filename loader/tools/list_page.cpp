@@ -10,7 +10,7 @@
 namespace backplane::tools {
 namespace {
 
-// The text comes from plugins and manifests, so it must be escaped.
+// Escapes text for HTML. It comes from plugins and manifests, which are not trusted.
 std::string escaped(const std::string& text) {
   return cli::xml(cli::printable(text));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a machine's backends and devices as a page.
+// Shows a machine's backends and devices as a web page.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace backplane::tools {
 
-// One self-contained HTML file without scripts: list.html with the tables of `backplane list` inserted.
+// Returns a self-contained HTML file without scripts: list.html with the tables of `backplane list` inserted.
 std::string list_page(const Json& report);
 
 }  // namespace backplane::tools

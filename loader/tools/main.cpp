@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// backplane: the loader's own program.
+// The program `backplane`, the loader's command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ constexpr const Verb* kVerbs[] = {
 #undef BACKPLANE_ENTRY
 };
 
-// Prints ASCII, with characters that control terminals escaped.
+// Prints ASCII only. Characters that control terminals are escaped.
 void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
 }
 
-// One line on standard error; with --json also an object with the key "error".
+// Prints an error as one line on standard error. With --json, also prints an object with the key "error".
 int fail(bool json, const char* status, const std::string& text, int exit_status) {
   if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
   fmt::print(stderr, "{} {}\n",
@@ -39,7 +39,7 @@ int fail(bool json, const char* status, const std::string& text, int exit_status
   return exit_status;
 }
 
-// The releases of this program and of the loader, a separate library whose release may differ.
+// The releases of this program and of the loader. They may differ, because the loader is a separate library.
 std::string version_text() {
   const std::string_view loader(api().release.data, api().release.size);
   return fmt::format("backplane {} (loader {}, ABI {}.{})", BACKPLANE_RELEASE, loader, BP_VERSION_MAJOR(api().version),
@@ -62,7 +62,8 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = program.parse(argc, argv);
   if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) {
-    json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;  // parsing may stop before it
+    json = std::find(argv, argv + argc, std::string_view("--json")) !=
+           argv + argc;  // parsing may have stopped before --json
     const std::string command = parsed.command.empty() ? "" : " " + parsed.command;
     return fail(json, "usage", fmt::format("{}; see backplane{} --help", parsed.wrong, command), cli::kWrongUsage);
   }

@@ -24,7 +24,7 @@ for name in "$@"; do
         echo "skipped: $name is not in $data; scripts/setup.sh fetches it"
         exit 77
     fi
-    # Files are numbered as the model numbers its inputs and outputs.
+    # Files are numbered in the order of the model's inputs and outputs.
     mapfile -t inputs < <(names inputs "$model")
     mapfile -t outputs < <(names outputs "$model")
     arguments=()

@@ -14,12 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of the project.
+// A template and the file that is written from it.
 struct File {
-  std::string_view from;  // of embedded_files()
+  std::string_view from;  // name of an embedded file
   std::string_view to;
 };
-// The code is that of backends/null, which this tree builds and tests; files that differ from it are in
+// The code is that of backends/null, which this repository builds and tests. Only the files that differ are in
 // new_backend/.
 constexpr File kFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},
@@ -29,15 +29,15 @@ constexpr File kFiles[] = {
     {"ops.cpp", "ops.cpp"},
     {"null_test.cpp.in", "null_test.cpp"},
 };
-// Used instead of kFiles for vendors whose compiler reads ONNX.
+// Used instead of kFiles if the vendor has a compiler that reads ONNX.
 constexpr File kCompilerFiles[] = {
     {"CMakeLists.txt.in", "CMakeLists.txt"},  {"compiler_README.md.in", "README.md"},
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
     {"compiler.cpp.in", "compiler.cpp"},      {"null_test.cpp.in", "null_test.cpp"},
 };
-constexpr std::string_view kSteps = "## Step by step";  // the rest of the skeleton's README is copied unchanged
+constexpr std::string_view kSteps = "## Step by step";  // from this heading on, the README is copied unchanged
 
-// Libraries of Backplane itself have these names.
+// Names of Backplane's own libraries.
 constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -45,13 +45,14 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// The vendor chooses the licence, so the template's line is removed.
+// Removes the license line of the template, because the vendor chooses the license.
 void remove_licence(std::string& text) {
   if (text.substr(0, text.find('\n')).find("SPDX-License-Identifier") != std::string::npos)
     text.erase(0, text.find('\n') + 1);
 }
 
-// Returns the template with its names replaced. "null" also occurs in words of C++, so only these names are replaced.
+// Returns the template with the backend's name filled in. Replaces only the names below, because "null" also occurs in
+// C++ words such as nullptr.
 std::string adapt(std::string text, const std::string& id) {
   std::string name = id;
   name.front() = static_cast<char>(name.front() - 'a' + 'A');

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format: numpy.lib.format. A magic word, a version, the header's length, a Python dictionary, the elements.
+// The format is documented in numpy.lib.format: a magic string, a version, the header's length, a Python dictionary,
+// and the elements.
 #include "npy.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using onnx::Tensor;
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 64 * 1024;
 
-// numpy's letter and size for a data type.
+// A data type and numpy's letter and size in bytes for it.
 struct Row {
   char letter;
   uint32_t bytes;
@@ -31,15 +32,13 @@ constexpr Row kTypes[] = {
     {'c', 8, BP_DTYPE_COMPLEX64}, {'c', 16, BP_DTYPE_COMPLEX128},
 };
 
-// ---- the header ----
-
 struct Header {
   std::optional<std::string> descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
 };
 
-// Parses a header, which is a Python dictionary of strings, bools and tuples.
+// Parses the header, which is a Python dictionary of strings, bools and tuples.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -128,7 +127,7 @@ class HeaderParser {
   std::string_view text_;
 };
 
-// Returns the header; afterwards `bytes` starts at the elements.
+// Returns the header and removes everything before the elements from `bytes`.
 std::string_view take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
     throw Malformed("the file is not a .npy file: its first bytes differ");
@@ -147,8 +146,6 @@ std::string_view take_header(std::string_view& bytes) {
   bytes.remove_prefix(length);
   return header;
 }
-
-// ---- elements ----
 
 struct Element {
   char letter;
@@ -172,7 +169,7 @@ Element parse_descr(const std::string& descr) {
   return element;
 }
 
-// Copies elements of `width` bytes from Fortran order to C order.
+// Copies elements of `width` bytes each from Fortran order to C order.
 std::string to_c_order(std::string_view data, uint64_t width, const std::vector<int64_t>& extents) {
   std::string result(data.size(), '\0');
   std::vector<int64_t> index(extents.size(), 0);
@@ -206,7 +203,7 @@ void append_utf8(std::string& text, uint32_t code) {
   for (int i = tail - 1; i >= 0; --i) text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3f));
 }
 
-// Returns the code points of UTF-8 text; nullopt if it is invalid.
+// Decodes UTF-8 to code points; nullopt if it is invalid.
 std::optional<std::u32string> characters(std::string_view text) {
   std::u32string result;
   for (size_t i = 0; i < text.size();) {
@@ -227,7 +224,7 @@ std::optional<std::u32string> characters(std::string_view text) {
   return result;
 }
 
-// Reads fixed-width text, padded with zeros.
+// Reads text elements of fixed width, padded with zeros.
 Tensor read_texts(std::string_view data, Element element, std::vector<int64_t> extents, uint64_t count) {
   std::vector<std::string> texts(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -269,7 +266,7 @@ Tensor read_npy(std::string_view bytes) {
   const Element element = parse_descr(*header.descr);
   const std::vector<int64_t>& extents = *header.shape;
   const uint64_t count = onnx::element_count(extents);
-  // The file's size bounds the number of elements, unless they are empty texts.
+  // The file's size bounds the number of elements, except for empty texts, which take no bytes.
   const bool is_empty_text = (element.letter == 'U' || element.letter == 'S') && element.bytes == 0;
   if (is_empty_text && count > kMaxHeader) throw Malformed("the .npy file has too many empty texts");
   if (element.bytes != 0 && count > UINT64_MAX / element.bytes) throw Malformed("the .npy file's shape is too large");
@@ -324,7 +321,7 @@ std::string write_npy(const Tensor& tensor) {
   for (const int64_t extent : tensor.extents) shape += fmt::format("{}, ", extent);
   if (tensor.extents.size() > 1) shape.resize(shape.size() - 2);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
-  // The elements start at a multiple of 64.
+  // Pads the header so that the elements start at a multiple of 64 bytes.
   constexpr size_t kPrefix = kMagic.size() + 4;
   header.resize((kPrefix + header.size() + 1 + 63) / 64 * 64 - kPrefix - 1, ' ');
   header += '\n';

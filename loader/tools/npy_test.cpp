@@ -16,7 +16,7 @@ namespace {
 using onnx::Malformed;
 using onnx::Tensor;
 
-// A file of version 1 with this header and these elements, as numpy would write it.
+// Returns a version 1 file with this header and these elements, as numpy would write it.
 std::string file(const std::string& header, std::string_view data) {
   std::string bytes = "\x93NUMPY\x01";
   bytes += '\0';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format: PKWARE's APPNOTE. The members come first, then the directory that names them, then its end record.
+// The format is a zip archive (PKWARE's APPNOTE): the members, then a directory that lists them, then an end record.
 #include "npz.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using onnx::Malformed;
 constexpr uint32_t kLocal = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22;
 constexpr size_t kMaxMembers = 10000;
-constexpr uint32_t kLarge = 0xffffffff;  // the value is in the zip64 field
+constexpr uint32_t kLarge = 0xffffffff;  // the actual value is in the zip64 field
 
 template <class T>
 T number(std::string_view bytes, size_t at) {
@@ -37,10 +37,10 @@ struct Member {
   std::string name;
   uint16_t method = 0;
   uint32_t crc = 0;
-  uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive, bytes of the array's file, offset of its local record
+  uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive; bytes uncompressed; offset of its local record
 };
 
-// Reads the field that contains, in order, the values that do not fit in 32 bits.
+// Reads the zip64 field, which contains the values that do not fit into 32 bits, in the order of the entry.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);
@@ -58,7 +58,7 @@ void read_zip64(std::string_view extra, Member& member) {
 }
 
 std::vector<Member> read_directory(std::string_view bytes) {
-  // The end record is last, before a comment that numpy does not write.
+  // The end record is at the end of the file. A comment could follow it, but numpy does not write one.
   if (bytes.size() < kEndBytes || number<uint32_t>(bytes, bytes.size() - kEndBytes) != kEnd)
     throw Malformed("the file is not a .npz file: it does not end as a zip archive does");
   const size_t end = bytes.size() - kEndBytes;
@@ -88,7 +88,7 @@ std::vector<Member> read_directory(std::string_view bytes) {
   return members;
 }
 
-// Decompresses a member. Allocates little more than `size` bytes, and only as data arrive.
+// Decompresses a member. Allocates little more than `size` bytes, and only as data is decompressed.
 std::string inflate_member(std::string_view stored, uint64_t size) {
   std::string bytes;
   z_stream stream{};
@@ -123,7 +123,7 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
   std::vector<std::pair<std::string, onnx::Tensor>> arrays;
   uint64_t read = 0;
   for (const Member& member : read_directory(bytes)) {
-    // If members could overlap, a small file could contain any number of large arrays.
+    // Rejects overlapping members, with which a small file could contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
       throw Malformed("members of the .npz file overlap");
     if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");

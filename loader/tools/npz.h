@@ -11,11 +11,11 @@
 
 namespace backplane::tools {
 
-// Returns an archive's arrays with their names, in its order. Members are stored or deflated, as numpy.savez and
-// savez_compressed write them. Throws onnx::Malformed, which says what is wrong.
+// Returns the archive's arrays and their names, in its order. Members may be stored or deflated, as numpy.savez and
+// savez_compressed write them. Throws onnx::Malformed with a description of the fault.
 std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view bytes);
 
-// Returns an archive of stored members, as numpy.savez writes it, but without times. `fits_npy` must be true for each.
+// Returns an archive of stored members, like numpy.savez but without timestamps. Requires fits_npy for each array.
 std::string write_npz(const std::vector<std::pair<std::string, onnx::Tensor>>& arrays);
 
 }  // namespace backplane::tools

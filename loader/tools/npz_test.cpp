@@ -22,7 +22,7 @@ Tensor bytes_of(std::vector<int64_t> extents, char first) {
   return tensor;
 }
 
-// numpy.savez_compressed(file, x=numpy.arange(6, dtype=numpy.uint8).reshape(2, 3)), as numpy 1.24 wrote it.
+// The output of numpy.savez_compressed(file, x=numpy.arange(6, dtype=numpy.uint8).reshape(2, 3)) in numpy 1.24.
 constexpr unsigned char kDeflated[] = {
 #include "npz_test_data.inc"
 };
@@ -54,7 +54,7 @@ TEST(Npz, RefusesDamage) {
   std::string other = whole;
   other[whole.find("\1\1\1\1")] = 2;  // changes an element, so the checksum is wrong
   EXPECT_THROW(read_npz(other), Malformed);
-  // Four directory entries for the same member.
+  // An archive with four directory entries for the same member.
   const size_t directory = whole.find("PK\1\2"), end = whole.find("PK\5\6");
   other = whole.substr(0, end);
   for (int i = 0; i < 3; ++i) other += whole.substr(directory, end - directory);

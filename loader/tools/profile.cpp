@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kShown = 20;
 
-// Counts the nodes that a device supports and those of them that are measured, and adds up their measured time.
+// Counts the nodes that a device supports and how many of them are measured, and sums the measured times.
 Json count_sources(const Json& report, const Json& device) {
   size_t taken = 0, measured = 0;
   double seconds = 0;

@@ -10,12 +10,12 @@
 namespace backplane::tools {
 namespace {
 
-// 0 < x <= 1
+// Uniformly distributed in (0, 1].
 double uniform(std::mt19937_64& random) {
   return static_cast<double>((random() >> 11) + 1) * 0x1p-53;
 }
 
-// std::normal_distribution differs between libraries; the Box–Muller formula does not.
+// Uses the Box–Muller formula, because std::normal_distribution differs between standard libraries.
 double normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log(uniform(random)));
   return radius * std::cos(2 * std::numbers::pi * uniform(random));

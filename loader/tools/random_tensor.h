@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values for inputs that the command line does not give.
+// Random values for inputs for which the command line gives no value.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace backplane::tools {
 
-// Floats of 16 bits or more are normally distributed, integers of 8 bits or more 0 to 9, strings "0" to "9"; smaller
-// types and bools are random. A seed yields the same numbers on every machine. Throws onnx::Malformed (shape, type).
+// Floats of at least 16 bits are normally distributed, integers of at least 8 bits are 0 to 9, and strings "0" to "9".
+// Smaller types and bools have random bits. A seed yields the same numbers on every machine. Throws onnx::Malformed if
+// the shape or type is not supported.
 onnx::Tensor random_tensor(bp_dtype_t dtype, std::vector<int64_t> extents, std::mt19937_64& random);
 
 }  // namespace backplane::tools

@@ -16,7 +16,7 @@
 namespace backplane::tools {
 namespace {
 
-constexpr uint64_t kFirst = 8;  // elements that are shown
+constexpr uint64_t kFirst = 8;  // number of elements that are printed
 
 struct Flags {
   SessionFlags session;
@@ -26,7 +26,7 @@ struct Flags {
   Tolerance tolerance;
 };
 
-// JSON has no NaN and no infinity: such a value becomes null.
+// JSON cannot represent NaN and infinity, so they become null.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -110,7 +110,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Creates the outputs' folder. Refuses NAME=FILE, the form of --input, as a mistake.
+// Creates the folder for the outputs. Refuses NAME=FILE, which is the form of --input.
 void create_folder(const std::string& folder) {
   std::error_code error;
   if (folder.find('=') != std::string::npos && !std::filesystem::is_directory(folder, error)) {
@@ -123,14 +123,14 @@ void create_folder(const std::string& folder) {
   if (error) throw Failure(fmt::format("folder '{}' cannot be created: {}", folder, error.message()));
 }
 
-// Whether all outputs go into one file.
+// Whether --output names an archive for all outputs.
 bool is_archive(const std::string& output) {
   std::error_code error;
   return output.ends_with(".npz") && output.find('=') == std::string::npos &&
          !std::filesystem::is_directory(output, error);
 }
 
-// Returns an entry for each tensor of --expect, with how the output of that name differs from it.
+// Compares each tensor of --expect with the output of the same name. Returns one entry for each.
 Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const std::vector<std::string>& expected,
                      const Tolerance& tolerance) {
   Json entries = Json::array();

@@ -25,7 +25,7 @@ def has_type(value, name):
 
 
 def mistakes(value, schema, place):
-    """The faults of a value, one line each."""
+    """The schema violations of a value, one line each."""
     unknown = set(schema) - WORDS
     if unknown:
         yield f"{place}: the schema has words that are not known: {sorted(unknown)}"

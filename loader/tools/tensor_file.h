@@ -13,17 +13,17 @@ namespace backplane::tools {
 
 using NamedTensors = std::vector<std::pair<std::string, onnx::Tensor>>;
 
-// Reads a file by its extension; `kind` (BP_KIND_*) is the kind of the model's input. From a .npz, reads the array with
-// this name, or the only one. Throws Failure with the file's name.
+// Reads a value from a file, by its extension. `kind` (BP_KIND_*) is the kind of the model's input. From a .npz, reads
+// the array `name`, or the only array. Throws Failure with the file's name.
 onnx::Value read_value(const std::filesystem::path& file, uint32_t kind, const std::string& name);
 
 // Reads all arrays of a .npz. Throws Failure.
 NamedTensors read_arrays(const std::filesystem::path& file);
-// Throws Failure, also if numpy has no type for an array.
+// Writes a .npz. Throws Failure, also if numpy cannot represent an array.
 void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
-// Writes `folder`/`name`.npy, or .pb if numpy has no type for the value; the elements of containers as name.0.npy,
-// name.1.npy, … Characters that are not safe in file names become '_'. Returns the files; throws Failure.
+// Writes `folder`/`name`.npy, or .pb if numpy cannot represent the value. Writes the elements of a container as
+// name.0.npy, name.1.npy, … Characters that are unsafe in file names become '_'. Returns the paths. Throws Failure.
 std::vector<std::string> write_value(const std::filesystem::path& folder, const std::string& name,
                                      const onnx::Value& value);
 

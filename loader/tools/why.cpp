@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether `id` refers to a file: libbackplane_<id>.so, <id>.json, or the file's whole name or path.
+// Whether `id` names a file: as libbackplane_<id>.so, <id>.json, or the file's whole name or path.
 bool is_named(const std::string& path, const std::string& id) {
   const fs::path file = fs::path(path).filename();
   return file == id || file == "libbackplane_" + id + ".so" || file == id + ".json" || path == id;
@@ -22,14 +22,14 @@ bool is_meant(const Json& candidate, const std::string& id) {
   return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
 }
 
-// The places on this machine that discovery searches (bp_env_desc_t), for a user who looks for a missing backend.
+// The places on this machine that discovery searches (see bp_env_desc_t), for a user who misses a backend.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
   const auto add = [&](std::string_view what, const std::string& where) {
     places.push_back({{"place", what}, {"path", where}});
   };
   const auto variable = [](const char* name) {
-    const char* value = secure_getenv(name);  // like the loader
+    const char* value = secure_getenv(name);  // as in the loader
     return std::string(value == nullptr ? "" : value);
   };
   const auto base_folders = [&](const char* home, const char* below_home, const char* list, const char* otherwise) {
@@ -48,7 +48,7 @@ Json places(const EnvironmentFlags& flags) {
   };
   for (const std::string& file : flags.backends) add("--backend", file);
   for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"}) add(name, variable(name));
-  if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // it replaces all folders
+  if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // this variable replaces the search of all folders
 
   base_folders("XDG_CONFIG_HOME", "/.config", "XDG_CONFIG_DIRS", "/etc/xdg");
   base_folders("XDG_DATA_HOME", "/.local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");

@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-// An attribute that the older form lacks can be omitted if it has its default.
+// Whether the older form can express the node's attributes. An attribute that it lacks must have its default.
 bool fits_attributes(const Node& node, const ops::Schema& form) {
   for (const Attribute& attribute : node.attributes) {
     if (const ops::AttributeRule* rule = form.attribute(attribute.name)) {

@@ -12,17 +12,17 @@ namespace {
 
 using wire::Writer;
 
-constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;  // of one protobuf message
+constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;  // maximum bytes of a protobuf message
 
 std::string_view view(bp_text_t text) {
   return {text.data, text.size};
 }
 
-// A graph's message: small fields first, then weights whose bytes are not copied.
+// The message of a graph: small fields first, then the weights, whose bytes are not copied.
 struct Message {
   std::string head;
   struct Tail {
-    std::string head;  // the tensor's message before the bytes, with its tag and length
+    std::string head;  // the tensor's message up to its bytes, with its tag and length
     std::string_view bytes;
   };
   std::vector<Tail> tails;
@@ -34,7 +34,7 @@ struct Message {
   }
 };
 
-// Writes a field's tag and length; the content is appended separately.
+// Writes a field's tag and length. The caller appends the content.
 void write_tag(std::string& out, uint32_t field, uint64_t length) {
   constexpr uint32_t kLengthDelimited = 2;
   protozero::write_varint(std::back_inserter(out), uint64_t{field} << 3 | kLengthDelimited);
@@ -45,8 +45,8 @@ class Serializer {
  public:
   Serializer(const bp_graph_t& graph, uint64_t external_above) : graph_(graph), external_above_(external_above) {}
 
-  // ONNX identifies values by name, so each needs its own: values without a name, or with a shared one, get a number.
-  // `outer` contains the names of the graph around this one, by value.
+  // Writes the graph. ONNX identifies values by name, so values with a missing or duplicate name get a number. `outer`
+  // holds the names of the enclosing graph's values, by value.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);
     writer.add_string(field::graph::kName, graph_.name.size ? view(graph_.name) : std::string_view("graph"));
@@ -168,11 +168,11 @@ class Serializer {
     return {};
   }
 
-  // Appends the message `whole`, a result of `tensor`, as a field.
+  // Appends `whole`, the message of a tensor, as a field.
   static void append(Writer& writer, uint32_t field, const Message::Tail& whole) {
     std::string bytes = whole.head;
     bytes.append(whole.bytes);
-    // The message starts with the field's tag and length, which the writer adds itself.
+    // The message starts with its own tag and length. They are skipped, because the writer adds the field's.
     wire::Reader reader(bytes);
     reader.next();
     writer.add_message(field, reader.get_view());
@@ -194,7 +194,8 @@ class Serializer {
       Writer tensor(writer, type.kind == BP_KIND_TENSOR ? f::kTensor : f::kSparseTensor);
       tensor.add_int32(field::tensor_type::kElemType, static_cast<int32_t>(type.dtype));
       if (type.rank < 0) return;
-      // Empty messages have a meaning here (a scalar, an unknown extent), but nested writers would omit them.
+      // Writes the dimensions as raw bytes: an empty message has a meaning here (a scalar, or an unknown extent), but a
+      // nested writer would omit it.
       std::string shape;
       Writer dims(shape);
       for (int32_t i = 0; i < type.rank; ++i) {

@@ -24,10 +24,10 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
-// The IR version that supports everything in canonical models (2-bit types came last).
+// The IR version that supports everything in canonical models. Types of 2 bits were added last.
 constexpr uint32_t kIrVersion = 13;
 
-// The arrays of one graph; sub-graphs have their own.
+// The arrays of one graph. Each sub-graph has its own.
 class Arrays {
  public:
   struct Shared {
@@ -39,7 +39,8 @@ class Arrays {
     const WholeCalls& calls;
   };
 
-  // `whole`: all of the graph's values and weights, with their own numbers; otherwise those that the nodes use.
+  // If `whole`, the arrays have all values and weights of the graph, with the graph's numbers. Otherwise they have only
+  // those that the nodes use.
   Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent)
       : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;
@@ -61,7 +62,7 @@ class Arrays {
     }
     for (const ValueId input : inputs) inputs_.push_back(local(input));
     for (const ValueId output : outputs) outputs_.push_back(local(output));
-    if (!whole_) {  // the values that the nodes read but do not write
+    if (!whole_) {  // adds the values that the nodes read but do not write
       for (uint32_t v = 0; v < values_.size(); ++v) {
         const bp_value_t& value = values_[v];
         if (value.producer == BP_NONE && value.weight == BP_NONE) inputs_.push_back(v);
@@ -80,7 +81,7 @@ class Arrays {
   const Weight& weight(uint32_t w) const { return *weight_of_[w]; }
   const Model& model() const { return *shared_.model; }
 
-  // The index in the view of a graph value, which is added if it is new.
+  // The view's index of a graph value. Adds the value if it is new.
   uint32_t local(ValueId value) {
     if (value == BP_NONE || whole_) return value;
     const auto found = local_values_.find(value);
@@ -132,7 +133,7 @@ class Arrays {
     return static_cast<uint32_t>(weights_.size() - 1);
   }
 
-  // The framework can replace only weights of the outermost graph, by name.
+  // The weight, or its replacement. The framework replaces weights by name, and only in the outermost graph.
   const Weight& current(WeightId weight) const {
     const auto replaced = shared_.refit.replaced.find(weight);
     return parent_ || replaced == shared_.refit.replaced.end() ? graph_.weights[weight] : *replaced->second;
@@ -167,7 +168,7 @@ class Arrays {
     return found == local_values_.end() ? BP_NONE : found->second;
   }
 
-  // The outermost call that is shown whole and begins with the first of these nodes; null if there is none.
+  // The outermost call that appears as one node and starts with the first of these nodes; null if there is none.
   const Call* whole_call(std::span<const uint32_t> nodes) const {
     const Call* found = nullptr;
     if (shared_.calls.empty()) return found;
@@ -183,7 +184,7 @@ class Arrays {
   void add_node(const Node& node, View::Nodes stands_for) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
-    // Uses the strings of schemas, which are few and stay in the cache: plugins compare them often, and those of nodes
+    // Plugins compare these strings often. The schemas' strings are few and stay in the cache, while the nodes' strings
     // are scattered in memory.
     out.op_type = node.schema ? text(node.schema->name) : text(node.op_type);
     out.domain = node.schema ? text(node.schema->domain) : text(node.domain);
@@ -216,7 +217,8 @@ class Arrays {
     }
     out.first_attribute = static_cast<uint32_t>(attributes_.size());
     for (const Attribute& attribute : node.attributes) {
-      if (form != node.schema && !form->attribute(attribute.name)) continue;  // newer than the form, with its default
+      if (form != node.schema && !form->attribute(attribute.name))
+        continue;  // the older form lacks it, and it has its default
       too_new = add_attribute(attribute) || too_new;
     }
     out.attribute_count = static_cast<uint32_t>(attributes_.size()) - out.first_attribute;
@@ -230,7 +232,7 @@ class Arrays {
     return value;
   }
 
-  // Returns whether a node in a sub-graph of the attribute is too new.
+  // Adds an attribute. Returns whether a node in one of its sub-graphs is too new for the plugin.
   bool add_attribute(const Attribute& attribute) {
     bool too_new = false;
     bp_attribute_t out{text(attribute.name), attribute.type, 0, nullptr};
@@ -327,7 +329,7 @@ class Arrays {
   std::vector<uint32_t> operands_, inputs_, outputs_;
   std::vector<uint32_t> captured_;                           // values that nodes' sub-graphs read
   std::vector<std::pair<uint32_t, uint32_t>> captured_end_;  // by node: its range in captured_
-  std::deque<std::vector<bp_text_t>> text_lists_;            // attributes point into this and the next
+  std::deque<std::vector<bp_text_t>> text_lists_;            // attributes point into these lists and into index_lists_
   std::deque<std::vector<uint32_t>> index_lists_;
   std::vector<std::unique_ptr<Arrays>> bodies_;
   std::vector<const bp_graph_t*> body_graphs_;
@@ -353,7 +355,7 @@ bp_status_t BP_CALL weight_map(const bp_graph_t* graph, uint32_t weight, const v
   return BP_OK;
 }
 
-// Releases the pages that are completely within a mapped weight: the system reads them again on access.
+// Releases the pages that lie completely within a mapped weight. The system reads them again on access.
 void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
   if (index >= graph->weight_count) return;
   const Weight& weight = arrays_of(graph).weight(index);
@@ -425,7 +427,7 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
-// After import, known domains are at their newest version, or at the newest that the plugin knows.
+// After import, known domains are at their newest version, or at the newest one that the plugin supports.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
   std::map<std::string_view, uint32_t> versions;
   const auto add = [&](const std::map<std::string, uint32_t>& opsets) {

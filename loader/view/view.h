@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's arrays for a graph, or for an island of it. Borrows names and weights from the model; owns the arrays.
+// The ABI's arrays for a graph or for an island of it. The view borrows names and weights from the model and owns the
+// arrays.
 #pragma once
 
 #include <map>
@@ -13,41 +14,44 @@
 
 namespace backplane::model {
 
-// Weights that were replaced in a session.
+// The weights that were replaced in a session.
 struct Refit {
-  bool possible = false;  // more may be replaced later: BP_WEIGHT_REFIT
+  bool possible = false;  // whether weights may be replaced later: BP_WEIGHT_REFIT
   std::map<WeightId, std::shared_ptr<const Weight>> replaced;
 };
 
-// Function calls that appear as one node each, by node id, ascending. Of nested calls the outermost appears.
+// Ids of the function calls that appear as one node each, in ascending order. For nested calls, only the outermost call
+// appears.
 using WholeCalls = std::vector<uint64_t>;
 
-// All calls that can be shown as one node, in all graphs of a model.
+// All calls that can appear as one node, in all graphs of a model.
 WholeCalls all_calls(const Model& model);
 
 class View {
  public:
-  // The whole graph. View value i is graph value i; if no call is whole, view node i is graph node i.
+  // A view of the whole graph. Value i of the view is value i of the graph. If no call appears as one node, node i of
+  // the view is node i of the graph.
   static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                            const WholeCalls& calls = {});
-  // Nodes of the outermost graph, ascending, as a graph of their own. Its inputs are the values that they read and do
-  // not write (constants become weights); its outputs are `outputs` (graph values) in that order.
+  // A view of nodes of the outermost graph (ascending) as a graph of its own. Its inputs are the values that the nodes
+  // read but do not write, except constants, which become weights. Its outputs are `outputs` (graph values), in that
+  // order.
   static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const KnownOpsets& known,
                                             const Refit& refit = {}, const WholeCalls& calls = {});
-  // One node of any graph of the model as a graph of its own.
+  // A view of one node, from any graph of the model, as a graph of its own.
   static std::shared_ptr<const View> node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
                                           const KnownOpsets& known);
   ~View();
 
   const bp_graph_t* abi() const;
-  // The graph nodes that a node of the view represents: one, or all of a call's body.
+  // The graph nodes that a node of the view represents: a single node, or all nodes of a call's body.
   struct Nodes {
     uint32_t first, count;
   };
   Nodes graph_nodes(uint32_t view_node) const;
   ValueId graph_value(uint32_t view_value) const;
-  // Whether the node's form is too new for the plugin: then the loader itself reports BP_REASON_OPSET for it.
+  // Whether the node's form is too new for the plugin. If so, the loader itself reports BP_REASON_OPSET for it.
   bool too_new(uint32_t view_node) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views that backends get: a whole model, an island, older forms of nodes, and ONNX bytes.
+// Tests the views that backends get: a whole model, an island, older forms of nodes, and ONNX bytes.
 #include "view/view.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +83,7 @@ TEST(View, ExportsTheWholeGraph) {
   EXPECT_EQ(g->uses[shared->first_use].node, 1u);
   EXPECT_EQ(g->uses[shared->first_use].slot, 0u);
   EXPECT_EQ(g->uses[shared->first_use + 1].node, 2u);
-  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // read by a sub-graph
+  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // a sub-graph reads it
 
   ASSERT_EQ(g->subgraph_count, 2u);
   const bp_node_t* branch = bp_graph_node(g, 2);
@@ -134,7 +134,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_EQ(bp_graph_node(g, 0)->since_version, 13u);
   EXPECT_FALSE(view->too_new(0));
   EXPECT_EQ(bp_graph_node(g, 1)->since_version, 13u);
-  EXPECT_EQ(bp_graph_node(g, 1)->attribute_count, 0u);  // allowzero, which has its default 0, came later
+  EXPECT_EQ(bp_graph_node(g, 1)->attribute_count, 0u);  // allowzero is newer than this form, and has its default 0
   EXPECT_FALSE(view->too_new(2));
   EXPECT_TRUE(view->too_new(3));  // Shape-13 cannot start at 1
   ASSERT_GE(g->opset_count, 1u);

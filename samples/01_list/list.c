@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the backends that the loader finds and their devices. The loader is opened with dlopen; nothing of ours is
- * linked. */
+ * Lists the backends that the loader finds and their devices. It opens the loader with dlopen and links no library
+ * of Backplane. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ static void print(const char* label, bp_text_t text) {
 }
 
 int main(void) {
-  /* The loader is one shared library; bp_get_api returns all its functions as a table. */
+  /* The loader is one shared library. bp_get_api returns a table of all its functions. */
   void* library = dlopen("libbackplane.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "list: %s; install Backplane or set LD_LIBRARY_PATH\n", dlerror());
@@ -50,7 +50,7 @@ int main(void) {
     return 1;
   }
 
-  /* Every file that was considered, refused files included. */
+  /* Lists every file that was considered, including refused files. */
   for (uint32_t i = 0; i < api->env_candidate_count(env); ++i) {
     bp_candidate_t candidate = {.size = sizeof candidate};
     if (api->env_candidate(env, i, &candidate, NULL) != BP_OK) continue;
@@ -60,7 +60,7 @@ int main(void) {
     print("story", candidate.text);
   }
 
-  /* Devices of all backends are numbered from 1. */
+  /* Devices of all backends are numbered consecutively from 1. */
   for (uint32_t i = 1; i <= api->env_device_count(env); ++i) {
     bp_device_info_t info = {.size = sizeof info};
     bp_text_t name;

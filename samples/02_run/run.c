@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a model: run MODEL.onnx. Inputs are filled with a ramp (-2, -1, 0, 1, …), dimensions that the model leaves open
- * are 1, and the beginning of each output is printed. The loader is opened with dlopen; nothing of ours is linked. */
+ * Runs a model and prints the beginning of each output: run MODEL.onnx. Inputs are filled with -2, -1, 0, 1, …;
+ * dimensions that the model leaves open are 1. Opens the loader with dlopen and links no library of Backplane. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const bp_loader_api_t* api;
 static char text[1000];
 static bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = sizeof text};
 
-/* Ends the program when a call failed. */
+/* Ends the program if a call failed. */
 static void check(bp_status_t status) {
   if (status == BP_OK) return;
   fprintf(stderr, "run: %.*s [%s]\n", (int)(error.text_size < sizeof text ? error.text_size : sizeof text), text,
@@ -62,7 +62,7 @@ static void set(void* data, bp_dtype_t dtype, uint64_t i) {
       ((int32_t*)data)[i] = (int32_t)value;
       break;
     default:
-      break; /* others stay zero */
+      break; /* other types stay zero */
   }
 }
 
@@ -89,7 +89,8 @@ static void print(const void* data, bp_dtype_t dtype, uint64_t i) {
   }
 }
 
-/* Makes memory for input `i` of the graph, fills it and binds it. It stays bound, and ours, until the exec is gone. */
+/* Allocates memory for input `i` of the graph, fills it and binds it. The caller owns the memory and must keep it
+ * until the exec is destroyed. */
 static void* bind_input(bp_exec_t* exec, const bp_graph_t* graph, uint32_t i) {
   const bp_value_t* value = bp_graph_value(graph, graph->inputs[i]);
   const bp_type_t* type = bp_graph_type(graph, value->type);

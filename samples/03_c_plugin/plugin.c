@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A whole plugin in plain C: Relu and Add of float tensors of one static shape, one node at a time, in host memory. */
+ * A complete plugin in plain C. It supports Relu and Add on float tensors that all have the same static shape, in host
+ * memory. Each island has one node. */
 #include "backplane/plugin.h"
 
 #include <stdlib.h>
@@ -9,10 +10,11 @@
 
 #define TEXT(s) \
   { s, sizeof(s) - 1 }
-#ifndef SANITIZER /* the build says so where there is one: both sides must share it */
+#ifndef SANITIZER /* the build defines it for sanitizers: host and plugin must use the same one */
 #define SANITIZER BP_SANITIZER_NONE
 #endif
-/* The handles are opaque to the host; here is what they are. An island is one node: `review` splits larger ones. */
+/* Definitions of the handles, which are opaque to the host. An island has one node, because `review` splits larger
+ * ones. */
 struct bp_backend_t {
   int nothing;
 };
@@ -49,8 +51,8 @@ static int is(const bp_node_t* n, const char* op) {
   return n->domain.size == 0 && n->since_version == 14 && n->op_type.size == strlen(op) &&
          !memcmp(n->op_type.data, op, n->op_type.size);
 }
-/* The one predicate: BP_REASON_NONE, or why a node cannot be run. Coverage answers with it and compile checks it
- * again. */
+/* Decides whether a node is supported: returns BP_REASON_NONE or the reason why not. Coverage reports the result, and
+ * compile checks it again. */
 static uint32_t refusal(const bp_graph_t* g, const bp_node_t* n) {
   if (!is(n, "Relu") && !is(n, "Add")) return BP_REASON_OPERATOR;
   const bp_type_t* y = type_of(g, bp_node_output(g, n, 0));
@@ -171,7 +173,7 @@ static bp_status_t BP_CALL run(bp_instance_t* instance, const bp_run_t* how, bp_
   return BP_OK;
 }
 static bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {
-  static bp_backend_t backend; /* nor has it */
+  static bp_backend_t backend; /* it has no state */
   *out = &backend;
   return BP_OK;
 }

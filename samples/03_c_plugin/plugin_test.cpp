@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin in plain C through the C ABI.
+// Tests the plugin in plain C through the C ABI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

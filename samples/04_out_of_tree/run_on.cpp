@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_on BACKEND MODEL: runs a model of float inputs on one backend and nothing else, and prints its first output.
+// run_on BACKEND MODEL: runs a model with float inputs on the given backend only, and prints its first output.
 #include <backplane/client.hpp>
 #include <iostream>
 #include <numeric>

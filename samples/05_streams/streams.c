@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program with its own OpenCL context, queue and buffers runs a model between two kernels of its own and waits once a
- * frame: streams MODEL.onnx [FRAMES]. The model takes a and b and makes y, all float[2, 3] (make_model writes one).
+ * Runs a model in a program that has its own OpenCL context, queue and buffers: streams MODEL.onnx [FRAMES]. The model
+ * runs between two kernels of the program, which waits once per frame. The model computes y from a and b, all
+ * float[2, 3] (make_model writes one).
  *
  *   frame number -> own kernel -> a, b (cl_mem) -> the model, on the same queue -> y (cl_mem) -> own kernel -> result
  *
- * The device is opened in the program's context, the queue becomes a stream, and the buffers are bound as they are:
- * nothing is copied, and nothing but the last line of a frame waits. */
+ * The device is opened in the program's context, the queue becomes a stream, and the buffers are bound without copies.
+ * Only reading the result at the end of a frame waits. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -35,7 +36,7 @@ static void check_cl(cl_int status, const char* what) {
   exit(1);
 }
 
-/* Makes the inputs of a frame, and checks nothing: that is the point. */
+/* One kernel produces the inputs of a frame, the other uses the model's output. Neither checks for errors. */
 static const char* const kSource =
     "kernel void before(global float* a, global float* b, int frame) {"
     "  const int i = get_global_id(0); a[i] = i + frame; b[i] = -2.0f * frame; }"
@@ -47,7 +48,7 @@ typedef struct {
   cl_command_queue queue;
   cl_kernel before, after;
   cl_mem a, b, y, result;
-} Own; /* objects that a program of this kind already has */
+} Own; /* the objects that a program like this already has */
 
 static cl_mem new_buffer(const Own* own) {
   cl_int status = CL_SUCCESS;
@@ -82,7 +83,7 @@ static void make_own(Own* own) {
   check_cl(clSetKernelArg(own->after, 1, sizeof own->result, &own->result), "clSetKernelArg");
 }
 
-/* Binds a cl_mem of the program's to a slot: no copy is made of it. */
+/* Binds the program's own cl_mem to a slot, without copying it. */
 static bp_buffer_t bind(bp_env_t* env, uint64_t device, uint32_t space, bp_exec_t* exec, uint32_t slot, cl_mem memory) {
   const int64_t extents[] = {2, 3};
   const bp_external_t external = {.size = sizeof external,
@@ -113,7 +114,7 @@ int main(int argc, char** argv) {
   Own own;
   make_own(&own);
 
-  /* The OpenCL device, opened in the program's own context. (Of several the first: a program knows better which.) */
+  /* Opens the OpenCL device in the program's own context. This sample uses the first one found. */
   bp_env_t* env = NULL;
   check(api->env_create(NULL, &env, &error));
   bp_device_info_t info = {.size = sizeof info};
@@ -133,7 +134,7 @@ int main(int argc, char** argv) {
   const bp_device_open_t how = {.size = sizeof how, .native = &context};
   check(api->env_open_device(env, device, &how, &error));
 
-  /* The model, on this device alone. */
+  /* Compiles the model for this device only. */
   const bp_model_source_t source = {.size = sizeof source, .descriptor = -1, .path = {argv[1], strlen(argv[1])}};
   bp_model_t* model = NULL;
   check(api->model_open(env, &source, &model, &error));
@@ -143,11 +144,11 @@ int main(int argc, char** argv) {
   check(api->session_create(env, model, &desc, &session, &error));
   bp_exec_t* exec = NULL;
   check(api->exec_create(session, NULL, &exec, &error));
-  const uint32_t space = info.space_count - 1; /* the space of cl_mem is the last */
+  const uint32_t space = info.space_count - 1; /* the last space is that of cl_mem */
   const bp_buffer_t bound[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
                                bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};
 
-  /* The program's queue as a stream. */
+  /* Makes a stream from the program's queue. */
   const bp_native_t queue = {
       .size = sizeof queue, .kind = BP_NATIVE_CL_QUEUE, .handle = (uint64_t)(uintptr_t)own.queue};
   const bp_stream_create_t stream_of = {.size = sizeof stream_of, .native = &queue};
@@ -160,14 +161,14 @@ int main(int argc, char** argv) {
     float result[COUNT];
     check_cl(clSetKernelArg(own.before, 2, sizeof frame, &frame), "clSetKernelArg");
     check_cl(clEnqueueNDRangeKernel(own.queue, own.before, 1, NULL, &count, NULL, 0, NULL, NULL), "before");
-    check(api->exec_run(exec, &run, &error)); /* put into the queue; nothing has run yet */
+    check(api->exec_run(exec, &run, &error)); /* only enqueues the run */
     check_cl(clEnqueueNDRangeKernel(own.queue, own.after, 1, NULL, &count, NULL, 0, NULL, NULL), "after");
     check_cl(clEnqueueReadBuffer(own.queue, own.result, CL_TRUE, 0, sizeof result, result, 0, NULL, NULL), "result");
     printf("frame %d:", frame);
     for (int i = 0; i < COUNT; ++i) printf(" %g", result[i]);
     printf("\n");
   }
-  check(api->stream_wait(stream, BP_FOREVER, &error)); /* failures in the stream are reported here */
+  check(api->stream_wait(stream, BP_FOREVER, &error)); /* also reports failures of the runs in the stream */
 
   api->exec_destroy(exec);
   api->stream_destroy(stream);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs that are submitted ahead and ordered by a semaphore, one that is cancelled, and one that has a deadline:
- * async MODEL.onnx. The model takes a and b and makes y, all float[2, 3] (make_model writes one).
+ * Asynchronous runs: async MODEL.onnx. Submits two runs ahead of their data, ordered by a semaphore, then a run that is
+ * canceled, and a run with a deadline. The model computes y from a and b, all float[2, 3] (make_model writes one).
  *
- * `ready` counts what the program has prepared, `done` counts what has been run. Each run waits for its value of
- * `ready` and brings `done` to the same value. */
+ * The semaphore `ready` counts the prepared inputs, `done` the finished runs. Run i waits until `ready` is i, and then
+ * sets `done` to i. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static uint64_t now(void) {
 typedef struct {
   bp_exec_t* exec;
   float a[COUNT], b[COUNT], y[COUNT];
-} Slot; /* a run in flight has memory of its own */
+} Slot; /* each run in flight has its own exec and memory */
 
 static void bind(bp_exec_t* exec, uint32_t slot, float* data) {
   const int64_t extents[] = {2, 3};
@@ -50,7 +50,7 @@ static void bind(bp_exec_t* exec, uint32_t slot, float* data) {
   check(api->exec_bind(exec, slot, &tensor, &error));
 }
 
-/* Called once for each run that was accepted, from any thread. It may not enter the exec. */
+/* Called once for each accepted run, from any thread. It must not call functions of the exec. */
 static void BP_CALL ended(void* self, bp_status_t status, const bp_error_t* why) {
   (void)why;
   *(bp_status_t*)self = status;
@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
   check(api->semaphore_create(0, &never, &error));
   check(api->cancel_create(&cancel, &error));
 
-  /* Two runs ahead of their data: the second also waits for the first. `run` and its arrays are copied. */
+  /* Submits two runs before their data is ready. The second one also waits for the first. `run` and its arrays are
+   * copied. */
   for (int i = 0; i < 2; ++i) {
     const bp_point_t waits[] = {bp_host_point(ready, (uint64_t)i + 1), bp_host_point(done, (uint64_t)i)};
     const bp_point_t signal = bp_host_point(done, (uint64_t)i + 1);
@@ -104,7 +105,7 @@ int main(int argc, char** argv) {
                           .done = ended};
     check(api->exec_submit(slots[i].exec, &run, &error));
   }
-  for (int i = 0; i < 2; ++i) { /* now the data */
+  for (int i = 0; i < 2; ++i) { /* provides the data */
     for (int k = 0; k < COUNT; ++k) slots[i].a[k] = (float)(k + i), slots[i].b[k] = -2;
     check(api->semaphore_signal(ready, (uint64_t)i + 1, NULL, &error));
   }
@@ -115,7 +116,8 @@ int main(int argc, char** argv) {
     printf("\n");
   }
 
-  /* One that waits for what never comes, and is cancelled; the value that it was to bring has failed. */
+  /* Cancels a run that waits for a value that is never signaled. The value that the run would have signaled fails too.
+   */
   const bp_point_t waits = bp_host_point(never, 1), third = bp_host_point(done, 3), fourth = bp_host_point(done, 4);
   bp_run_t run = {.size = sizeof run,
                   .waits = &waits,
@@ -126,11 +128,11 @@ int main(int argc, char** argv) {
                   .self = &status[2],
                   .done = ended};
   check(api->exec_submit(slots[2].exec, &run, &error));
-  api->cancel_set(cancel); /* from a signal handler too */
+  api->cancel_set(cancel); /* may also be called from a signal handler */
   bp_status_t waited = api->semaphore_wait(done, 3, BP_FOREVER, NULL, &error);
   printf("cancelled [%s], waiter [%s]\n", api->status_name(status[2]), api->status_name(waited));
 
-  /* And one with a deadline. The failures before are not its own: the semaphore goes on. */
+  /* Submits a run with a deadline. The earlier failure does not affect it: later values of the semaphore still work. */
   run.cancel = NULL;
   run.deadline = now() + 20000000; /* 20 ms */
   run.signals = &fourth;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program as they were written for ONNXIFI, with nothing of Backplane in it: it opens libonnxifi.so, prints every
- * backend, and runs y = Relu(Add(a, b)) over float[2,3] on the first that is compatible with the model.
+ * A typical program for ONNXIFI that uses nothing of Backplane directly. It opens libonnxifi.so, prints every backend,
+ * and runs y = Relu(Add(a, b)) on float[2,3] on the first backend that is compatible with the model.
  *
  *   onnxifi MODEL.onnx
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functions of the library that are used here. */
+/* The functions of the library that this program uses. */
 static struct {
   onnxStatus (*get_backend_ids)(onnxBackendID*, size_t*);
   onnxStatus (*release_backend_id)(onnxBackendID);
@@ -93,7 +93,7 @@ static void run(onnxBackendID id, size_t bytes, const void* model) {
   check(onnxifi.set_graph_io(graph, 2, inputs, 1, &output), "onnxSetGraphIO");
   check(onnxifi.init_event(backend, &before.event), "onnxInitEvent");
   check(onnxifi.run_graph(graph, &before, &after), "onnxRunGraph");
-  check(onnxifi.signal_event(before.event), "onnxSignalEvent"); /* the inputs are ready: the run begins */
+  check(onnxifi.signal_event(before.event), "onnxSignalEvent"); /* the inputs are ready, so the run begins */
   check(onnxifi.wait_event(after.event), "onnxWaitEvent");
   for (int i = 0; i < 6; ++i) printf("%g%c", y[i], i == 5 ? '\n' : ' ');
   onnxifi.release_event(after.event);

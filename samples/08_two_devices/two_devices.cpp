@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One graph on two devices: two_devices MODEL.onnx FIRST SECOND. Additions run on the first device and Relu on the
-// second, by pins, as a framework does that knows better than the costs. The model takes a and b and makes y,
-// all float[2, 3].
+// Runs one graph on two devices: two_devices MODEL.onnx FIRST SECOND. Pins put additions on the first device and Relu
+// on the second, as a framework does that has better information than the loader's costs. The model computes y from a
+// and b, all float[2, 3].
 #include <backplane/client.hpp>
 #include <iostream>
 #include <numeric>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) try {
   const backplane::Model model = env.open(argv[1]);
 
   backplane::SessionOptions options;
-  options.devices = {argv[2], argv[3]};  // no others
+  options.devices = {argv[2], argv[3]};  // only these two
   options.pins = {{"op=Add", argv[2]}, {"op=Relu", argv[3]}};
   const backplane::Session session = env.compile(model, options);
   for (const backplane::view::Node& node : model.graph().nodes()) {
@@ -29,7 +29,7 @@ int main(int argc, char** argv) try {
     std::iota(tensor.data<float>(), tensor.data<float>() + tensor.count(), -2.0f);
     exec.bind(name, tensor);
   }
-  exec.run();  // the loader copies between the devices where they share no memory
+  exec.run();  // the loader copies between devices that do not share memory
   std::cout << "y:";
   for (const float y : exec.output("y").values<float>()) std::cout << ' ' << y;
   std::cout << '\n';

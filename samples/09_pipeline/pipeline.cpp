@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source that is faster than the device: pipeline MODEL.onnx [FRAMES]. A fixed number of runs is in flight; the
-// source waits for a free place before it reads the next frame, so memory is bounded and no frame is dropped. Results
-// leave in the order of the frames. The model takes a and b and makes y, all float[2, 3].
+// A pipeline whose source is faster than the device: pipeline MODEL.onnx [FRAMES]. A fixed number of runs is in flight.
+// The source waits for a free place before it reads the next frame, so memory is bounded and no frame is dropped.
+// Results leave in the order of the frames. The model computes y from a and b, all float[2, 3].
 #include <backplane/client.hpp>
 #include <iostream>
 #include <vector>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kInFlight = 3;
 
-// One place in the pipeline: an exec with memory of its own. Its semaphore counts the runs that have ended there; when
-// it advances the exec is free again.
+// A place in the pipeline: an exec with its own memory. Its semaphore counts the runs that have ended; when the count
+// reaches the number of submitted runs, the exec is free.
 class Place {
  public:
   explicit Place(backplane::Exec exec) : exec_(std::move(exec)) {
@@ -29,7 +29,7 @@ class Place {
     exec_.submit(run);
   }
   bool is_running() const { return ended_.value() < runs_; }
-  void wait() const { ended_.wait(runs_); }  // throws if the run failed, with its text
+  void wait() const { ended_.wait(runs_); }  // throws the run's error if it failed
 
   backplane::Tensor a{BP_DTYPE_FLOAT, {2, 3}}, b{BP_DTYPE_FLOAT, {2, 3}}, y{BP_DTYPE_FLOAT, {2, 3}};
 
@@ -57,7 +57,8 @@ int main(int argc, char** argv) try {
   for (size_t frame = 0; frame < frames + kInFlight; ++frame) {
     Place& place = places[frame % kInFlight];
     if (frame >= kInFlight &&
-        frame - kInFlight < frames) {  // the oldest run: its result is the next, and then its place is free
+        frame - kInFlight <
+            frames) {  // the oldest run must end: its result is the next one, and then its place is free
       waits += place.is_running() ? 1 : 0;
       place.wait();
       sum += place.y.data<float>()[5];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// New weights for a compiled model: refit MODEL.onnx. Nothing is compiled or planned again, and execs stay bound; what
-// a training loop or a model that is fine-tuned for each customer needs. The model makes y = Relu(a + b) with the
-// weight b, all float[2, 3] (make_model FILE weights).
+// Replaces the weights of a compiled model: refit MODEL.onnx. Nothing is compiled or planned again, and execs stay
+// bound. This is for training loops, and for models that are fine-tuned for each customer. The model computes y =
+// Relu(a + b) with the weight b, all float[2, 3] (make_model FILE weights writes it).
 #include <backplane/client.hpp>
 #include <iostream>
 
@@ -24,7 +24,7 @@ int main(int argc, char** argv) try {
   const backplane::Environment env;
   const backplane::Model model = env.open(argv[1]);
   backplane::SessionOptions options;
-  options.flags = BP_SESSION_REFIT;  // constants stay what they are until the run
+  options.flags = BP_SESSION_REFIT;  // weights may be replaced later, so constants are not folded
   const backplane::Session session = env.compile(model, options);
   backplane::Exec exec = session.exec();
   exec.bind("a", backplane::Tensor(BP_DTYPE_FLOAT, {2, 3}));  // zeroes

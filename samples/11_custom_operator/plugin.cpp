@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend for an operator and a function of its vendor's own domain, com.acme. Neither is ONNX's, so:
-// - the loader keeps the operator Shift as it is and asks the device for the type of its output (`infer`);
-// - the function Twice, whose body the model has, is offered as one node first. This device claims it whole, with a
-//   kernel of its own; a device that refuses it is offered the nodes of the body.
+// A backend for an operator and a function of its vendor's own domain, com.acme. ONNX defines neither:
+// - The loader passes the operator Shift on unchanged and queries the device for its output type (`infer`).
+// - The loader offers a call of the function Twice, whose body is in the model, as one node first. This device claims
+//   it whole and runs it with its own kernel. A device that refuses the call would be offered the nodes of the body.
 #include <functional>
 
 #include "backplane/sdk.hpp"
@@ -13,7 +13,7 @@ namespace acme {
 
 using Kernel = std::function<void(const sdk::NodeCall& call)>;
 
-// Looks at the input alone: the output has no type before `infer` was asked.
+// Checks only the input, because the output has no type until the loader has called `infer`.
 sdk::Verdict floats(const sdk::Node& node) {
   return sdk::expect(node)
       .inputs(1)
@@ -23,7 +23,7 @@ sdk::Verdict floats(const sdk::Node& node) {
       .yes(1e-9, 0.3f);
 }
 
-// y = x + by
+// Computes y = x + by.
 std::unique_ptr<Kernel> shift(const sdk::Node& node) {
   const float by = node.float_attribute("by", 1);
   return std::make_unique<Kernel>([by](const sdk::NodeCall& call) {
@@ -31,7 +31,7 @@ std::unique_ptr<Kernel> shift(const sdk::Node& node) {
   });
 }
 
-// In the model: Twice(x) = Add(x, x).
+// The model defines Twice(x) = Add(x, x).
 std::unique_ptr<Kernel> twice(const sdk::Node&) {
   return std::make_unique<Kernel>([](const sdk::NodeCall& call) {
     for (uint64_t i = 0; i < call.count(); ++i) call.output<float>(0)[i] = 2 * call.input<float>(0)[i];
@@ -45,7 +45,7 @@ const sdk::OpTable<Kernel> kOps(kRows, kOpsets);
 struct Device : sdk::Device {
   using sdk::Device::Device;
   void cover(sdk::Coverage& coverage) override { kOps.answer(coverage); }
-  // The output is what the input is.
+  // The output has the type of the input.
   void infer(const sdk::Node& node, const sdk::Types& types) override {
     const view::Value x = node.input(0);
     std::vector<bp_dim_t> dims;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BACKPLANE PLUGIN CPU_MANIFEST MODEL: the device runs Twice as one node, and Shift; without it Shift runs nowhere.
+# test.sh BACKPLANE PLUGIN CPU_MANIFEST MODEL: the device runs Shift, and Twice as one node. Without the device, nothing runs Shift.
 set -euo pipefail
 backplane=$1 plugin=$2 cpu=$3 model=$4
 export BACKPLANE_BACKEND_FILES=$cpu:$plugin
@@ -16,7 +16,7 @@ expect "Twice/Add  acme  island 0, within node 'Twice' (com.acme.Twice)" explain
 # 2 * a + 3, then Relu
 values=2x3xf32=-4,-3,-2,-1,0,1
 expect "  0  0  0  1  3  5" run "$model" --input "a=$values"
-# Where the user forbids it the body's nodes run elsewhere.
+# If the user forbids Twice on this device, the nodes of its body run elsewhere.
 expect "  0  0  0  1  3  5" run "$model" --input "a=$values" --pin op=Twice=cpu
 if BACKPLANE_BACKEND_FILES=$cpu "$backplane" run "$model" 2>/dev/null; then echo "Shift ran without its backend"; exit 1; fi
 echo "11_custom_operator: as expected"

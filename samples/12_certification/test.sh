@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BIN PLUGIN: the sample runs to its end, and the page names who signed.
+# test.sh BIN PLUGIN: the sample runs to its end, and the page names the signers.
 set -euo pipefail
 export PATH=$1:$PATH
 work=$(mktemp -d)

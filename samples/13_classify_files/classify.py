@@ -16,7 +16,7 @@ BATCH = 16
 
 
 def features(path, config):
-    """The first and the last bytes without blanks, and padding where the file is shorter."""
+    """The first and the last bytes without blanks, padded if the file is shorter."""
     block = config["block_size"]
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -37,7 +37,7 @@ def main():
     labels = config["target_labels_space"]
     model = backplane.load(sys.argv[1])
     name, result = model.inputs[0].name, model.outputs[0].name
-    dimension = model.inputs[0].shape[0]  # a name, or None where the model has none
+    dimension = model.inputs[0].shape[0]  # a name, or None if the dimension has no name
     rows = numpy.zeros((BATCH, config["beg_size"] + config["end_size"]), numpy.int32)
     scores = numpy.zeros((BATCH, len(labels)), numpy.float32)
     run = model.compile().bind({name: rows}, {result: scores})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BUILD: files of this tree are what they are. Exit status 77 without Magika's model (scripts/setup.sh) or the Python package.
+# test.sh BUILD: classifies files of this repository. Exit status 77 without Magika's model (scripts/setup.sh) or the Python package.
 set -euo pipefail
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 python=("$tree/samples/testing/python.sh" "$1")

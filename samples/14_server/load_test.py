@@ -18,7 +18,7 @@ WIDTH, REQUESTS = 256, 1600
 
 
 def make_model(path):
-    """Two wide layers: a batch costs little more than a row."""
+    """Two wide layers, so a batch costs little more than a row."""
     rng = numpy.random.default_rng(1)
     weights = [rng.standard_normal((a, b), dtype=numpy.float32) / 16 for a, b in ((WIDTH, 2048), (2048, 4))]
     value = lambda name, width: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width])
@@ -30,7 +30,7 @@ def make_model(path):
 
 
 def load(port, connections, rows, expected):
-    """Requests per second; raises what went wrong."""
+    """Requests per second. Raises the first failure."""
     failures = []
 
     def client(first):

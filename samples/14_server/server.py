@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A model behind HTTP, whose requests run together: server.py MODEL [--port N] [--batch N] [--wait-ms MS]
+"""Serves a model over HTTP and runs requests in batches: server.py MODEL [--port N] [--batch N] [--wait-ms MS]
 
 The model has one input and one output, whose first dimension is named and is the batch. POST / with one row as JSON answers with one row. Requests that
 arrive while a run is under way are the next batch, so batches grow with the load and a lone request waits for nothing but --wait-ms.
@@ -17,7 +17,7 @@ import numpy
 
 
 class Batcher:
-    """Runs rows of many threads together, by one bound run."""
+    """Runs the rows of many threads as one batch, with one bound run."""
 
     def __init__(self, model, batch, wait_ms):
         self.input, self.output = model.inputs[0], model.outputs[0]
@@ -27,7 +27,7 @@ class Batcher:
         self.results = numpy.zeros((batch, *self.output.shape[1:]), numpy.float32)
         session = model.compile(dims={self.dimension: (1, batch)})
         self.run = session.bind({self.input.name: self.rows}, {self.output.name: self.results})
-        self.queue = queue.Queue(maxsize=16 * batch)  # more wait in their connections
+        self.queue = queue.Queue(maxsize=16 * batch)  # further requests wait in their connections
         self.runs = self.count = 0
         threading.Thread(target=self.work, daemon=True).start()
 
@@ -56,7 +56,7 @@ class Batcher:
                 self.run()
                 for request, result in zip(requests, self.results):
                     request["result"] = result.copy()
-            except Exception as error:  # all of a batch learn it, and the next batch runs
+            except Exception as error:  # all rows of the batch fail; the next batch runs
                 for request in requests:
                     request["error"] = error
             self.runs += 1
@@ -70,7 +70,7 @@ def make_server(batcher, port):
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections stay open
-        wbufsize = -1  # one packet for head and body: two would wait for each other
+        wbufsize = -1  # sends head and body in one packet: with two, the second would wait for an acknowledgment
 
         def do_POST(self):
             length = int(self.headers.get("Content-Length", 0))

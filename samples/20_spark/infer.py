@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A model over a DataFrame: infer.py MODEL [--rows N] [--executors N] [--kill]
+"""Runs a model on a DataFrame: infer.py MODEL [--rows N] [--executors N] [--kill]
 
 Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all share. Arrow's memory is
 read in place and copied once, into what the run is bound to. A row that the model cannot take is kept with the reason in `error`; a worker that dies is replaced by Spark, and its
@@ -31,14 +31,14 @@ def main():
     marker = work.name + "/crashed" if options.kill else None
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_WORKER_DIR=work.name)
     path = os.pathsep.join(os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder)
-    # Executors are processes of their own, with a core each.
+    # Each executor is a process of its own with one core.
     spark = (SparkSession.builder.master(f"local-cluster[{options.executors},1,1024]").appName("backplane")
              .config("spark.ui.enabled", "false").config("spark.sql.execution.arrow.maxRecordsPerBatch", str(4 * BATCH))
              .config("spark.executorEnv.PYTHONPATH", path).config("spark.executorEnv.OMP_NUM_THREADS", "1")
              .config("spark.driver.host", "127.0.0.1").config("spark.python.worker.faulthandler.enabled", "false").getOrCreate())
     spark.sparkContext.setLogLevel("OFF")
     spark.sparkContext.addPyFile(str(pathlib.Path(__file__).with_name("worker.py")))
-    # Row i has the features (i + j) mod 7; every thousandth has one too few.
+    # Row i has the features (i + j) mod 7; every thousandth row has one feature too few.
     rows = spark.range(0, options.rows, numPartitions=4 * options.executors).withColumn(
         "features", f.expr(f"transform(sequence(0, {WIDTH - 1} - if(id % 1000 = 999, 1, 0)), j -> cast((id + j) % 7 as float))"))
     schema = "id long, y array<float>, error string"
@@ -47,7 +47,7 @@ def main():
     result = rows.mapInArrow(infer(options.model, marker), schema).orderBy("id").toArrow()
     seconds = time.perf_counter() - start
     spark.stop()
-    expected = numpy.load(pathlib.Path(options.model).with_suffix(".npy"))  # the same by NumPy, for ids modulo 7
+    expected = numpy.load(pathlib.Path(options.model).with_suffix(".npy"))  # NumPy's results, for ids modulo 7
     errors = 0
     for id_, y, error in zip(*(result.column(name).to_pylist() for name in ("id", "y", "error"))):
         if (error is None) == (id_ % 1000 == 999) or (error is None and not numpy.allclose(y, expected[id_ % 7], rtol=1e-3, atol=1e-4)):

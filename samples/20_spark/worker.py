@@ -9,11 +9,11 @@ import pyarrow
 import pyarrow.compute
 
 WIDTH, BATCH = 64, 512
-_run = None  # of this worker
+_run = None  # this worker's bound run
 
 
 def prepared(model):
-    """The bound run of this worker: made by its first batch, and kept for all partitions that it gets."""
+    """The bound run of this worker. Its first batch creates it; all its partitions use it."""
     global _run
     if _run is None:
         import backplane
@@ -28,7 +28,7 @@ def infer(model, marker):
     """The function that Spark runs: Arrow batches in, Arrow batches out."""
 
     def over(batches):
-        if marker and not os.path.exists(marker):  # once in all workers: a crash, as of a driver
+        if marker and not os.path.exists(marker):  # crashes once among all workers, as a driver could
             pathlib.Path(marker).touch()
             os.abort()
         run, x, y = prepared(model)

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 Picture Picture::read_png(const std::string& path) {
-  constexpr unsigned kMaxSide = 16384;  // a header may promise more than memory holds
+  constexpr unsigned kMaxSide = 16384;  // the size in the header may need more memory than there is
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto fail = [&](const std::string& why) {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-// A picture of 8-bit red, green and blue, row by row.
+// A picture with 8-bit red, green and blue for each pixel, row by row.
 struct Picture {
   int width = 0;
   int height = 0;
   std::vector<uint8_t> rgb;
 
-  // Reads a PNG file; transparency is laid over white. Throws std::runtime_error that names the file.
+  // Reads a PNG file. Transparent pixels are blended with white. Throws std::runtime_error with the file's name.
   static Picture read_png(const std::string& path);
 };

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kRows = 48;
 
-// Scaled to 48 rows with its proportions kept, each sample between the pixels' centres, as planes of blue, green and
-// red from -1 to 1.
+// Scales the picture to 48 rows, keeping its proportions, by interpolation between the centers of pixels. Returns the
+// planes of blue, green and red, with values from -1 to 1.
 backplane::Tensor input_of(const Picture& picture) {
   const int64_t columns =
       std::max<int64_t>(8, std::lround(static_cast<double>(kRows) * picture.width / picture.height));
@@ -70,7 +70,7 @@ Recogniser::Line Recogniser::read(const Picture& picture) {
     throw std::runtime_error("the model has " + std::to_string(classes) + " classes, but there are names for " +
                              std::to_string(characters_.size()) + " characters");
 
-  // The likeliest class of each column; a class repeated in neighbours is one character.
+  // Takes the most likely class of each column. The same class in adjacent columns is one character.
   Line line;
   int64_t before = 0;
   int read = 0;
@@ -90,7 +90,7 @@ Recogniser::Line Recogniser::read(const Picture& picture) {
 
 std::string Recogniser::placement() const {
   const auto report = nlohmann::json::parse(session_.report());
-  std::map<std::string, std::pair<int, int>> devices;  // islands, nodes
+  std::map<std::string, std::pair<int, int>> devices;  // by device name: numbers of islands and nodes
   for (const auto& island : report["islands"]) {
     auto& [islands, nodes] = devices[island["device"]];
     ++islands;

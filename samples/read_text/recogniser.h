@@ -7,9 +7,9 @@
 
 #include "picture.h"
 
-// The text line recogniser of PP-OCR: a picture of one line in, characters with their probabilities out. The model
-// takes pictures of 48 rows and any width, and answers with one row of class probabilities for every 8 columns; class 0
-// is "no character here".
+// PP-OCR's recognizer of text lines: it takes a picture of one line and returns its characters with a confidence. The
+// model takes pictures with 48 rows and any width, and returns a row of class probabilities for every 8 columns. Class
+// 0 means "no character here".
 class Recogniser {
  public:
   struct Line {
@@ -17,12 +17,12 @@ class Recogniser {
     double confidence = 0;  // mean probability of the characters read
   };
 
-  // `devices` as in SessionOptions. The characters come from the model's metadata.
+  // `devices` is as in SessionOptions. The set of characters comes from the model's metadata.
   Recogniser(const backplane::Environment& environment, const std::string& model,
              const std::vector<std::string>& devices);
 
   Line read(const Picture& picture);
-  // "cpu (1 island, 431 nodes)"
+  // The devices that run the model, such as "cpu (1 island, 431 nodes)".
   std::string placement() const;
 
  private:

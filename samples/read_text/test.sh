@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Reads every sample picture; all must be right. And a file that is no picture must be a clear error.
+# Reads every sample picture; all texts must be right. A file that is not a picture must lead to a clear error.
 set -euo pipefail
 program=$1
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# expect.sh STATUS TEXT COMMAND…: the command ends with this status and its output has this text in it.
+# expect.sh STATUS TEXT COMMAND…: checks that the command ends with this status and that its output contains this text.
 set -u
 status=$1 text=$2
 shift 2

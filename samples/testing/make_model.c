@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the models of the samples' tests, all of float[2, 3]: y = Relu(Add(a, b)); with "weights" as second argument b
- * is no input but a weight of ones; with "custom" y = Relu(Shift(Twice(a))) with the operator com.acme.Shift and the
- * function com.acme.Twice, which adds its input to itself. ONNX is protobuf, and so little of it
- * is needed here that the bytes are written by hand: a tag (field number and wire type), then a number or a length and
- * as many bytes. */
+ * Writes a model for the samples' tests; all tensors are float[2, 3]. By default, y = Relu(Add(a, b)). If the second
+ * argument is "weights", b is a weight of ones instead of an input. If it is "custom", y = Relu(Shift(Twice(a))) with
+ * the operator com.acme.Shift and the function com.acme.Twice, which adds its input to itself.
+ *
+ * The protobuf bytes are written by hand, because few fields are needed. A field is a tag (field number and wire type),
+ * followed by a number, or by a length and that many bytes. */
 #include <stdio.h>
 #include <string.h>
 
 typedef struct {
-  unsigned char bytes[700]; /* the whole model has fewer */
+  unsigned char bytes[700]; /* the whole model is smaller */
   size_t size;
 } Message;
 
@@ -67,7 +68,7 @@ static void custom(Message* graph, Message* model, Message* opset) {
   unsigned char raw[4];
   memcpy(raw, &three, 4);
   text(&by, 1, "by");
-  put(&by, 2 << 3 | 5); /* f, of four bytes */
+  put(&by, 2 << 3 | 5); /* field f, a float of four bytes */
   memcpy(by.bytes + by.size, raw, 4);
   by.size += 4;
   number(&by, 20, 1); /* FLOAT */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of a plugin through the C ABI alone: a small hand-built graph; a loaded plugin with an open device.
+// For tests that use a plugin only through the C ABI: a small hand-built graph, and a loaded plugin with an open
+// device.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@
 
 namespace backplane::testing {
 
-// A bp_error_t and its text buffer, for one call.
+// A bp_error_t with a text buffer, for one call.
 struct Detail {
   bp_error_t error{};
   char buffer[500];
@@ -29,7 +30,7 @@ struct Detail {
   std::string text() const { return std::string(buffer, std::min<uint64_t>(error.text_size, sizeof buffer)); }
 };
 
-// A graph of tensors, built in order. BP_NONE is an omitted input.
+// A graph of tensors, built in topological order. An input of BP_NONE is omitted.
 class TinyGraph {
  public:
   uint32_t input(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
@@ -37,7 +38,7 @@ class TinyGraph {
     inputs_.push_back(v);
     return v;
   }
-  // Copies the data to an unaligned address: weights in a mapped file may be unaligned too.
+  // Copies the data to an unaligned address, because weights in a mapped file may be unaligned too.
   uint32_t weight(const std::string& name, const std::vector<int64_t>& extents, const std::vector<float>& data) {
     const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
     std::string& bytes =
@@ -152,8 +153,8 @@ class TinyGraph {
   bp_graph_t graph_{};
 };
 
-// A loaded plugin, its backend and its first device, opened; `device` is NULL if the backend has none. The host
-// provides only the slots passed in.
+// A loaded plugin with its backend and its first device, opened. `device` is NULL if the backend has no device. The
+// host provides only the given slots.
 class PluginUnderTest {
  public:
   explicit PluginUnderTest(const std::string& path, const bp_host_t& slots = {}) : host_(slots) {

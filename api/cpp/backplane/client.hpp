@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader in C++17, header-only. Handles are shared pointers: copy them freely, destroy them in any order. A failed
-// call throws backplane::Error.
+// The loader in C++17, header-only. Handles are shared pointers: copy them freely and destroy them in any order. A
+// failed call throws backplane::Error.
 //
 //   auto env = backplane::Environment();
 //   auto model = env.open("m.onnx");
@@ -11,8 +11,8 @@
 //   backplane::Tensor y = exec.output(0);
 //
 // The first call opens the loader with dlopen (libbackplane.so.1, or BACKPLANE_LOADER_FILE). If BACKPLANE_CLIENT_LINKED
-// is defined, the program is linked with it instead. What these headers do not wrap is available through api() and
-// get().
+// is defined, the program must be linked with the loader instead. Functions that these headers do not wrap are
+// available through api() and get().
 #pragma once
 
 #include "backplane/client/builder.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convenient access to a bp_graph_t, for backends and frameworks: a view is a pointer and an index. Copy it freely;
-// it is valid as long as the graph.
+// Convenient access to a bp_graph_t, for backends and frameworks. A view is a pointer and an index: copy it freely. It
+// is valid as long as the graph.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline bp_text_t text(std::string_view s) {
   return bp_text_t{s.data(), s.size()};
 }
 
-// Bits of one element, 0 for strings and unknown types. Types below 8 bits are packed.
+// Bits of one element; 0 for strings and unknown types. Types below 8 bits are packed.
 inline uint32_t dtype_bits(bp_dtype_t dtype) {
   static constexpr uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
                                       64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return dtype < sizeof kBits ? kBits[dtype] : 0;
 }
 
-// As ONNX's TensorProto.DataType spells it, in lower case.
+// The name of a type, spelled as in ONNX's TensorProto.DataType, but in lower case.
 inline std::string_view dtype_name(bp_dtype_t dtype) {
   static constexpr std::string_view kNames[] = {
       "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
@@ -36,11 +36,12 @@ inline std::string_view dtype_name(bp_dtype_t dtype) {
   return dtype < sizeof kNames / sizeof *kNames ? kNames[dtype] : "unknown";
 }
 
-// Bytes of a dense tensor; 0 if any extent is 0; nullopt if one is negative or the bits do not fit in 63 bits.
+// Bytes of a dense tensor. 0 if any extent is 0; nullopt if an extent is negative or the number of bits exceeds 63
+// bits.
 inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* extents, uint32_t rank) {
   int64_t bits = dtype_bits(dtype);
   for (uint32_t i = 0; i < rank; ++i) {
-    if (extents[i] == 0) return 0;  // regardless of the others
+    if (extents[i] == 0) return 0;  // even if another extent is negative
   }
   for (uint32_t i = 0; i < rank; ++i) {
     if (extents[i] < 0 || __builtin_mul_overflow(bits, extents[i], &bits)) return std::nullopt;
@@ -48,7 +49,7 @@ inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* exte
   return static_cast<uint64_t>(bits) / 8 + (bits % 8 != 0);
 }
 
-// An edge of a graph. An omitted operand is a Value that converts to false.
+// A value of a graph. An omitted operand is a Value that converts to false.
 class Value {
  public:
   Value() = default;
@@ -66,7 +67,7 @@ class Value {
   int32_t rank() const { return type().rank; }  // -1 when unknown
   // -1 if the extent is unknown.
   int64_t extent(uint32_t i) const { return graph_->dims[type().first_dim + i].extent; }
-  // The name of dimension i's symbol, empty if it has none.
+  // The name of dimension `i`; empty if it has none.
   std::string_view symbol(uint32_t i) const {
     const uint32_t symbol = graph_->dims[type().first_dim + i].symbol;
     return symbol == BP_NONE ? std::string_view() : text(bp_graph_symbol(graph_, symbol)->name);
@@ -84,7 +85,7 @@ class Value {
     for (int32_t i = 0; i < rank(); ++i) result.push_back(extent(static_cast<uint32_t>(i)));
     return result;
   }
-  // The weight of this value, NULL if the value is no weight.
+  // The weight that holds the value; NULL if the value is not constant.
   const bp_weight_t* weight() const {
     return raw().weight == BP_NONE ? nullptr : bp_graph_weight(graph_, raw().weight);
   }
@@ -121,7 +122,7 @@ class Node {
     }
     return nullptr;
   }
-  // The attribute's value, or `otherwise` when it is absent or of another type.
+  // The attribute's value; `otherwise` if the attribute is absent or has another type.
   int64_t int_attribute(std::string_view name, int64_t otherwise) const {
     const bp_attribute_t* a = attribute(name, BP_ATTR_INT);
     return a != nullptr && a->count == 1 ? *static_cast<const int64_t*>(a->data) : otherwise;
@@ -134,7 +135,7 @@ class Node {
     const bp_attribute_t* a = attribute(name, BP_ATTR_STRING);
     return a != nullptr && a->count == 1 ? text(*static_cast<const bp_text_t*>(a->data)) : otherwise;
   }
-  // Empty when the attribute is absent or of another type.
+  // Empty if the attribute is absent or has another type.
   std::vector<int64_t> ints_attribute(std::string_view name) const { return elements<int64_t>(name, BP_ATTR_INTS); }
   std::vector<float> floats_attribute(std::string_view name) const { return elements<float>(name, BP_ATTR_FLOATS); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense tensor in host memory that owns its bytes. Copied objects share the bytes; clone() copies them.
+// A dense tensor in host memory that owns its bytes. Copies of the object share the bytes; clone() copies them.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace backplane {
 inline namespace client {
 
-// The data type of a C++ element type. Floats of 16 bits and less have none in C++17: pass their bits with the
+// The bp_dtype_t of a C++ element type. C++17 has no floats of 16 bits or less; pass their bits together with a
 // bp_dtype_t.
 template <class T>
 constexpr bp_dtype_t dtype_of();
@@ -71,7 +71,8 @@ class Tensor {
   static constexpr uint64_t kAlignment = 64;
 
   Tensor() = default;
-  // A tensor of zeros. Throws std::invalid_argument for an impossible shape and for strings: use of_strings.
+  // A tensor of zeros. Throws std::invalid_argument for an impossible shape and for strings, for which there is
+  // of_strings.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents) : dtype_(dtype), extents_(std::move(extents)) {
     const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
     if (!bytes || view::dtype_bits(dtype) == 0 || extents_.size() > BP_MAX_RANK) {
@@ -84,7 +85,8 @@ class Tensor {
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
     if (bytes_ != 0) std::memcpy(data_.get(), data, bytes_);
   }
-  // Tensor::of<float>({2, 2}, {1, 2, 3, 4}). Throws std::invalid_argument if the count does not fit the extents.
+  // Example: Tensor::of<float>({2, 2}, {1, 2, 3, 4}). Throws std::invalid_argument if the number of values does not fit
+  // the extents.
   template <class T>
   static Tensor of(std::vector<int64_t> extents, const std::vector<T>& values) {
     Tensor tensor(dtype_of<T>(), std::move(extents));
@@ -114,8 +116,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // Copies a dense tensor in host memory. Throws std::invalid_argument for another layout, and if elements or strings
-  // exceed the buffer.
+  // Copies a dense tensor in host memory. Throws std::invalid_argument if the layout is not dense, or if elements or
+  // strings exceed the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;
@@ -159,7 +161,7 @@ class Tensor {
   uint64_t bytes() const { return bytes_; }
   void* data() { return data_.get(); }
   const void* data() const { return data_.get(); }
-  // Throws std::invalid_argument if the tensor is of another type.
+  // Throws std::invalid_argument if the tensor has another data type.
   template <class T>
   T* data() {
     expect(dtype_of<T>());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the public C++ client: an environment with given backends, short ways to build graphs, a call's error.
+// For tests of the public C++ client: an environment with given backends, short functions that build graphs, and the
+// error of a call.
 #pragma once
 
 #include <map>
@@ -38,7 +39,7 @@ class Graph : public Builder {
   }
 };
 
-// Returns the error that a call throws, or one of status BP_OK.
+// Returns the error that a call throws, or an error with status BP_OK.
 template <class Call>
 Error failure(Call call) {
   try {

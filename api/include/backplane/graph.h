@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The graph that a backend sees: indexed arrays, immutable, owned by the host and valid until the call that passed them
- * returns, unless a slot says longer. Nothing here needs a call per field.
+ * The graph that a backend sees: immutable indexed arrays. The host owns them, and they are valid until the call that
+ * passed them returns, unless a slot says longer. Fields are read directly, without function calls.
  *
  * The graph is canonical: operators are in the newest form that the plugin knows, default attributes are written out,
- * types and shapes are inferred, nodes stand in topological order. An index is a position in one of this
- * graph's arrays.
+ * types and shapes are inferred, and nodes are in topological order. An index is a position in one of this graph's
+ * arrays.
  */
 #ifndef BACKPLANE_GRAPH_H
 #define BACKPLANE_GRAPH_H
@@ -16,7 +16,7 @@ BP_EXTERN_C_BEGIN
 
 typedef struct bp_graph_t bp_graph_t;
 
-/* The type of a value. Containers name their element by an index into bp_graph_t.types. */
+/* The type of a value. A container refers to its element's type by an index into bp_graph_t.types. */
 typedef struct bp_type_t {
   uint32_t kind;      /* BP_KIND_*; 0 when unknown */
   bp_dtype_t dtype;   /* tensors: the element type; maps: the key type */
@@ -31,9 +31,9 @@ typedef struct bp_value_t {
   bp_text_t name;
   uint32_t type;      /* index into bp_graph_t.types */
   uint32_t producer;  /* the node that computes it, or BP_NONE for inputs, weights and values of an outer graph */
-  uint32_t slot;      /* which output of the producer; which input of the graph if it is one; otherwise BP_NONE */
+  uint32_t slot;      /* index among the producer's outputs, or among the inputs of the graph; otherwise BP_NONE */
   uint32_t weight;    /* index into bp_graph_t.weights if it is constant; otherwise BP_NONE */
-  uint32_t outer;     /* sub-graphs: the value of the parent graph that this one is; otherwise BP_NONE */
+  uint32_t outer;     /* in sub-graphs: the value of the parent graph that this value refers to; otherwise BP_NONE */
   uint32_t first_use; /* the first of `use_count` entries in bp_graph_t.uses */
   uint32_t use_count;
   uint32_t flags; /* BP_VALUE_* */
@@ -59,7 +59,8 @@ typedef struct bp_node_t {
   uint32_t since_version; /* the operator-set version in which this form of the operator appeared */
   uint32_t first_input;   /* the first of `input_count` entries in bp_graph_t.operands; BP_NONE is an omitted input */
   uint32_t input_count;
-  uint32_t first_output; /* likewise; BP_NONE: an output that is not wanted */
+  uint32_t first_output; /* the first of `output_count` entries in bp_graph_t.operands; BP_NONE is an output that is not
+                            wanted */
   uint32_t output_count;
   uint32_t first_attribute; /* the first of `attribute_count` entries in bp_graph_t.attributes, sorted by name */
   uint32_t attribute_count;
@@ -82,7 +83,7 @@ typedef struct bp_node_t {
 #define BP_ATTR_TYPE 13u
 #define BP_ATTR_TYPES 14u
 
-/* An attribute. A single thing is an array of one. `data` points at `count` elements:
+/* An attribute. A single element is an array of length 1. `data` points to `count` elements:
  * FLOAT(S) float · INT(S) int64_t · STRING(S) bp_text_t · TENSOR(S) uint32_t indices into bp_graph_t.weights ·
  * GRAPH(S) uint32_t indices into bp_graph_t.subgraphs ·
  * SPARSE_TENSOR(S) uint32_t pairs (values, indices) into weights · TYPE(S) uint32_t indices into bp_graph_t.types. */
@@ -94,20 +95,20 @@ typedef struct bp_attribute_t {
 } bp_attribute_t;
 
 /* A constant tensor. Its bytes stay where they are (a mapped file, the framework's memory) and are reached through
- * `weight_map` below; `data` is already set when reaching them costs nothing. */
+ * `weight_map` below. `data` is already set if reaching them costs nothing. */
 typedef struct bp_weight_t {
   bp_dtype_t dtype;
   uint32_t rank;
   uint32_t first_dim; /* the first of `rank` entries in bp_graph_t.dims, all numbers */
   uint32_t flags;     /* BP_WEIGHT_* */
   uint64_t bytes;
-  const void* data;     /* NULL if `weight_map` must be called; at least 1-byte aligned (files guarantee none) */
-  bp_text_t file;       /* where the bytes lie on disk, or empty */
+  const void* data; /* NULL if `weight_map` must be called; may be unaligned, because files guarantee no alignment */
+  bp_text_t file;   /* the file that contains the bytes, or empty */
   uint64_t file_offset; /* in `file` */
   uint64_t id;          /* the weight's identity in the model: the same in every view */
 } bp_weight_t;
 
-#define BP_WEIGHT_REFIT 0x1u /* the framework may replace its bytes later: do not fold it away beyond recovery */
+#define BP_WEIGHT_REFIT 0x1u /* the framework may replace its bytes later, so folding it must be reversible */
 
 /* The version of the operator set that the nodes of a domain use. */
 typedef struct bp_opset_t {
@@ -121,19 +122,19 @@ typedef struct bp_opset_t {
 typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* The bytes of a weight. [blocks] on the file. They stay valid as long as the program that is being compiled lives
+  /* Returns the bytes of a weight. [blocks] on the file. They stay valid as long as the program that is being compiled
    * (during coverage and review: until the call returns). Errors: BP_IO_ERROR, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* weight_map)(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error);
-  /* Says that the plugin has its own copy (packed, uploaded) and will not read the bytes again: the host may release
-   * the pages. They are still readable; reading them later only costs time. */
+  /* Reports that the plugin has its own copy (packed, uploaded) and will not read the bytes again, so the host may
+   * release the pages. The bytes remain readable; reading them later only costs time. */
   void(BP_CALL* weight_consumed)(const bp_graph_t* graph, uint32_t weight);
-  /* A 128-bit hash of data type, extents and bytes, for sharing and caching; computed once, then remembered. [blocks]
-   * the first time. Errors: BP_IO_ERROR. */
+  /* A 128-bit hash of data type, extents and bytes, for sharing and caching. It is computed once and then stored.
+   * [blocks] the first time. Errors: BP_IO_ERROR. */
   bp_status_t(BP_CALL* weight_hash)(const bp_graph_t* graph, uint32_t weight, uint64_t out_hash[2], bp_error_t* error);
-  /* The graph as a serialized ONNX ModelProto, for plugins with an ONNX parser of their own. The pieces go to `sink` in
-   * order and form one message; weights above `external_above` bytes are written as external data that points into
-   * their files where there is one (UINT64_MAX: all inside). [blocks]. Errors: BP_IO_ERROR, BP_UNSUPPORTED
-   * (over 2 GB inside). */
+  /* Writes the graph as a serialized ONNX ModelProto, for plugins with their own ONNX parser. `sink` receives the
+   * pieces of one message in order. Weights above `external_above` bytes that lie in files are written as external
+   * data that refers to these files (UINT64_MAX: all weights are inside the message). [blocks]. Errors: BP_IO_ERROR,
+   * BP_UNSUPPORTED (over 2 GB inside the message). */
   bp_status_t(BP_CALL* serialize)(const bp_graph_t* graph, uint64_t external_above, bp_text_sink_t sink, void* context,
                                   bp_error_t* error);
 } bp_graph_api_t;
@@ -179,12 +180,12 @@ struct bp_graph_t {
   uint32_t subgraph_count;
   const bp_graph_t* const* subgraphs; /* bodies of control-flow nodes */
   const bp_graph_t* parent;           /* NULL for the outermost graph */
-  void* host;                         /* the host's own; plugins leave it alone */
-  uint32_t ir_version;                /* of ONNX, that `serialize` writes */
+  void* host;                         /* private to the host */
+  uint32_t ir_version;                /* the ONNX IR version that `serialize` writes */
   uint32_t reserved;
 };
 
-/* Access by index that respects the strides. */
+/* Access by index; uses the arrays' strides. */
 static inline const bp_node_t* bp_graph_node(const bp_graph_t* g, uint32_t i) {
   return (const bp_node_t*)((const char*)g->nodes + (uint64_t)i * g->node_stride);
 }
@@ -206,7 +207,7 @@ static inline const bp_symbol_t* bp_graph_symbol(const bp_graph_t* g, uint32_t i
 static inline const bp_opset_t* bp_graph_opset(const bp_graph_t* g, uint32_t i) {
   return (const bp_opset_t*)((const char*)g->opsets + (uint64_t)i * g->opset_stride);
 }
-/* The value that input or output `slot` of a node is, or BP_NONE when it is omitted or beyond the count. */
+/* The value that is input or output `slot` of a node; BP_NONE if it is omitted or `slot` is beyond the count. */
 static inline uint32_t bp_node_input(const bp_graph_t* g, const bp_node_t* n, uint32_t slot) {
   return slot < n->input_count ? g->operands[n->first_input + slot] : BP_NONE;
 }

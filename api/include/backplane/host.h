@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The host's functions for plugins: log, trace, memory, threads, topology, options, cancellation, semaphores,
- * containers. The table lives until the plugin's `destroy` returned.
+ * containers. The table lives until the plugin's `destroy` has returned.
  */
 #ifndef BACKPLANE_HOST_H
 #define BACKPLANE_HOST_H
@@ -11,8 +11,8 @@
 
 BP_EXTERN_C_BEGIN
 
-/* The host's offer, before anything is created. Both sides state the versions that they support; the plugin
- * chooses the highest common one. */
+/* The host's offer, before anything is created. Each side states the versions that it supports; the plugin chooses the
+ * highest common version. */
 typedef struct bp_host_offer_t {
   uint32_t size;
   uint32_t version_min; /* BP_MAKE_VERSION */
@@ -21,7 +21,8 @@ typedef struct bp_host_offer_t {
   bp_text_t build_id;
 } bp_host_offer_t;
 
-/* Built with a sanitizer that both sides must share (they replace the allocator or need instrumented callers). */
+/* The sanitizer of a build. Both sides must have the same one (sanitizers replace the allocator or need instrumented
+ * callers). */
 #define BP_SANITIZER_NONE 0u
 #define BP_SANITIZER_ADDRESS 1u
 #define BP_SANITIZER_THREAD 2u
@@ -32,18 +33,18 @@ typedef struct bp_host_offer_t {
 #define BP_LOG_INFO 3u
 #define BP_LOG_DEBUG 4u
 
-/* A finished piece of work for the timeline. */
+/* A finished piece of work, for the trace's timeline. */
 typedef struct bp_span_t {
   uint32_t size;
   uint32_t kind;         /* BP_SPAN_* */
-  uint64_t begin;        /* ns on the monotonic clock; device time that was converted says so in `flags` */
+  uint64_t begin;        /* ns on the monotonic clock; `flags` marks converted device time */
   uint64_t end;          /* ns */
   uint64_t trace_id;     /* bp_run_t.trace_id, or 0 */
-  const uint64_t* nodes; /* bp_node_t.id of each node that it computed; a fused kernel has several */
+  const uint64_t* nodes; /* bp_node_t.id of each node that was computed; a fused kernel has several */
   uint32_t node_count;
   uint32_t flags;  /* BP_SPAN_DEVICE_CLOCK */
   uint64_t bytes;  /* moved, or 0 */
-  uint64_t device; /* the device's id; 0: the plugin's first */
+  uint64_t device; /* the device's id; 0: the plugin's first device */
   bp_text_t name;
 } bp_span_t;
 
@@ -55,11 +56,11 @@ typedef struct bp_span_t {
 
 /* One core of the machine. An unknown number is BP_NONE or 0. */
 typedef struct bp_core_t {
-  uint32_t id;   /* logical processor as the system numbers it */
-  uint32_t core; /* physical core: siblings share it */
+  uint32_t id;   /* logical processor, as numbered by the system */
+  uint32_t core; /* physical core; the logical processors of a core share it */
   uint32_t numa_node;
   uint32_t package;
-  uint32_t kind;     /* relative speed class, 0 the slowest */
+  uint32_t kind;     /* relative speed class; 0 is the slowest */
   uint32_t flags;    /* BP_CORE_ALLOWED: the process may run on it */
   uint64_t l1_bytes; /* data */
   uint64_t l2_bytes;
@@ -75,11 +76,11 @@ typedef struct bp_topology_t {
   const bp_core_t* cores; /* valid as long as the host table */
   uint32_t core_stride;
   uint32_t numa_count;
-  uint64_t memory_bytes; /* of the machine, or of the control group if that is less */
+  uint64_t memory_bytes; /* of the machine, or of the control group if that has less */
   uint64_t cache_line_bytes;
 } bp_topology_t;
 
-/* A cancel token; it can only go from 0 to 1. */
+/* A cancel token. It can only go from 0 to 1. */
 typedef struct bp_cancel_t bp_cancel_t;
 
 /* A parallel loop over [0, count). */
@@ -87,10 +88,10 @@ typedef struct bp_loop_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   uint64_t count;
-  uint64_t grain; /* a piece has at least so many iterations; 0: 1 */
+  uint64_t grain; /* minimum number of iterations of a piece; 0: 1 */
   void* context;
-  /* Handles [begin, end). No two pieces that run at the same time have the same `worker`, which is below
-   * `thread_count`. It must not throw and must not wait for another piece, nor for a semaphore. */
+  /* Handles [begin, end). Pieces that run at the same time have different values of `worker`, which is below
+   * `thread_count`. It must not throw, and must not wait for another piece or for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 
@@ -99,8 +100,8 @@ typedef struct bp_task_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   void* self;
-  /* Must not throw; may block, also in `semaphore_wait`. The host starts each task without waiting for another to end,
-   * so a task may wait for a semaphore that another one signals. */
+  /* Must not throw. May block, also in `semaphore_wait`. The host starts each task without waiting for another to end,
+   * so a task may wait for a semaphore that another task signals. */
   void(BP_CALL* run)(void* self);
 } bp_task_t;
 
@@ -109,8 +110,8 @@ typedef struct bp_on_cancel_t {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  /* Called at most once, on a thread of the host, soon after the token was set. It must not throw and must not block;
-   * it may enter no slot but `semaphore_signal`. */
+  /* Called at most once, on a thread of the host, soon after the token was set. It must not throw and must not block.
+   * The only slot that it may call is `semaphore_signal`. */
   void(BP_CALL* cancelled)(void* self);
 } bp_on_cancel_t;
 typedef struct bp_cancel_link_t bp_cancel_link_t; /* opaque */
@@ -119,70 +120,71 @@ typedef struct bp_host_t bp_host_t;
 struct bp_host_t {
   uint32_t size;
   uint32_t version; /* the version that the plugin chose */
-  void* self;       /* the host's own */
+  void* self;       /* private to the host */
 
-  /* The text is copied. [thread-safe]. NULL: nothing is logged. */
+  /* Writes a log line; the text is copied. [thread-safe]. NULL: nothing is logged. */
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
-  /* 1 while a trace is being collected: ask before taking time stamps. [thread-safe]. NULL: never. */
+  /* Returns 1 while a trace is being collected. Call it before taking time stamps. [thread-safe]. NULL: never. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
   /* Copies the span. [thread-safe]. NULL where `tracing` is. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
 
-  /* Host memory, `alignment` a power of two up to 4096. NULL when there is none. [thread-safe].
-   * NULL slot: use your own. */
+  /* Allocates host memory; `alignment` is a power of two up to 4096. Returns NULL if there is no memory.
+   * [thread-safe]. NULL slot: use your own allocator. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
-  /* `bytes` and `alignment` as they were asked for. [thread-safe]. NULL where `allocate` is. */
+  /* Frees memory of `allocate`, with the same `bytes` and `alignment`. [thread-safe]. NULL where `allocate` is. */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
-  /* Runs a loop on the host's threads, the calling thread included, and returns when all of it is done. May be called
-   * from within a body. [thread-safe] [blocks]. NULL slot: run it yourself. */
+  /* Runs a loop on the host's threads and on the calling thread, and returns when all of it is done. May be called
+   * from within a body. [thread-safe] [blocks]. NULL slot: run the loop yourself. */
   void(BP_CALL* parallel_for)(const bp_host_t* host, const bp_loop_t* loop);
-  /* The largest number of threads that `parallel_for` uses, the caller included; at least 1. [thread-safe] */
+  /* The maximum number of threads that `parallel_for` uses, including the caller; at least 1. [thread-safe] */
   uint32_t(BP_CALL* thread_count)(const bp_host_t* host);
-  /* The machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
+  /* Describes the machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* topology)(const bp_host_t* host, bp_topology_t* out_topology);
 
   /* A setting of this plugin by name without the plugin's prefix ("threads", not "cpu.threads"). The text lives as long
    * as the table. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* option)(const bp_host_t* host, bp_text_t name, bp_text_t* out_value);
-  /* 1 if the token was set; a NULL token never is. [thread-safe] */
+  /* Returns 1 if the token was set. A NULL token is never set. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
-  /* Host semaphores, used by points of kind BP_POINT_HOST. All [thread-safe]. */
   /* Waits until the semaphore reaches the value. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
    * [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that it was
-   * signalled with). */
+   * signaled with). */
   bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
                                        uint64_t deadline, const bp_cancel_t* cancel, bp_error_t* error);
-  /* Sets it to `value` if that is more, and wakes every waiter. With `failure` (copied; its status is not BP_OK) the
-   * values that this adds have failed. */
+  /* Sets the semaphore to `value` if that is larger, and wakes every waiter. With `failure` (copied; its status is not
+   * BP_OK), the values that this call adds have failed. */
   void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
                                   const bp_error_t* failure);
-  /* Its value now. Errors: BP_DEPENDENCY_FAILED where that value has failed, with the detail; `out_value` is written
-   * too. */
+  /* Returns the semaphore's current value. Errors: BP_DEPENDENCY_FAILED if that value has failed, with the detail;
+   * `out_value` is then written too. */
   bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value,
                                         bp_error_t* error);
 
-  /* The table for the sequences, optionals and maps that are bound. NULL: the host passes none. [thread-safe] */
+  /* The functions of the sequences, optionals and maps that are bound. NULL: the host passes no containers.
+   * [thread-safe] */
   const bp_container_api_t* containers;
 
-  /* A table by name and version, or NULL. It lives as long as this table. [thread-safe]. NULL slot: no extensions. */
+  /* Returns an extension table by name and version, or NULL. It lives as long as this table. [thread-safe]. NULL slot:
+   * no extensions. */
   const void*(BP_CALL* get_extension)(const bp_host_t* host, bp_text_t name, uint32_t version);
 
-  /* Runs a task on a thread of the host that is not the caller's, without waiting for it. The host waits for all tasks
-   * of a plugin before it calls its `destroy`. [thread-safe]. NULL: start a thread of your own. Errors:
+  /* Runs a task on a thread of the host other than the caller's, without waiting for it. The host waits for all tasks
+   * of a plugin before it calls the plugin's `destroy`. [thread-safe]. NULL: start a thread of your own. Errors:
    * BP_RESOURCE_EXHAUSTED (the task will not run). */
   bp_status_t(BP_CALL* submit)(const bp_host_t* host, const bp_task_t* task);
-  /* Asks to be called when a token is set; if it is set already, soon. Every link is unlinked before the token is
-   * destroyed, which is at the end of the run or call that it came with. [thread-safe]. NULL: poll `cancelled`.
-   * Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Requests a callback when a token is set; if the token is already set, the callback comes soon. Unlink every link
+   * before the token is destroyed, which happens at the end of the run or call that the token came with.
+   * [thread-safe]. NULL: poll `cancelled`. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* on_cancel)(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
                                   bp_cancel_link_t** out_link);
-  /* Afterwards the callback is not running and will not run. Must not be called from within it. [thread-safe]
-   * [blocks]. NULL where `on_cancel` is. */
+  /* Removes the callback. When this returns, the callback is not running and will not run. Must not be called from
+   * within the callback. [thread-safe] [blocks]. NULL where `on_cancel` is. */
   void(BP_CALL* off_cancel)(const bp_host_t* host, bp_cancel_link_t* link);
-  /* Setting `index` of this plugin, in the order of their names, so that unknown ones can be refused. [thread-safe].
-   * NULL: ask `option`. Errors: BP_NOT_FOUND (there are no more). */
+  /* Returns setting `index` of this plugin, in the order of the settings' names, so that the plugin can refuse unknown
+   * ones. [thread-safe]. NULL: query settings by name with `option`. Errors: BP_NOT_FOUND (there are no more). */
   bp_status_t(BP_CALL* option_at)(const bp_host_t* host, uint32_t index, bp_option_t* out_option);
 };
 

@@ -8,8 +8,8 @@
  *   exec         bound memory and a run in flight               bp_exec_*
  *   stream       a device's queue of work, or the framework's   bp_stream_*
  *
- * Handles are destroyed in reverse order; a session keeps what it needs of its model and environment alive by itself,
- * so the order between those three does not matter. Text in out-structs lives as long as the handle it was asked from.
+ * Destroy handles in reverse order. A session keeps what it needs of its model and environment alive, so the order of
+ * those three does not matter. Text in out-structs lives as long as the handle that was queried.
  */
 #ifndef BACKPLANE_LOADER_H
 #define BACKPLANE_LOADER_H
@@ -27,18 +27,18 @@ typedef struct bp_exec_t bp_exec_t;
 
 /* ---- environment ------------------------------------------------------------------------------------------------- */
 
-/* Backends are searched for in these places, in this order; the first backend of an id wins:
+/* Backends are searched for in these places, in this order; of backends with the same id, the first is used:
  *   0. `plugins`                          linked into the program
  *   1. `backend_files`                    libraries or manifests, given here
- *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 7 are left out
+ *   2. BACKPLANE_BACKEND_FILES            colon-separated; if it is set, 4 to 7 are skipped
  *   3. BACKPLANE_ADD_BACKEND_FILES        colon-separated
  *   4. `backend_folders`                  folders of manifests, given here
  *   5. configuration: $XDG_CONFIG_HOME, $XDG_CONFIG_DIRS, the system's; each with /backplane/backends.d
  *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
  *   7. next to the loader: <loader's folder>/../share/backplane/backends.d
- * Within a folder manifests are taken by descending priority, then in byte order of their names. A manifest masks those
- * of the same id in later folders, and an empty one those of the same file name. In a process with elevated privileges
- * the environment is not read. docs/reference/manifest.md has the details. */
+ * Within a folder, manifests are read by descending priority, then in byte order of their names. A manifest masks
+ * manifests with the same id in later folders; an empty manifest masks those with the same file name. A process with
+ * elevated privileges ignores these environment variables. docs/reference/manifest.md has the details. */
 typedef struct bp_env_desc_t {
   uint32_t size;
   uint32_t flags; /* BP_ENV_* */
@@ -46,22 +46,24 @@ typedef struct bp_env_desc_t {
   const bp_text_t* backend_folders;
   uint32_t backend_file_count;
   uint32_t backend_folder_count;
-  const bp_option_t* options; /* "cpu.threads" goes to backend cpu as "threads"; "loader.*" is the loader's own */
+  const bp_option_t* options; /* "cpu.threads" is passed to backend cpu as "threads"; "loader.*" are the loader's own */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t log_level; /* BP_LOG_*; 0: BACKPLANE_LOG, otherwise errors */
-  uint32_t threads;   /* that backends share; 0: one for each core that the process may use */
+  uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG, otherwise errors */
+  uint32_t threads;   /* number that the backends share; 0: one for each core that the process may use */
   void* self;
-  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed,
-   * after a device was abandoned until the process ends.
-   * Receives log lines. NULL: they go to the file that BACKPLANE_LOG_FILE names, or standard error. [thread-safe] */
+  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed;
+   * after a device was abandoned, until the process ends.
+   * `log` receives log lines. NULL: they go to the file named by BACKPLANE_LOG_FILE, or to standard error.
+   * [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
   bp_status_t(BP_CALL* submit)(void* self, const bp_task_t* task);
   void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
   void(BP_CALL* release)(void* self, void* memory, uint64_t bytes, uint64_t alignment);
-  /* For programs that cannot load libraries, or do not want to. They are asked as a library's symbol is. */
+  /* Plugins for programs that cannot or do not want to load libraries. Each function is called like a library's
+   * bp_plugin_query. */
   const bp_plugin_query_t* plugins;
   uint32_t plugin_count;
   uint32_t reserved;
@@ -70,33 +72,33 @@ typedef struct bp_env_desc_t {
 
 #define BP_ENV_ONLY_GIVEN 0x10000u /* only `backend_files` and `backend_folders`: 2, 3 and 5 to 7 are left out */
 
-/* Why a candidate was refused. Stable: tools and tests compare them. */
-#define BP_REFUSED_NONE 0u          /* it was not */
+/* Why a candidate was refused. The codes are stable: tools and tests compare them. */
+#define BP_REFUSED_NONE 0u          /* it was not refused */
 #define BP_REFUSED_MISSING 1u       /* the file or folder does not exist or cannot be read */
-#define BP_REFUSED_MANIFEST 2u      /* the manifest breaks its format */
-#define BP_REFUSED_NOT_A_LIBRARY 3u /* the file is no shared library */
+#define BP_REFUSED_MANIFEST 2u      /* the manifest violates its format */
+#define BP_REFUSED_NOT_A_LIBRARY 3u /* the file is not a shared library */
 #define BP_REFUSED_ARCHITECTURE 4u  /* a library for another processor or word size */
 #define BP_REFUSED_LINK 5u          /* the system's loader refused it: a missing dependency, an undefined symbol */
 #define BP_REFUSED_SYMBOL 6u        /* bp_plugin_query is missing */
 #define BP_REFUSED_DESCRIPTOR 7u    /* the descriptor is NULL, too small or lacks a required table */
 #define BP_REFUSED_VERSION 8u       /* no common ABI version */
-#define BP_REFUSED_SANITIZER 9u     /* built with another sanitizer */
+#define BP_REFUSED_SANITIZER 9u     /* built with a different sanitizer */
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
-#define BP_REFUSED_ID 11u           /* the id is not a legal one, or differs from the manifest's */
-#define BP_REFUSED_DUPLICATE 12u    /* a backend of that id was taken before */
+#define BP_REFUSED_ID 11u           /* the id is not valid, or differs from the manifest's */
+#define BP_REFUSED_DUPLICATE 12u    /* a backend with that id was accepted before */
 #define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device here */
-#define BP_REFUSED_UNTRUSTED 17u    /* others can write it, it changed, or its hash or signature is wrong */
+#define BP_REFUSED_UNTRUSTED 17u    /* other users can write it, it changed, or its hash or signature is wrong */
 #define BP_REFUSED_UNTRIED 18u      /* it could not be probed in a child process */
 
 /* A file that was considered. */
 typedef struct bp_candidate_t {
   uint32_t size;
   uint32_t refusal;   /* BP_REFUSED_* */
-  bp_text_t text;     /* the story in a line, for people */
-  bp_text_t id;       /* empty where unknown */
+  bp_text_t text;     /* the whole explanation in one line, for people */
+  bp_text_t id;       /* empty if unknown */
   bp_text_t manifest; /* path, or empty */
   bp_text_t library;  /* path, or empty */
   bp_text_t found_by; /* which of the places above: "plugins", "backend_files", "BACKPLANE_BACKEND_FILES", … */
@@ -104,9 +106,9 @@ typedef struct bp_candidate_t {
   uint32_t device_count;
 } bp_candidate_t;
 
-/* Looks for backends and negotiates with each. A backend's failure is no failure of this call: see bp_env_candidate.
- * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.* option),
- * BP_INVALID_ARGUMENT (a bad value of one), BP_UNSUPPORTED (a required struct of the chain). */
+/* Searches for backends and negotiates with each. This call does not fail if a backend fails: see bp_env_candidate.
+ * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.*
+ * option), BP_INVALID_ARGUMENT (an invalid value of one), BP_UNSUPPORTED (a required struct of the chain). */
 BP_EXPORT bp_status_t BP_CALL bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_error_t* error);
 /* [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_env_destroy(bp_env_t* env);
@@ -115,79 +117,80 @@ BP_EXPORT uint32_t BP_CALL bp_env_candidate_count(const bp_env_t* env);
 /* [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate,
                                                bp_error_t* error);
-/* Devices of all backends, numbered from 1 in this order; 0 is "host memory that belongs to no device".
- * [thread-safe] */
+/* The number of devices of all backends. Devices are numbered from 1, in this order; 0 is "host memory that belongs to
+ * no device". [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
-/* Device `index` from 1. `out_name` (may be NULL) is what options call it: "cpu", "opencl:1". [thread-safe].
- * Errors: BP_NOT_FOUND. */
+/* Device `index`, counted from 1. `out_name` (may be NULL) receives the name that options use: "cpu", "opencl:1".
+ * [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
                                             bp_text_t* out_name, bp_error_t* error);
-/* Opens a device before anything else does: in the framework's own context (`how->native`), or with options of its own.
- * `how->id` is ignored. Devices that are not opened so are opened when they are needed. [thread-safe] [blocks]. Errors:
- * BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
+/* Opens a device before anything else does, in the framework's own context (`how->native`) or with its own options.
+ * `how->id` is ignored. Other devices are opened when they are needed. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
+ * BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
                                                  bp_error_t* error);
-/* Gives up a device that hangs: nothing more is started on it, and waits for it return BP_DEVICE_LOST. Streams, execs
- * and memory of it are destroyed without a wait, and what the device may still touch is kept until the process ends.
- * Runs under way on it, also without a deadline, end as 100 ms after one. [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Gives up a device that hangs. Nothing more is started on it, and waits for it return BP_DEVICE_LOST. Streams, execs
+ * and memory of it are destroyed without waiting, and memory that the device may still access is kept until the
+ * process ends. Runs in flight on it, including those without a deadline, end like runs 100 ms after their deadline.
+ * [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
-/* All of it as one JSON object: what `backplane list --json` prints. [thread-safe] */
+/* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
-/* A table by name and version: the loader's own, or with "<backend id>/<name>" a backend's. NULL if there is none.
- * It lives until the environment is destroyed. [thread-safe] */
+/* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", a
+ * backend's. NULL if there is none. It lives until the environment is destroyed. [thread-safe] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
-/* The plugin's own handle of a device, for the functions of its extension tables. Opens the device if necessary.
- * It is the plugin's, for calls of such a table alone, and lives until the environment and every session, exec and
- * stream made from it are destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and
- * bp_session_plugin_program. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (a backend in a process of
- * its own: its handles mean nothing here), BP_DEVICE_LOST, and those of `open` in plugin.h. */
+/* Returns the plugin's own handle of a device, for the functions of the plugin's extension tables only. Opens the
+ * device if necessary. The handle lives until the environment and every session, exec and stream made from it are
+ * destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and bp_session_plugin_program.
+ * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the backend is in a process of its own, so its handles
+ * mean nothing in this one), BP_DEVICE_LOST, and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device,
                                                    bp_error_t* error);
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
-/* A tensor and what it is called. */
+/* A tensor and its name. */
 typedef struct bp_named_tensor_t {
   bp_text_t name;
   const bp_tensor_t* tensor;
 } bp_named_tensor_t;
 
-/* The source of a model: exactly one of path, bytes, descriptor. */
+/* The source of a model: exactly one of path, bytes and descriptor. */
 typedef struct bp_model_source_t {
   uint32_t size;
-  int32_t descriptor;  /* an open file, or -1; it is not closed. Set it to -1 when it is not meant: 0 is a descriptor */
+  int32_t descriptor;  /* an open file, which is not closed, or -1. Set it to -1 if unused: 0 is a valid descriptor */
   bp_text_t path;      /* a file */
-  bp_bytes_t bytes;    /* borrowed until the model and all its sessions are gone */
-  bp_text_t directory; /* where external data may lie, for bytes and descriptors; a path's own folder otherwise */
-  /* Weights that are not in the model: each becomes the initializer of that name, in place of one in the model or of a
-   * graph input. Dense, in host memory, borrowed as `bytes` are. */
+  bp_bytes_t bytes;    /* borrowed until the model and all its sessions are destroyed */
+  bp_text_t directory; /* the folder of external data, for bytes and descriptors; a path has its own folder */
+  /* Weights that are passed separately: each becomes the initializer of that name, in place of the model's initializer
+   * or graph input. Dense, in host memory, borrowed like `bytes`. */
   const bp_named_tensor_t* weights;
   uint32_t weight_count;
   uint32_t weight_stride;
   void* self;
-  /* Called once, from any thread, when `bytes` and the memory of `weights` are no longer used; not where the call
+  /* Called once, from any thread, when `bytes` and the memory of `weights` are no longer used; not called if the call
    * fails. May be NULL. */
   void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_model_source_t;
 
-/* Reads, checks and canonicalises a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
+/* Reads, checks and canonicalizes a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
  * BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED,
- * BP_TYPE_MISMATCH (a weight that does not fit what the model declares). */
+ * BP_TYPE_MISMATCH (a weight does not fit the model's declaration). */
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
-/* Sessions made from it live on. [one at a time] */
+/* Sessions made from the model stay valid. [one at a time] */
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
-/* The canonical graph: inputs, outputs, nodes, weights. Made by the first call; lives as long as the model. NULL for
- * NULL, and where there is no memory for it. [thread-safe] */
+/* The canonical graph: inputs, outputs, nodes, weights. The first call creates it; it lives as long as the model. NULL
+ * if `model` is NULL or if there is no memory for it. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
-/* Operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object: what
- * `backplane info --json` prints, less `uncovered`. [thread-safe] */
+/* Writes operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object, like `backplane
+ * info --json` but without `uncovered`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context,
                                               bp_error_t* error);
 
-/* A graph built by the framework. Values are numbered from 0 in the order in which they are made. Names must be unique;
- * an empty name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
+/* A graph built by the framework. Values are numbered from 0 in order of creation. Names must be unique; a value
+ * without a name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -195,13 +198,13 @@ typedef struct bp_node_desc_t {
   bp_text_t domain;
   bp_text_t overload;
   bp_text_t name;
-  const uint32_t* inputs; /* values, BP_NONE for omitted ones */
+  const uint32_t* inputs; /* values; BP_NONE for omitted ones */
   uint32_t input_count;
-  uint32_t output_count;         /* 1000000 at most */
-  const bp_text_t* output_names; /* `output_count` names, or NULL; an output without a consumer still gets a value */
-  /* As in graph.h, but TENSOR(S): `data` is an array of const bp_tensor_t* (host memory, borrowed like weights);
-   * GRAPH(S): an array of bp_builder_t* from bp_builder_create_body, empty afterwards; TYPE(S) and SPARSE_TENSOR(S)
-   * are not offered. */
+  uint32_t output_count;         /* at most 1000000 */
+  const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nothing reads still gets a value */
+  /* As in graph.h, except for: TENSOR(S), where `data` is an array of const bp_tensor_t* (host memory, borrowed like
+   * weights); GRAPH(S), where it is an array of bp_builder_t* from bp_builder_create_body, which are empty afterwards;
+   * and TYPE(S) and SPARSE_TENSOR(S), which are not supported. */
   const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
@@ -211,20 +214,21 @@ typedef struct bp_node_desc_t {
 typedef struct bp_builder_desc_t {
   uint32_t size;
   uint32_t opset_count;
-  const bp_opset_t* opsets; /* at least that of the domain "" (ai.onnx) */
+  const bp_opset_t* opsets; /* at least the opset of domain "" (ai.onnx) */
   uint32_t opset_stride;
   uint32_t flags; /* none defined */
   void* self;
   /* Called once, from any thread, when the memory of the weights and of the attributes' tensors is no longer used:
-   * after the model and its sessions are gone or, without a model, when the builder is destroyed. May be NULL. */
+   * after the model and its sessions are destroyed or, if no model was finished, when the builder is destroyed. May be
+   * NULL. */
   void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_builder_desc_t;
 
 BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc,
                                                 bp_builder_t** out_builder, bp_error_t* error);
-/* A builder for the body of a control-flow node. A value of a graph around it is taken in with bp_builder_input under
- * its name (type and extents are then those of that value). `outer` outlives it. */
+/* Creates a builder for the body of a control-flow node. To read a value of an enclosing graph, call bp_builder_input
+ * with its name (type and extents are then those of that value). `outer` must outlive it. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder,
                                                      bp_error_t* error);
 BP_EXPORT void BP_CALL bp_builder_destroy(bp_builder_t* builder);
@@ -233,34 +237,35 @@ typedef struct bp_input_desc_t {
   bp_dtype_t dtype;
   bp_text_t name;
   const int64_t* extents;   /* `rank` numbers; -1: any extent */
-  const bp_text_t* symbols; /* `rank` names of the dimensions that are -1; empty: unrelated to others. May be NULL */
+  const bp_text_t* symbols; /* `rank` names, for the dimensions that are -1; empty: unrelated. May be NULL */
   uint32_t rank;
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;
 } bp_input_desc_t;
 
-/* A graph input: a tensor. */
+/* Adds a graph input, which is a tensor. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input, uint32_t* out_value,
                                                bp_error_t* error);
-/* A constant in host memory, dense, borrowed until the model and all its sessions are gone. */
+/* Adds a dense constant in host memory. It is borrowed until the model and all its sessions are destroyed. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor,
                                                 uint32_t* out_value, bp_error_t* error);
-/* `out_first_value` is the first of the node's outputs; the others follow. */
+/* Adds a node. `out_first_value` receives its first output; the other outputs have the next numbers. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node,
                                               uint32_t* out_first_value, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error);
-/* Checks and canonicalises. The builder is empty afterwards and must still be destroyed. [blocks] */
+/* Checks and canonicalizes the graph. The builder is empty afterwards and must still be destroyed. [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error);
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 /* How strongly the listed devices are preferred. */
-#define BP_FALLBACK_ALLOW 0u  /* the cheapest placement over the listed devices */
-#define BP_FALLBACK_PREFER 1u /* the first listed device takes every node that it can, the next one the rest, … */
-/* the first listed device runs every node, or the session fails and names the first that it cannot ("require") */
+#define BP_FALLBACK_ALLOW 0u  /* the cheapest placement on the listed devices */
+#define BP_FALLBACK_PREFER 1u /* the first listed device runs every node that it supports, the next one the rest, … */
+/* the first listed device runs every node; otherwise the session fails and names the first node that it does not
+ * support ("require") */
 #define BP_FALLBACK_FORBID 2u
 
-/* Nodes that the user puts on a device. */
+/* Places nodes on a device. */
 typedef struct bp_pin_t {
   bp_text_t pattern; /* "name=GLOB" or "op=GLOB"; a bare glob is a name */
   bp_text_t device;  /* as in bp_env_device */
@@ -271,39 +276,40 @@ typedef struct bp_session_desc_t {
   uint32_t compute_types; /* BP_COMPUTE_* that are allowed in addition to each node's own type; 0: none */
   uint32_t fallback;      /* BP_FALLBACK_* */
   uint32_t device_count;
-  /* as in bp_env_device, preferred first; none: all devices, accelerators, then CPUs, then others */
+  /* as in bp_env_device, preferred first; if empty, all devices: accelerators, then CPUs, then others */
   const bp_text_t* devices;
   const bp_pin_t* pins;
   uint32_t pin_count;
   uint32_t pin_stride;
-  const bp_option_t* options; /* "<backend>.<name>" for compile, "loader.*" */
+  const bp_option_t* options; /* "<backend>.<name>" for compiling, and "loader.*" */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t max_islands; /* 0: no bound */
+  uint32_t max_islands; /* 0: no limit */
   uint32_t flags;       /* BP_SESSION_* */
-  /* Extents that dimensions of the model will have, by their names; others may have any. A run with another extent is
-   * refused. */
+  /* The extents that dimensions of the model will have, by name; other dimensions may have any extent. A run with an
+   * extent outside these is refused. */
   const bp_symbol_t* symbols;
   uint32_t symbol_count;
   uint32_t symbol_stride;
   const bp_cancel_t* cancel;
   void* self;
-  /* Progress of the compile. May be NULL. [thread-safe] */
+  /* Reports the progress of compiling. May be NULL. [thread-safe] */
   void(BP_CALL* progress)(void* self, uint32_t done, uint32_t total);
   const bp_chain_t* chain;
 } bp_session_desc_t;
 
 #define BP_SESSION_REFIT 0x10000u /* weights can be replaced later */
-/* Place and report, but do not compile: no exec can be made of it. Nodes that no device takes do not fail it. */
+/* Place and report, but do not compile: no exec can be created. Nodes that no device supports are not an error. */
 #define BP_SESSION_PLACE_ONLY 0x20000u
 
 /* The placement of a node. */
 typedef struct bp_placed_node_t {
   uint32_t size;
-  uint32_t island; /* from 0 in the order in which islands run; BP_NONE for nodes computed while the session was made */
-  uint64_t device; /* its id; 0 when no device takes the node (BP_SESSION_PLACE_ONLY) */
-  double seconds;  /* expected, 0 when unknown */
-  bp_text_t reason; /* why here and not on a device listed before */
+  uint32_t island; /* numbered from 0 in the order in which islands run; BP_NONE for nodes computed when the session was
+                      created */
+  uint64_t device; /* the device's id; 0 if no device supports the node (BP_SESSION_PLACE_ONLY) */
+  double seconds;  /* expected; 0 if unknown */
+  bp_text_t reason; /* why the node is on this device and not on one listed before it */
 } bp_placed_node_t;
 
 /* A device's verdict on a node. */
@@ -313,30 +319,30 @@ typedef struct bp_node_verdict_t {
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
   uint32_t compute_types; /* BP_COMPUTE_* in which it computes; 0: the node's own */
   bp_text_t detail;       /* for people */
-  double seconds;         /* 0 when unknown */
-  uint64_t bytes;         /* of device memory, without inputs and outputs, 0 when unknown */
-  float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
+  double seconds;         /* 0 if unknown */
+  uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
+  float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
   uint32_t reserved;
 } bp_node_verdict_t;
 
-/* Asks all devices, places, compiles. `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (a node that
- * no device takes; the detail names node, operator and each device's reason), BP_NOT_FOUND (a device, an option),
- * BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
+/* Queries all devices, places the model and compiles it. `desc` may be NULL. [thread-safe] [blocks]. Errors:
+ * BP_UNSUPPORTED (no device supports a node; the detail names node, operator and each device's reason), BP_NOT_FOUND
+ * (a device, an option), BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
-/* Its execs are gone before. [one at a time] [blocks] */
+/* Destroy the session's execs first. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
-/* Node i of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
+/* The placement of node `i` of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
                                               bp_error_t* error);
-/* The verdict of a device of the session on node i. Without compiling: BP_SESSION_PLACE_ONLY. [thread-safe].
- * Errors: BP_NOT_FOUND (the node, or the session does not use the device). */
+/* The verdict of one of the session's devices on node `i`. To get verdicts without compiling, use
+ * BP_SESSION_PLACE_ONLY. [thread-safe]. Errors: BP_NOT_FOUND (no such node, or the session does not use the device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
-/* The model's canonical graph, with the session's inputs and outputs. As bp_model_graph; lives as long as the session.
- * [thread-safe] */
+/* The model's canonical graph with the session's inputs and outputs, as from bp_model_graph. Lives as long as the
+ * session. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session);
-/* Islands, reasons, costs and copies as one JSON object: what `backplane explain --json` prints. [thread-safe] */
+/* Writes islands, reasons, costs and copies as one JSON object, like `backplane explain --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
                                                 bp_error_t* error);
 /* Weights and their replacements. */
@@ -348,17 +354,18 @@ typedef struct bp_session_refit_t {
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;
 } bp_session_refit_t;
-/* Replaces weights by name: all or, where the call fails, none; the session was made with BP_SESSION_REFIT. A run in
- * flight goes on: islands that have begun end with the old weights, those that have not may begin with either. Later
- * runs use the new ones. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
- * BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (devices change meanwhile: call again), those of bp_session_create. */
+/* Replaces weights by name: all of them or, if the call fails, none. The session must have been created with
+ * BP_SESSION_REFIT. A run in flight continues: islands that have begun end with the old weights; those that have not
+ * may begin with either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND,
+ * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (devices are changing: call again),
+ * those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
-/* Reads a weight back into the caller's memory, dense. [thread-safe] [blocks]. Errors: as above. */
+/* Reads a weight into the caller's memory, as a dense tensor. [thread-safe] [blocks]. Errors: as above. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
- * until the session is destroyed, also where that goes over to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
+ * until the session is destroyed, even if the session switches to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
  * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* session, uint32_t island,
                                                         const bp_program_t** out_program, bp_error_t* error);
@@ -372,29 +379,32 @@ typedef struct bp_exec_desc_t {
   const bp_chain_t* chain;
 } bp_exec_desc_t;
 
-/* A run state. Many threads run one session, each with an exec of its own. `desc` may be NULL. [thread-safe] [blocks].
- * Errors: BP_BAD_STATE (a BP_SESSION_PLACE_ONLY session), BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+/* Creates a session's state for one run at a time. Many threads can run one session, each with its own exec. `desc`
+ * may be NULL. [thread-safe] [blocks]. Errors: BP_BAD_STATE (a BP_SESSION_PLACE_ONLY session), BP_RESOURCE_EXHAUSTED,
+ * BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, const bp_exec_desc_t* desc, bp_exec_t** out_exec,
                                              bp_error_t* error);
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
-/* Binds dense memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`; the caller's, used until it is bound anew.
- * The loader allocates outputs that are not bound. [one at a time] [blocks while a stream has a run of the exec].
- * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout), BP_BUSY, BP_DEVICE_LOST. */
+/* Binds dense memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller owns the memory, which is used
+ * until other memory is bound. The loader allocates outputs that are not bound. [one at a time] [blocks while a stream
+ * has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout),
+ * BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
-/* The same for a sequence, optional or map, which is the caller's and is used until another is bound. */
+/* Likewise binds a sequence, optional or map. The caller owns the container, which is used until another one is bound.
+ */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
-/* Removes a slot's binding; the loader no longer uses its memory. It then allocates an output itself. [one at a time]
- * [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
+/* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
+ * itself. [one at a time] [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
-/* New extents for bound inputs and outputs within their capacity (buffer.bytes): for all or, where the call fails, for
+/* Sets new extents of bound inputs and outputs, within their capacity (buffer.bytes): of all or, if the call fails, of
  * none. [one at a time] [blocks as bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
-/* The extent of a named dimension (its index in bp_graph_t.symbols), in every bound input that has it; otherwise as
- * bp_exec_extents. */
+/* Sets the extent of a named dimension (its index in bp_graph_t.symbols) in every bound input that has it. Otherwise
+ * as bp_exec_extents. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error);
 /* A named dimension and its extent. */
 typedef struct bp_symbol_extent_t {
@@ -402,51 +412,57 @@ typedef struct bp_symbol_extent_t {
   uint32_t reserved;
   int64_t extent;
 } bp_symbol_extent_t;
-/* The same for many dimensions at once: only the extents that result from all of them must fit. */
+/* Likewise for many dimensions at once: only the extents that result from all of them must fit. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. A call that does not return
- * BP_OK has touched neither the signals nor `done`: the caller does both. After BP_OK both were done, `done` first.
- * With `stream` (of bp_stream_create) the run is put into the stream and the call returns without waiting: for what the
- * run waits for, for what the stream holds, or for the run. Results hold in the order of the stream, `done` (may be
- * NULL) and signals come as for `run` in plugin.h. All of the session's work has to be for that stream: islands of its
- * device and its copies; anything else is refused (BP_UNSUPPORTED, with what it is) before anything is put into it. The
- * first run, and one after a bind, an unbind, new extents or a run elsewhere, may wait; where a plugin answers BP_BUSY
- * (bp_run_t), each waits for the last. Bind, unbind and extents wait for the stream. [one at a time] [blocks]. Errors:
- * BP_BAD_STATE (an input is not bound; it is named), BP_TYPE_MISMATCH (extents), BP_BUFFER_TOO_SMALL (an output),
- * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous
- * device that has not ended a run 100 ms after its deadline is given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec
- * is lost (BP_DEVICE_LOST), others go on without the device; what is bound to them must stay allocated. */
+/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. If the call does not return
+ * BP_OK, it has neither advanced the signals nor called `done`: the caller does both. After BP_OK both have been done,
+ * `done` first.
+ *
+ * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
+ * points that the run waits for, for earlier work in the stream, or for the run. Results are valid in the order of the
+ * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must be for that
+ * stream, that is, islands of its device and the copies. Anything else is refused (BP_UNSUPPORTED, with what it is)
+ * before anything is put into the stream. The first run, and a run after a bind, an unbind, new extents or a run
+ * elsewhere, may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits for the last. Bind, unbind and extents
+ * wait for the stream.
+ *
+ * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
+ * (extents), BP_BUFFER_TOO_SMALL (an output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
+ * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms after its deadline is
+ * given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost (BP_DEVICE_LOST); other execs continue without
+ * the device, and the memory bound to them must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* The same without `stream`, returning at once; it needs `done` or a host point among its signals. BP_OK means
- * accepted: the run's end and its failure are reported by `done` and the signals, `done` first. `run` and its arrays
- * are copied; its cancel token and semaphores live until the signals have advanced. The exec is free for the next run
- * before the signals advance. A call to it from within `done` returns BP_BUSY, and `done` destroys nothing of it. [one
- * at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+/* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
+ * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
+ * arrays are copied; its cancel token and semaphores must live until the signals have advanced. The exec is free for
+ * the next run before the signals advance. Within `done`, a call to the exec returns BP_BUSY, and `done` must not
+ * destroy anything of it. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
-/* The same for a sequence, optional or map: a container of the loader's. Errors: BP_BAD_STATE, BP_NOT_FOUND,
+/* Likewise for a sequence, optional or map. The loader owns the container. Errors: BP_BAD_STATE, BP_NOT_FOUND,
  * BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
-/* A stream of a device, new or the framework's own; the device is opened if it was not. It keeps the environment.
- * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the device has none, or takes no such native),
- * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
+/* Creates a stream of a device, or wraps the framework's own. Opens the device if necessary. The stream keeps the
+ * environment alive. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the device has no streams, or does
+ * not accept this native stream), BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
                                                bp_stream_t** out_stream, bp_error_t* error);
 /* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
-/* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` in ns on the
- * monotonic clock, BP_FOREVER for none. After BP_TIMED_OUT work may be left: wait again. [thread-safe] [blocks].
- * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
+/* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` is in ns on
+ * the monotonic clock; BP_FOREVER means none. After BP_TIMED_OUT, work may be left: wait again. [thread-safe]
+ * [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
-/* Its native handle, valid while it lives. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* The stream's native handle, valid as long as the stream lives. [thread-safe]. Errors: BP_UNSUPPORTED,
+ * BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
 /* The plugin's own handle of the stream, for the functions of an extension table; it lives as long as the stream.
  * [thread-safe]. Errors: BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
@@ -456,18 +472,18 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_plugin_stream(bp_stream_t* stream, bp_st
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t device,
                                                          const bp_semaphore_create_t* how,
                                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
-/* Nothing waits for it or signals it any more. [one at a time] */
+/* Call it only when nothing waits for the semaphore or signals it any more. [one at a time] */
 BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaphore);
-/* As in plugin.h; BP_UNSUPPORTED where the device does not offer it. [thread-safe] [blocks] */
+/* As in plugin.h; BP_UNSUPPORTED if the device does not offer it. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
                                                        uint64_t deadline, bp_error_t* error);
-/* From the host. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value,
                                                          bp_error_t* error);
-/* Its value now. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Returns the current value. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value,
                                                         bp_error_t* error);
-/* A handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Returns a handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore,
                                                          const bp_semaphore_export_t* what, bp_native_t* out_native,
                                                          bp_error_t* error);
@@ -482,20 +498,21 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_plugin_semaphore(bp_native_sem
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
 /* No call may be waiting for it. [one at a time] */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
-/* Sets it to `value` if that is more. With `failure` (may be NULL; copied) the values above the old one have failed:
- * waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a failure whose
- * status is BP_OK). */
+/* Sets the semaphore to `value` if that is larger. With `failure` (may be NULL; copied), the values above the old one
+ * have failed: waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a
+ * failure whose status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                                   bp_error_t* error);
-/* Sets it to any value and forgets its failures. Nothing may be waiting for it, and no run may signal it later.
- * [thread-safe] */
+/* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and no run may signal it
+ * later. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
-/* `deadline` in ns on the monotonic clock, BP_FOREVER for none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
- * BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */
+/* Waits for `value`. `deadline` is in ns on the monotonic clock; BP_FOREVER means none. [thread-safe] [blocks].
+ * Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code).
+ */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                                 const bp_cancel_t* cancel, bp_error_t* error);
-/* Its value now. [thread-safe]. Errors: BP_DEPENDENCY_FAILED where that value has failed, with the detail; `out_value`
- * is written too. */
+/* Returns the current value. [thread-safe]. Errors: BP_DEPENDENCY_FAILED if that value has failed, with the detail;
+ * `out_value` is then written too. */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
 
 /* [thread-safe] */
@@ -505,15 +522,15 @@ BP_EXPORT void BP_CALL bp_cancel_destroy(bp_cancel_t* cancel);
 /* [thread-safe]; may be called from a signal handler */
 BP_EXPORT void BP_CALL bp_cancel_set(bp_cancel_t* cancel);
 
-/* A container of the host for sequences, optionals and maps, and the table to use it with. [thread-safe] */
+/* A container of the host, for sequences, optionals and maps. bp_container_api returns its functions. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error);
-/* No exec has it bound. [one at a time] */
+/* No exec may have it bound. [one at a time] */
 BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
-/* Lives as long as the loader's library. [thread-safe] */
+/* The functions of containers. The table lives as long as the loader's library. [thread-safe] */
 BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
 
-/* Memory of a device, by its id; it is opened if it was not. As in plugin.h. [thread-safe] [blocks].
- * Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+/* Memory of a device, given by its id. Opens the device if necessary. Otherwise as in plugin.h. [thread-safe]
+ * [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space,
                                               bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate_t* what,
@@ -522,28 +539,29 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint64_t device, c
                                                bp_buffer_t* out_buffer, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external,
                                                bp_error_t* error);
-/* Frees what bp_memory_allocate and bp_memory_import returned. [thread-safe] [blocks]. */
+/* Frees a buffer from bp_memory_allocate or bp_memory_import. [thread-safe] [blocks]. */
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
-/* A host pointer to a buffer until `unmap`, as in plugin.h; host memory is always mapped. [thread-safe] [blocks].
- * Errors: BP_UNSUPPORTED. */
+/* Returns a host pointer to a buffer, valid until `unmap`, as in plugin.h. Host memory is always mapped. [thread-safe]
+ * [blocks]. Errors: BP_UNSUPPORTED. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
 /* [thread-safe] [blocks]. Errors: as in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
-/* Fills a buffer. With a run in that run's order. [thread-safe] [blocks without a run]. Errors: as for `copy`. */
+/* Fills a buffer. If a run is given, the fill is ordered as that run. [thread-safe] [blocks without a run]. Errors: as
+ * for `copy`. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
-/* Copies between any two buffers, through host memory where there is no shorter way. With a run, which must be of one
- * device (its stream's, or that of either buffer), in that run's order; otherwise it returns when done. [thread-safe]
- * [blocks without a run]. Errors: BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no one device can do it in that
- * order), and those of `copy` in plugin.h. */
+/* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
+ * ordered as that run, which must belong to one device (its stream's, or that of either buffer). Otherwise the call
+ * returns when the copy is done. [thread-safe] [blocks without a run]. Errors: BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED
+ * (with a run: no single device can do the copy in that order), and those of `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
-/* Collects spans of all sessions of the environment from now on. [thread-safe] */
+/* Starts collecting spans of all sessions of the environment. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
-/* Ends it and writes what was collected as Chrome/Perfetto JSON. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not
+/* Stops collecting, and writes the spans as Chrome/Perfetto JSON. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not
  * started). */
 BP_EXPORT bp_status_t BP_CALL bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 
-/* "BP_INVALID_MODEL" and the like; never NULL. [thread-safe] */
+/* The name of a code, such as "BP_INVALID_MODEL"; never NULL. [thread-safe] */
 BP_EXPORT const char* BP_CALL bp_status_name(bp_status_t status);
 
 /* ---- the same as one table --------------------------------------------------------------------------------------- */
@@ -637,8 +655,8 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* native_semaphore_plugin_semaphore)(bp_native_semaphore_t*, bp_native_semaphore_t**, bp_error_t*);
 } bp_loader_api_t;
 
-/* The functions above as a table of static life, for a caller built with ABI `version`; NULL if this loader does not
- * speak it. [thread-safe] */
+/* Returns the functions above as a static table, for a caller built with ABI `version`. NULL if this loader does not
+ * support that version. [thread-safe] */
 BP_EXPORT const bp_loader_api_t* BP_CALL bp_get_api(uint32_t version);
 #define BP_LOADER_SYMBOL "bp_get_api"
 typedef const bp_loader_api_t*(BP_CALL* bp_get_api_t)(uint32_t version);

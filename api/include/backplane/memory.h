@@ -11,29 +11,29 @@ BP_EXTERN_C_BEGIN
 
 typedef struct bp_memory_t bp_memory_t; /* an allocation or import of a plugin; opaque */
 
-/* A kind of memory that a device reaches. Space 0 of every device is host memory if BP_SPACE_HOST is set on it. */
+/* A kind of memory that a device reaches. Space 0 of every device is host memory if its flags have BP_SPACE_HOST. */
 typedef struct bp_space_t {
   uint32_t size;
   uint32_t flags;          /* BP_SPACE_* */
-  bp_text_t name;          /* "host", "device", "pinned"; lives as long as the device, as the arrays below do */
-  uint64_t alignment;      /* bytes, a power of two: every buffer in it starts on a multiple */
-  uint64_t capacity;       /* bytes, 0 when unknown */
-  uint64_t budget;         /* bytes that may be allocated now, 0 when unknown */
-  const uint32_t* imports; /* the BP_EXTERNAL_* that `import` takes into this space */
-  const uint32_t* exports; /* the BP_EXTERNAL_* that `export_` returns for its buffers */
+  bp_text_t name;          /* "host", "device", "pinned"; lives as long as the device, like the arrays below */
+  uint64_t alignment;      /* bytes, a power of two; every buffer in the space starts at a multiple of it */
+  uint64_t capacity;       /* bytes; 0 if unknown */
+  uint64_t budget;         /* bytes that may be allocated now; 0 if unknown */
+  const uint32_t* imports; /* the BP_EXTERNAL_* kinds that `import` accepts for this space */
+  const uint32_t* exports; /* the BP_EXTERNAL_* kinds that `export_` returns for the space's buffers */
   uint32_t import_count;
   uint32_t export_count;
 } bp_space_t;
 
-#define BP_SPACE_HOST 0x1u     /* plain memory of the process: any host pointer is in it */
+#define BP_SPACE_HOST 0x1u     /* plain memory of the process, which includes any host pointer */
 #define BP_SPACE_MAPPABLE 0x2u /* `memory_map` returns a host pointer */
 #define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
-/* A piece of memory. In a space with BP_SPACE_HOST `memory` is NULL and `address` is a pointer. Elsewhere `memory` is a
- * handle of the device's plugin and `address` is 0 or, where the plugin offers it, the device address. Who makes a
- * buffer fills it: a plugin's `allocate` and `import` write `memory`, `address` and `offset`, their caller the rest.
- * Never grows. */
+/* A piece of memory. In a space with BP_SPACE_HOST, `memory` is NULL and `address` is a pointer. In other spaces,
+ * `memory` is a handle of the device's plugin, and `address` is the device address if the plugin offers it, otherwise
+ * 0. The creator of a buffer fills it in: a plugin's `allocate` and `import` write `memory`, `address` and `offset`;
+ * their caller writes the rest. Never grows. */
 typedef struct bp_buffer_t {
   uint64_t device; /* its id (bp_device_open_t.id); 0: host memory that belongs to no device */
   uint32_t space;  /* index in the device's spaces */
@@ -42,15 +42,15 @@ typedef struct bp_buffer_t {
   void* address;
   uint64_t offset; /* bytes from `memory` or `address` */
   uint64_t bytes;
-  uint64_t reserved; /* for a meaning of its own later: set to 0, and refused with BP_UNSUPPORTED otherwise */
+  uint64_t reserved; /* set it to 0: other values may get a meaning later, and are refused with BP_UNSUPPORTED */
 } bp_buffer_t;
 
 #define BP_BUFFER_READ_ONLY 0x10000u /* must not be written to: binding it to an output is refused */
 
-/* How elements lie in a buffer. 0 is dense row-major, in elements (sub-byte types packed). */
+/* How elements are arranged in a buffer. 0 is dense row-major (types below 8 bits are packed). */
 #define BP_LAYOUT_DENSE 0u
 #define BP_LAYOUT_STRIDED 1u /* `strides`, in elements */
-/* ids from here up are a plugin's own; equal ids on one device mean equal layouts */
+/* ids from here up are a plugin's own; on one device, equal ids mean equal layouts */
 #define BP_LAYOUT_VENDOR BP_VENDOR
 
 /* A tensor in memory. */
@@ -64,21 +64,21 @@ typedef struct bp_tensor_t {
   bp_buffer_t buffer;
 } bp_tensor_t;
 
-/* A sequence, optional or map: a handle owned by its creator, used through a table. A call that reads may be made while
- * others read, not while one changes the container. */
+/* A sequence, optional or map: a handle that is owned by its creator and used through a table. Reading calls may run
+ * concurrently with each other, but not with a call that changes the container. */
 typedef struct bp_container_t bp_container_t;
 typedef struct bp_container_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Sequences: the number of elements; optionals: 0 or 1; maps: number of keys. [thread-safe among reads] */
+  /* Sequences: the number of elements. Optionals: 0 or 1. Maps: the number of keys. [thread-safe among reads] */
   uint64_t(BP_CALL* count)(const bp_container_t* container);
-  /* Element i as a tensor, valid until the container changes. Maps: the value of key i. [thread-safe among reads].
-   * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the element is a container itself: use `child`). */
+  /* Element `i` as a tensor, valid until the container changes. Maps: the value of key `i`. [thread-safe among reads].
+   * Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the element is itself a container: use `child`). */
   bp_status_t(BP_CALL* tensor)(const bp_container_t* container, uint64_t i, bp_tensor_t* out_tensor);
-  /* Element i as a container, owned by this one and valid until this one changes. [thread-safe among reads]. Errors:
-   * BP_NOT_FOUND, BP_TYPE_MISMATCH. */
+  /* Element `i` as a container. `container` owns it, and it is valid until `container` changes. [thread-safe among
+   * reads]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* child)(const bp_container_t* container, uint64_t i, bp_container_t** out_container);
-  /* Key i of a map: text for string keys, 8 bytes of an int64 otherwise. Valid until the container changes.
+  /* Key `i` of a map: text for string keys, otherwise the 8 bytes of an int64. Valid until the container changes.
    * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
   /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
@@ -89,16 +89,16 @@ typedef struct bp_container_api_t {
   void(BP_CALL* clear)(bp_container_t* container);
 } bp_container_api_t;
 
-/* Memory outside this API: the kinds of handle that `import` takes and `export_` returns. */
+/* Memory outside this API: the kinds of handle that `import` accepts and `export_` returns. */
 #define BP_EXTERNAL_HOST_POINTER 1u /* handle: the pointer */
-/* handle: a file descriptor (opaque, of the driver); import takes ownership on success */
+/* handle: a file descriptor of the driver (opaque); import takes ownership on success */
 #define BP_EXTERNAL_FD 2u
 #define BP_EXTERNAL_DMA_BUF 3u      /* handle: a dma-buf file descriptor; import takes ownership on success */
 #define BP_EXTERNAL_CUDA_IPC 4u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
 #define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
 #define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */
 #define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensorVersioned*; import takes ownership on success */
-#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; it stays the caller's */
+#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; the caller keeps it */
 
 typedef struct bp_external_t {
   uint32_t size;
@@ -110,8 +110,8 @@ typedef struct bp_external_t {
   uint32_t flags;    /* BP_BUFFER_* */
   uint32_t reserved;
   void* self;
-  /* Import: called once, from any thread, when the import has ended and the device has let go of the memory; not called
-   * for an import that failed. May be NULL. Export: NULL. */
+  /* Import: called once, from any thread, when the import has ended and the device no longer uses the memory. Not
+   * called if the import failed. May be NULL. Export: NULL. */
   void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_external_t;

@@ -16,10 +16,10 @@
 
 BP_EXTERN_C_BEGIN
 
-typedef struct bp_backend_t bp_backend_t;   /* a plugin that was created; opaque */
-typedef struct bp_device_t bp_device_t;     /* a device that was opened; opaque */
-typedef struct bp_program_t bp_program_t;   /* an island that was compiled: immutable; opaque */
-typedef struct bp_instance_t bp_instance_t; /* a program's run state; opaque */
+typedef struct bp_backend_t bp_backend_t;   /* a backend that was created; opaque */
+typedef struct bp_device_t bp_device_t;     /* an opened device; opaque */
+typedef struct bp_program_t bp_program_t;   /* a compiled island: immutable; opaque */
+typedef struct bp_instance_t bp_instance_t; /* a program's state for one run at a time; opaque */
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
@@ -29,39 +29,39 @@ typedef struct bp_instance_t bp_instance_t; /* a program's run state; opaque */
 #define BP_DEVICE_FPGA 4u
 #define BP_DEVICE_OTHER 5u
 
-#define BP_DEVICE_SYNCHRONOUS 0x1u    /* `run` returns when the work is done; it needs no stream */
+#define BP_DEVICE_SYNCHRONOUS 0x1u    /* `run` returns when the work is done; the device needs no stream */
 #define BP_DEVICE_UNIFIED_MEMORY 0x2u /* reads and writes host memory without a copy */
 #define BP_DEVICE_FLUSHES_SUBNORMALS 0x4u
-#define BP_DEVICE_DETERMINISTIC 0x8u /* the same inputs give the same bits */
+#define BP_DEVICE_DETERMINISTIC 0x8u /* the same inputs yield bit-identical outputs */
 
 /* The description of a device. Text lives as long as the backend. */
 typedef struct bp_device_info_t {
   uint32_t size;
-  uint32_t index; /* the plugin counts from 0; the host's own list numbers all devices of all backends from 1 */
+  uint32_t index; /* the plugin counts from 0; the host's list numbers the devices of all backends from 1 */
   uint32_t kind;  /* BP_DEVICE_CPU … */
   uint32_t flags; /* BP_DEVICE_SYNCHRONOUS … */
   bp_text_t name; /* for people: "NVIDIA H200" */
   bp_text_t vendor;
-  bp_text_t driver; /* its version; part of cache keys */
-  bp_text_t arch;   /* what a compiled program needs: "sm_90", "avx512_core"; part of cache keys */
-  uint8_t uuid[16]; /* zero when there is none */
+  bp_text_t driver; /* the driver's version; part of cache keys */
+  bp_text_t arch;   /* the architecture that a compiled program needs: "sm_90", "avx512_core"; part of cache keys */
+  uint8_t uuid[16]; /* zero if there is none */
   bp_text_t pci;    /* "0000:65:00.0", or empty */
   uint64_t memory_bytes;
-  uint64_t memory_bandwidth; /* bytes a second, 0 when unknown */
-  uint64_t link_bandwidth;   /* bytes a second between host memory and the device, 0 when unknown */
-  uint64_t launch_ns;        /* overhead of a run, without the work itself */
-  double flops_fp32;         /* operations a second, 0 when unknown; a multiply-add is two */
+  uint64_t memory_bandwidth; /* bytes per second; 0 if unknown */
+  uint64_t link_bandwidth;   /* bytes per second between host memory and the device; 0 if unknown */
+  uint64_t launch_ns;        /* overhead of a run, without its work */
+  double flops_fp32;         /* operations per second, 0 if unknown; a multiply-add counts as two */
   double flops_fp16;
   double ops_int8;
   bp_dtype_set_t dtypes; /* data types that values on this device may have */
   uint32_t space_count;
   uint32_t peer_count;
-  const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory this one's `copy` reads */
-  /* Properties without a field of their own: "cuda.index", "pci.luid", "clock.mhz". Live as long as the backend. */
+  const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read */
+  /* Properties that have no field: "cuda.index", "pci.luid", "clock.mhz". They live as long as the backend. */
   const bp_option_t* properties;
   uint32_t property_count;
   uint32_t property_stride;
-  uint64_t id; /* 0 from a plugin; in loader.h the device's id: the same in every process on this machine */
+  uint64_t id; /* 0 from a plugin; in loader.h the device's id, which is the same in every process on this machine */
 } bp_device_info_t;
 
 /* An allocation request. */
@@ -69,7 +69,7 @@ typedef struct bp_allocate_t {
   uint32_t size;
   uint32_t space;
   uint64_t bytes;
-  bp_stream_t* stream; /* of this device: only work that is put into it later uses the memory; NULL: any work may */
+  bp_stream_t* stream; /* of this device: only work put into it later uses the memory; NULL: any work may use it */
   const bp_chain_t* chain;
 } bp_allocate_t;
 
@@ -77,19 +77,19 @@ typedef struct bp_allocate_t {
 typedef struct bp_device_open_t {
   uint32_t size;
   uint32_t reserved;
-  uint64_t id;               /* by which the host knows the device: in buffers, points and spans */
-  const bp_native_t* native; /* the framework's own context to work in, or NULL; it outlives the device */
+  uint64_t id;               /* the host's id of the device, in buffers, points and spans */
+  const bp_native_t* native; /* the framework's own context to work in, or NULL; it must outlive the device */
   const bp_option_t* options;
   uint32_t option_count;
   uint32_t option_stride;
   void* self;
-  /* The framework's own allocator of the device's memory, for what the host allocates between islands and for outputs;
-   * a plugin may use it for its own. It writes `out_external` (of a kind that the space imports): at least
-   * `what->bytes` bytes, aligned as the space wants it, with a `release` that is called when they are no longer used by
-   * any work: it takes no stream. `what->stream` is NULL, and `what->chain` too. `self` and the function live until the
-   * device was closed and the last `release` was called: in loader.h, until the environment and every session, exec
-   * and stream made from it are destroyed; after the device was abandoned, until the process ends. NULL: the plugin's
-   * `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* The framework's own allocator of the device's memory. The host uses it for memory between islands and for outputs;
+   * a plugin may use it for its own memory. It writes `out_external` (of a kind that the space imports): at least
+   * `what->bytes` bytes, aligned as the space requires, with a `release` that is called when no work uses the memory
+   * any more, because it takes no stream. `what->stream` and `what->chain` are NULL. `self` and the function live
+   * until the device was closed and the last `release` was called: in loader.h, until the environment and every
+   * session, exec and stream made from it are destroyed; if the device was abandoned, until the process ends. NULL:
+   * the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
@@ -97,23 +97,23 @@ typedef struct bp_device_open_t {
 typedef struct bp_device_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* The number of devices; this may start the driver. 0 is no error: say why in `error` with BP_OK.
-   * [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
+  /* Returns the number of devices. This may start the driver. 0 is not an error: return BP_OK and put the reason into
+   * `error`. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
   bp_status_t(BP_CALL* count)(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error);
   /* [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* info)(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error);
   /* [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
                              bp_device_t** out_device, bp_error_t* error);
-  /* Everything made on the device is gone before. [one at a time] [blocks] */
+  /* Everything created on the device has been destroyed before. [one at a time] [blocks] */
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
-  /* Gives up a device that hangs: a run did not end, though its deadline passed, or the framework says so. The host
-   * starts nothing more on the device and calls no slot with it or with anything made on it, `destroy` and `close`
-   * included: program, instances, streams, memory, backend and library stay. What is bound stays allocated, and `done`
-   * of a run may still be called. The plugin stops what would wait for the device, and must not wait itself.
-   * [thread-safe]. NULL: nothing to stop. */
+  /* Gives up a device that hangs: a run did not end after its deadline, or the framework reports it. The host starts
+   * nothing more on the device. It calls no slot with the device or with anything created on it, not even `destroy`
+   * and `close`: program, instances, streams, memory, backend and library stay. Bound memory stays allocated, and
+   * `done` of a run may still be called. The plugin stops whatever would wait for the device, and must not wait
+   * itself. [thread-safe]. NULL: nothing to stop. */
   void(BP_CALL* abandon)(bp_device_t* device);
 } bp_device_api_t;
 
@@ -121,24 +121,24 @@ typedef struct bp_device_api_t {
 
 #define BP_ANSWER_NO 0u
 #define BP_ANSWER_YES 1u
-#define BP_ANSWER_CONDITIONAL 2u /* yes while the symbols stay in the ranges given */
+#define BP_ANSWER_CONDITIONAL 2u /* yes, as long as the symbols stay in the given ranges */
 
-/* Why a device does not support a node. Stable: tools and tests compare them. */
+/* Why a device does not support a node. The codes are stable: tools and tests compare them. */
 #define BP_REASON_NONE 0u
-#define BP_REASON_OPERATOR 1u /* the operator is not known */
-#define BP_REASON_OPSET 2u    /* this form of it is not known */
+#define BP_REASON_OPERATOR 1u /* the operator is not supported */
+#define BP_REASON_OPSET 2u    /* this form of the operator is not supported */
 #define BP_REASON_DTYPE 3u
 #define BP_REASON_SHAPE 4u /* rank, extent or an unknown dimension */
 #define BP_REASON_ATTRIBUTE 5u
 #define BP_REASON_CONSTANT 6u /* an input must be constant and is not, or the reverse */
 #define BP_REASON_MEMORY 7u
-#define BP_REASON_PRECISION 8u /* only at less precision than the session allows */
+#define BP_REASON_PRECISION 8u /* only with less precision than the session allows */
 #define BP_REASON_SUBGRAPH 9u
-#define BP_REASON_COST 10u   /* possible, but a loss */
+#define BP_REASON_COST 10u   /* possible, but not worth its cost */
 #define BP_REASON_POLICY 11u /* forbidden by an option or by the user */
 #define BP_REASON_OTHER 12u
 
-/* Types that a node may be computed in, or was, other than its own: a mask. */
+/* A mask of types, other than the node's own, in which a node may be computed or was computed. */
 #define BP_COMPUTE_TF32 0x1u            /* fp32 products with 10 bits of mantissa, accumulated in fp32 */
 #define BP_COMPUTE_BF16 0x2u            /* accumulated in fp32 */
 #define BP_COMPUTE_FP16 0x4u            /* accumulated in fp32 */
@@ -158,16 +158,16 @@ typedef struct bp_verdict_t {
   uint32_t node;          /* index into bp_graph_t.nodes */
   uint32_t answer;        /* BP_ANSWER_* */
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
-  uint32_t compute_types; /* BP_COMPUTE_* in which it computes, of those that the query allows; 0: the node's own */
-  bp_text_t detail;       /* for people: what was seen and what is supported; copied */
-  double seconds;         /* expected time, 0 when unknown */
-  uint64_t bytes;         /* device memory, without inputs and outputs, 0 when unknown */
-  float confidence;       /* of `seconds`: 0 a guess … 1 measured here */
+  uint32_t compute_types; /* the allowed BP_COMPUTE_* in which it computes; 0: the node's own */
+  bp_text_t detail;       /* for people: the value found and what is supported; copied */
+  double seconds;         /* expected time; 0 if unknown */
+  uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
+  float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
   uint32_t range_count;
   const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
 } bp_verdict_t;
 
-/* Nodes that the device would run as one: a fusion or an alternative. A node may be in several. */
+/* Nodes that the device would run as one: a fusion or an alternative. A node may be in several groups. */
 typedef struct bp_group_t {
   const uint32_t* nodes; /* copied */
   uint32_t node_count;
@@ -179,14 +179,14 @@ typedef struct bp_group_t {
   bp_text_t name; /* for people: "attention"; copied */
 } bp_group_t;
 
-#define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only inside this group: take all or none */
+#define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only within this group: place all of them or none */
 
 /* Receives verdicts and groups. The host owns the sink and copies its arguments. [one at a time] */
 typedef struct bp_coverage_sink_t {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  /* Verdicts in any number of calls; a node without one counts as BP_ANSWER_NO, BP_REASON_OPERATOR. */
+  /* Takes verdicts, in any number of calls. A node without a verdict counts as BP_ANSWER_NO, BP_REASON_OPERATOR. */
   void(BP_CALL* verdicts)(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride);
   void(BP_CALL* groups)(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride);
 } bp_coverage_sink_t;
@@ -195,7 +195,7 @@ typedef struct bp_coverage_query_t {
   uint32_t size;
   uint32_t compute_types; /* BP_COMPUTE_* that the session allows */
   const bp_graph_t* graph;
-  const uint32_t* nodes; /* NULL: all. Otherwise the indices that are asked about */
+  const uint32_t* nodes; /* indices of the nodes that are queried; NULL: all nodes */
   uint32_t node_count;
   uint32_t option_stride;
   const bp_option_t* options;
@@ -205,12 +205,12 @@ typedef struct bp_coverage_query_t {
   const bp_chain_t* chain;
 } bp_coverage_query_t;
 
-/* An island and how it is to be compiled. */
+/* An island and its compile settings. */
 typedef struct bp_compile_t {
   uint32_t size;
   uint32_t compute_types; /* BP_COMPUTE_* that the session allows */
-  /* The island; lives as long as the program (in review: until the call returns). Its symbols have the ranges of
-   * extents that will be run. */
+  /* The island. It lives as long as the program (in review: until the call returns). Its symbols have the ranges of
+   * extents that will be used in runs. */
   const bp_graph_t* graph;
   const bp_option_t* options;
   uint32_t option_count;
@@ -219,7 +219,8 @@ typedef struct bp_compile_t {
   uint32_t reserved;
   const bp_cancel_t* cancel;
   void* progress_self;
-  /* May be NULL. `done` of `total` steps. From any thread while the call is under way. [one at a time] */
+  /* Reports `done` of `total` steps. May be NULL. May be called from any thread while the call is in progress. [one at
+   * a time] */
   void(BP_CALL* progress)(void* progress_self, uint32_t done, uint32_t total);
   const bp_chain_t* chain;
 } bp_compile_t;
@@ -230,17 +231,18 @@ typedef struct bp_compile_t {
 #define BP_REVIEW_REJECT 1u
 #define BP_REVIEW_SPLIT 2u
 
-/* The answer to a proposed island. */
+/* The verdict on a proposed island. */
 typedef struct bp_review_t {
   uint32_t size;
   uint32_t answer; /* BP_REVIEW_* */
   uint32_t reason; /* BP_REASON_*, unless accepted */
   uint32_t reserved;
-  double seconds; /* expected time of the whole island, 0 when unknown */
-  uint64_t bytes; /* device memory it needs, 0 when unknown */
+  double seconds; /* expected time of the whole island; 0 if unknown */
+  uint64_t bytes; /* device memory that it needs; 0 if unknown */
   void* split_self;
-  /* Set by the host. With BP_REVIEW_SPLIT the plugin calls it once for each part it would accept, with node indices of
-   * the island; nodes in no part are given back. From any thread while `review` is under way. [one at a time] */
+  /* Set by the host. With BP_REVIEW_SPLIT, the plugin calls it once for each part that it would accept, with node
+   * indices of the island. Nodes in no part are given back. May be called from any thread while `review` is in
+   * progress. [one at a time] */
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
 
@@ -256,10 +258,10 @@ typedef struct bp_infer_t {
   const bp_chain_t* chain;
 } bp_infer_t;
 
-/* The newest operator sets that a device knows. */
+/* The newest operator sets that a device supports. */
 typedef struct bp_opsets_t {
   uint32_t size;
-  uint32_t ir_version; /* the newest of ONNX for `serialize`, 0: the host's */
+  uint32_t ir_version; /* the newest ONNX IR version for `serialize`; 0: the host's */
   const bp_opset_t* opsets;
   uint32_t opset_count;
   uint32_t opset_stride;
@@ -270,16 +272,16 @@ typedef struct bp_infer_sink_t {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  /* Output `slot` is a tensor of this type; `rank` -1 and extents of -1 are unknown, symbols are those of the graph.
-   * From any thread while `infer` is under way. [one at a time] */
+  /* Output `slot` is a tensor of this type. A `rank` of -1 and extents of -1 are unknown; symbols are those of the
+   * graph. May be called from any thread while `infer` is in progress. [one at a time] */
   void(BP_CALL* output)(void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims);
 } bp_infer_sink_t;
 
 typedef struct bp_coverage_api_t {
   uint32_t size;
   uint32_t newest_opset_count;
-  /* The newest operator set known for each domain. The host presents each node in the newest form that fits, and
-   * answers BP_REASON_OPSET itself where none does. */
+  /* The newest supported operator set of each domain. The host presents each node in the newest form that fits. If no
+   * form fits, the host itself answers BP_REASON_OPSET. */
   const bp_opset_t* newest_opsets;
   uint32_t newest_opset_stride;
   uint32_t reserved;
@@ -287,26 +289,26 @@ typedef struct bp_coverage_api_t {
    * Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* query)(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                               bp_error_t* error);
-  /* Looks at an island: a graph of its own whose inputs and outputs are the island's. An accepted island compiles with
-   * the same `what`. The reason for a refusal goes to `error` with BP_OK. [thread-safe] [blocks]. NULL: everything
-   * covered is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+  /* Reviews an island: a graph of its own, with the island's inputs and outputs. An accepted island must compile with
+   * the same `what`. To reject one, return BP_OK with the reason in `error`. [thread-safe] [blocks]. NULL: every
+   * supported island is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
-  /* The types of the outputs of a node that the device claims and whose domain the host does not know. The types of its
-   * inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors:
-   * BP_INVALID_MODEL (the node's inputs or attributes cannot be), BP_UNSUPPORTED. */
+  /* Reports the output types of a node that the device claims and whose domain the host does not know. The types of
+   * its inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors:
+   * BP_INVALID_MODEL (the node's inputs or attributes are impossible), BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink,
                               bp_error_t* error);
-  /* The newest operator sets and IR version of this device, where they are not those of every device. The arrays live
-   * as long as the device. [thread-safe]. NULL: `newest_opsets` holds. */
+  /* The newest operator sets and IR version of this device, if they differ from those of the backend. The arrays live
+   * as long as the device. [thread-safe]. NULL: `newest_opsets` applies. */
   bp_status_t(BP_CALL* opsets)(bp_device_t* device, bp_opsets_t* out_opsets, bp_error_t* error);
 } bp_coverage_api_t;
 
 /* ---- compile ----------------------------------------------------------------------------------------------------- */
 
-#define BP_SHAPES_STATIC 0u         /* the graph's numbers */
-#define BP_SHAPES_COMPUTED 1u       /* `output_extents` reports them before the run */
-#define BP_SHAPES_DATA_DEPENDENT 2u /* known only during the run: bp_run_t.output is asked */
+#define BP_SHAPES_STATIC 0u         /* the graph states all extents */
+#define BP_SHAPES_COMPUTED 1u       /* `output_extents` returns them before the run */
+#define BP_SHAPES_DATA_DEPENDENT 2u /* known only during the run: the plugin calls bp_run_t.output */
 
 /* Output `output` may share the buffer of input `input`. Never grows. */
 typedef struct bp_inplace_t {
@@ -315,32 +317,32 @@ typedef struct bp_inplace_t {
   uint32_t rule; /* BP_DONATE_* */
   uint32_t reserved;
 } bp_inplace_t;
-#define BP_DONATE_NEVER 0u /* the two must not overlap (the default) */
+#define BP_DONATE_NEVER 0u /* input and output must not overlap (the default) */
 #define BP_DONATE_MAY 1u
-#define BP_DONATE_MUST 2u /* bind the same buffer to both: a cache updated in place */
+#define BP_DONATE_MUST 2u /* the same buffer must be bound to both, for example a cache that is updated in place */
 
 typedef struct bp_program_info_t {
   uint32_t size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t shapes; /* BP_SHAPES_*, the hardest of its outputs */
-  /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, in the space of its tensors, as UINT8; 0:
-   * none. What is in it is lost between runs: other instances of the device have the same memory. */
+  uint32_t shapes; /* BP_SHAPES_*; the highest of its outputs */
+  /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, in the space of its tensors, as UINT8. 0:
+   * none. The content is lost between runs, because other instances of the device share the memory. */
   uint64_t scratch_bytes;
   uint32_t flags; /* none defined */
   uint32_t inplace_count;
   const bp_inplace_t* inplace; /* lives as long as the program */
-  uint64_t device_bytes;       /* that the program itself holds: weights, code */
+  uint64_t device_bytes;       /* held by the program itself: weights, code */
 } bp_program_info_t;
 
-/* The inputs for which output extents are asked. */
+/* The inputs for which output extents are requested. */
 typedef struct bp_shape_query_t {
   uint32_t size;
   uint32_t input_count;
-  /* One for each input, with data only where it is host memory and known (NULL address otherwise). */
+  /* One for each input. `address` points to the data if it is known and in host memory; otherwise NULL. */
   const bp_tensor_t* inputs;
   uint32_t input_stride;
-  uint32_t output_stride; /* of the array that takes the answer */
+  uint32_t output_stride; /* of the array that receives the shapes */
 } bp_shape_query_t;
 
 /* Never grows. */
@@ -361,25 +363,25 @@ typedef struct bp_program_api_t {
   void(BP_CALL* destroy)(bp_program_t* program);
   /* [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
-  /* The extents of all outputs for given inputs; `out_shapes` has one element for each output. [thread-safe]. NULL:
-   * shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
+  /* Computes the extents of all outputs for given inputs. `out_shapes` has one element for each output. [thread-safe].
+   * NULL: shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* output_extents)(const bp_program_t* program, const bp_shape_query_t* query,
                                        bp_shape_t* out_shapes, bp_error_t* error);
 } bp_program_api_t;
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
 
-/* Slots of an instance: inputs from 0, outputs from BP_SLOT_OUTPUT, scratch memory. */
+/* Slots of an instance: inputs from 0, outputs from BP_SLOT_OUTPUT, and scratch memory. */
 #define BP_SLOT_OUTPUT 0x40000000u
 #define BP_SLOT_SCRATCH 0x80000000u
 
-/* The memory or container bound to a slot; memory comes with a tensor and a capacity (buffer.bytes). The tensor's
+/* The memory or container to bind to a slot. Memory comes with a tensor and a capacity (buffer.bytes). The tensor's
  * extents are the slot's until others are set. */
 typedef struct bp_binding_t {
   uint32_t size;
   uint32_t slot;
-  bp_tensor_t* tensor;       /* borrowed for the call; its memory stays the caller's and is used until rebound */
-  bp_container_t* container; /* for values that are no tensors; used until rebound */
+  bp_tensor_t* tensor; /* borrowed for the call; the caller owns its memory, which is used until the slot is rebound */
+  bp_container_t* container; /* for values that are not tensors; used until the slot is rebound */
 } bp_binding_t;
 
 /* New extents for a slot. */
@@ -396,54 +398,57 @@ typedef struct bp_instance_create_t {
   const bp_chain_t* chain;
 } bp_instance_create_t;
 
-/* One run, or one copy. The callee copies the struct and its arrays; `cancel` and the semaphores live until `done` was
- * called and the signals have advanced, without `done` until a later `done` or `stream_wait` of its stream reports.
+/* One run, or one copy. The callee copies the struct and its arrays. `cancel` and the semaphores must live until
+ * `done` was called and the signals have advanced; without `done`, until a later `done` or `stream_wait` of the stream
+ * reports.
  *
- * The end of a run: the device has stopped touching what was bound (after a failure, a deadline and a cancel too), then
+ * The end of a run: the device no longer touches the bound memory (also after a failure, a deadline or a cancel), then
  * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
  *
- * In a stream a run starts when what was put into the stream before has ended, and the call returns without waiting for
- * either; the first run with new bindings or extents, and one whose plan follows from the bytes of an input, may wait
- * for what was put there before. Without `done` the plugin makes no callback for the run: if it fails, the failure is
- * reported by the next `done` or `stream_wait` of the stream, with this run's id in bp_error_t.run; later runs of the
- * stream start nevertheless. A host point that a run in a stream signals carries the first failure in the stream, up to
- * that run, that no `done` or `stream_wait` has reported. Carrying a failure does not report it: after a run without
- * `done`, the next `done` or `stream_wait` reports it too. What was put into a stream may run to its end in spite of
- * `deadline` and `cancel`: a host that wants to end a run early runs it without a stream. Runs of an instance may
- * follow each other in one stream; a plugin that does not allow it returns BP_BUSY, and the host waits for the stream.
- * Several threads may put work into one stream: its order is that of the calls. Without a stream, a run needs `done` or
- * a host point among its signals: nothing else would report its failure. */
+ * In a stream, a run starts when all earlier work in the stream has ended. The call returns without waiting for that
+ * work or for the run. However, the first run with new bindings or extents, and a run whose plan depends on the bytes
+ * of an input, may wait for the earlier work. Without `done`, the plugin makes no callback for the run. If it fails,
+ * the next `done` or `stream_wait` of the stream reports the failure, with this run's id in bp_error_t.run; later runs
+ * of the stream start nevertheless. A host point that a run in a stream signals carries the first failure in the
+ * stream, up to that run, that no `done` or `stream_wait` has reported. Carrying a failure does not report it: after a
+ * run without `done`, the next `done` or `stream_wait` reports it too.
+ *
+ * Work in a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to end a run early runs
+ * it without a stream. Runs of an instance may follow each other in one stream; a plugin that does not allow that
+ * returns BP_BUSY, and the host waits for the stream. Several threads may put work into one stream: its order is that
+ * of the calls. Without a stream, a run needs `done` or a host point among its signals, because nothing else would
+ * report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
   uint32_t flags;      /* none defined */
-  bp_stream_t* stream; /* of the same device, or NULL: the instance's own order */
+  bp_stream_t* stream; /* of the same device; NULL: the instance's own order */
   const bp_point_t* waits;
-  const bp_point_t* signals; /* once accepted: advanced whether the run succeeds, fails or is cancelled */
+  const bp_point_t* signals; /* advanced once the run is accepted, whether it succeeds, fails or is cancelled */
   uint32_t wait_count;
   uint32_t signal_count;
   uint64_t deadline; /* ns on the monotonic clock, 0 or BP_FOREVER: none */
   const bp_cancel_t* cancel;
-  uint64_t id;      /* the host's own, for bp_error_t.run; 0: none */
+  uint64_t id;      /* the host's number of the run, for bp_error_t.run; 0: none */
   int32_t priority; /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
   uint32_t reserved;
   uint64_t trace_id;
   void* self;
-  /* Data-dependent outputs: the plugin passes the extents and receives a tensor to write, valid until the run ends.
-   * `bytes` is the size of a string tensor (offsets and text), 0 where it follows from type and extents.
-   * `out_tensor->size` is set by the plugin. NULL: the program has none. Called from any thread while the run is under
-   * way; the host may call `allocate` and `release` of the device from within it, and nothing else. Errors:
+  /* For data-dependent outputs: the plugin passes the extents and receives a tensor to write to, valid until the run
+   * ends. `bytes` is the size of a string tensor (offsets and text); 0 if the size follows from type and extents. The
+   * plugin sets `out_tensor->size`. NULL: the program has no such outputs. May be called from any thread during the
+   * run. Within it, the host may call `allocate` and `release` of the device, and nothing else. Errors:
    * BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
-  /* Called once when the run has ended, from any thread, before host points advance; `error` is borrowed, and may be
-   * NULL. The thread may be a driver's: the host calls no slot of any plugin from within it. A framework may call
-   * bp_semaphore_signal, bp_semaphore_query and bp_cancel_set of loader.h, and nothing else: another run, also of
-   * another exec, is started by the thread that it wakes. `done` may be NULL. */
+  /* Called once when the run has ended, from any thread, before host points advance. `error` is borrowed and may be
+   * NULL. The thread may be a driver's, so the host calls no slot of any plugin within it. A framework may call
+   * bp_semaphore_signal, bp_semaphore_query and bp_cancel_set of loader.h, and nothing else. To start another run,
+   * even of another exec, it must wake another thread. `done` may be NULL. */
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
-/* A hint between runs and streams of one device; a device with fewer levels uses the nearest. */
+/* A hint for ordering runs and streams of one device. A device with fewer levels uses the nearest. */
 #define BP_PRIORITY_LOW (-100)
 #define BP_PRIORITY_NORMAL 0
 #define BP_PRIORITY_HIGH 100
@@ -456,20 +461,21 @@ typedef struct bp_instance_api_t {
                                bp_instance_t** out_instance, bp_error_t* error);
   /* Waits for a run in flight. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_instance_t* instance);
-  /* Binds memory to a slot; it stays bound for all further runs. [one at a time]. Errors: BP_TYPE_MISMATCH,
-   * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (space or layout). */
+  /* Binds memory to a slot, for all further runs. [one at a time]. Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
+   * BP_UNSUPPORTED (space or layout). */
   bp_status_t(BP_CALL* bind)(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error);
-  /* New extents for bound inputs and outputs within their capacity, without rebinding: for all of them or, where the
-   * call fails, for none. [one at a time]. NULL: the host binds anew. Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
-   * BP_BAD_STATE (not bound). */
+  /* Sets new extents of bound inputs and outputs, within their capacity and without rebinding: of all of them or, if
+   * the call fails, of none. [one at a time]. NULL: the host binds again. Errors: BP_TYPE_MISMATCH,
+   * BP_BUFFER_TOO_SMALL, BP_BAD_STATE (not bound). */
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
                                 uint32_t stride, bp_error_t* error);
-  /* Runs once. BP_OK means accepted; on a BP_DEVICE_SYNCHRONOUS device also done. An instance has one run at a time, or
-   * several that follow each other in one stream; a run without `done` counts as ended once a later `done` or
-   * `stream_wait` of its stream has reported. If the call fails, the plugin has called neither `done` nor any signal,
-   * whenever it failed: the caller does both. After BP_OK the plugin does both, on a synchronous device before it
-   * returns. [one at a time] [blocks on synchronous devices]. Errors: BP_BAD_STATE (a slot is not bound), BP_BUSY,
-   * BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+  /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
+   * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
+   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, at whatever point, the
+   * plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does both; a
+   * synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
+   * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
+   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -487,21 +493,21 @@ typedef struct bp_release_t {
       stream; /* NULL: no work uses the memory any more; otherwise freed when the work now in the stream has ended */
 } bp_release_t;
 
-/* Memory made visible to the host. */
+/* Memory to make visible to the host. */
 typedef struct bp_map_t {
   uint32_t size;
   uint32_t access; /* BP_MAP_* */
   const bp_buffer_t* buffer;
 } bp_map_t;
 
-/* `bytes` from the beginning of one buffer to the beginning of another. They do not overlap. */
+/* Copies `bytes` from the beginning of one buffer to the beginning of another. The two ranges must not overlap. */
 typedef struct bp_copy_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   const bp_buffer_t* from;
   const bp_buffer_t* to;
   uint64_t bytes;
-  const bp_run_t* run; /* order, `done` and signals as for a run; NULL: at once */
+  const bp_run_t* run; /* order, `done` and signals as for a run; NULL: copy at once */
 } bp_copy_t;
 
 /* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer. */
@@ -527,8 +533,8 @@ typedef struct bp_export_t {
   const bp_buffer_t* buffer;
 } bp_export_t;
 
-/* The devices of a plugin without this table live in host memory (space 0, BP_SPACE_HOST). With it all slots but those
- * that say so are offered. */
+/* Devices of a plugin without this table use host memory (space 0, BP_SPACE_HOST). With the table, all slots are
+ * required unless their comment mentions NULL. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -537,28 +543,29 @@ typedef struct bp_memory_api_t {
   /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* allocate)(bp_device_t* device, const bp_allocate_t* what, bp_buffer_t* out_buffer,
                                  bp_error_t* error);
-  /* Frees what `allocate` or `import` returned. [thread-safe] */
+  /* Frees a buffer from `allocate` or `import`. [thread-safe] */
   void(BP_CALL* release)(bp_device_t* device, const bp_release_t* what);
-  /* A host pointer to the buffer until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors: BP_UNSUPPORTED,
-   * BP_DEVICE_LOST. */
+  /* Returns a host pointer to the buffer, valid until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors:
+   * BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_map_t* what, void** out_pointer, bp_error_t* error);
   /* [thread-safe] [blocks]. NULL where `map` is. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_map_t* what, void* pointer, bp_error_t* error);
   /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
    * (BP_MAP_READ). [thread-safe] [blocks]. NULL: mappings are coherent. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* flush)(bp_device_t* device, const bp_map_t* what, bp_error_t* error);
-  /* Copies between buffers of this device, of this device and the host, or from one of a peer's
+  /* Copies between buffers of this device, between this device and the host, or from a peer's buffer
    * (bp_device_info_t.peers) to one of this device. [thread-safe] [blocks without a run]. Errors: BP_UNSUPPORTED,
    * BP_DEVICE_LOST, and those of `run`. */
   bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_copy_t* what, bp_error_t* error);
-  /* [thread-safe] [blocks without a run]. NULL: the host copies a filled buffer. Errors: as for `copy`. */
+  /* Fills a buffer. [thread-safe] [blocks without a run]. NULL: the host copies a filled buffer. Errors: as for
+   * `copy`. */
   bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
-  /* Memory that another library or process owns; `release` ends the import, not the memory. [thread-safe]. NULL: none.
-   * Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+  /* Imports memory that another library or process owns. `release` ends the import, but does not free the memory.
+   * [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
-  /* A handle for another library or process, owned by the caller, who closes a descriptor or passes it on.
-   * BP_EXTERNAL_CUDA_IPC: `out_external->handle` points at the caller's 64 bytes. [thread-safe]. NULL: none. Errors:
+  /* Returns a handle for another library or process. The caller owns it, and closes a descriptor or passes it on. For
+   * BP_EXTERNAL_CUDA_IPC, `out_external->handle` points to 64 bytes of the caller. [thread-safe]. NULL: none. Errors:
    * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
@@ -570,7 +577,7 @@ typedef struct bp_memory_api_t {
 typedef struct bp_stream_create_t {
   uint32_t size;
   int32_t priority;          /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
-  const bp_native_t* native; /* the framework's, which outlives the stream; NULL: a new one */
+  const bp_native_t* native; /* the framework's own stream, which must outlive this one; NULL: a new one */
   const bp_chain_t* chain;
 } bp_stream_create_t;
 
@@ -578,20 +585,20 @@ typedef struct bp_stream_create_t {
 typedef struct bp_semaphore_create_t {
   uint32_t size;
   uint32_t flags;            /* none defined */
-  uint64_t value;            /* from which a new one starts */
-  const bp_native_t* native; /* one of another device or framework; NULL: a new one */
+  uint64_t value;            /* the initial value of a new one */
+  const bp_native_t* native; /* a semaphore of another device or framework; NULL: a new one */
   const bp_chain_t* chain;
 } bp_semaphore_create_t;
 
 /* A handle of a semaphore for another device, plugin or framework. */
 typedef struct bp_semaphore_export_t {
   uint32_t size;
-  uint32_t kind;  /* BP_NATIVE_*: what the caller can import; 0: the plugin chooses a kind that carries every value */
-  uint64_t value; /* of kinds of one value: the one that the handle stands for */
+  uint32_t kind;  /* BP_NATIVE_* that the caller can import; 0: the plugin chooses one that carries every value */
+  uint64_t value; /* for kinds of a single value: the value that the handle represents */
   const bp_chain_t* chain;
 } bp_semaphore_export_t;
 
-/* A plugin whose devices are all synchronous has no such table; the host then uses its own semaphores around `run`. */
+/* A plugin whose devices are all synchronous has no such table. The host then uses its own semaphores around `run`. */
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -600,28 +607,29 @@ typedef struct bp_sync_api_t {
                                       bp_error_t* error);
   /* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
-  /* Waits until all work of the stream ended; after BP_TIMED_OUT work may be left. [thread-safe] [blocks]. Errors:
-   * BP_TIMED_OUT, BP_DEVICE_LOST, and what work without `done` failed with. */
+  /* Waits until all work in the stream has ended. After BP_TIMED_OUT, work may be left. [thread-safe] [blocks].
+   * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and the failures of work without `done`. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
-  /* The native handle of a stream, valid while the stream lives. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
+  /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
+   * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
   /* A timeline semaphore of the device. [thread-safe]. NULL: none; runs then wait for and signal host semaphores.
    * Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
-  /* Nothing waits for it or signals it any more. [one at a time]. This slot and the next three are NULL where
-   * `semaphore_create` is. */
+  /* Called only when nothing waits for the semaphore or signals it any more. [one at a time]. This slot and the next
+   * three are NULL where `semaphore_create` is. */
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
-  /* Waits for the value; it carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
+  /* Waits for the value, which carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                        bp_error_t* error);
-  /* From the host. [thread-safe] */
+  /* Signals from the host. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
-  /* Its value now. [thread-safe] */
+  /* Returns the current value. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
-  /* A handle that another device of this backend or another plugin may import while the semaphore lives; a
-   * descriptor is closed by who asked for it, unless an import took it. [thread-safe]. NULL: none. Errors:
-   * BP_UNSUPPORTED (the kind). */
+  /* Returns a handle that another device of this backend or another plugin may import while the semaphore lives. The
+   * caller closes a descriptor, unless an import took it. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED (the
+   * kind). */
   bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, const bp_semaphore_export_t* what,
                                          bp_native_t* out_native, bp_error_t* error);
 } bp_sync_api_t;
@@ -629,22 +637,22 @@ typedef struct bp_sync_api_t {
 /* ---- cache ------------------------------------------------------------------------------------------------------- */
 
 #define BP_CACHE_EXACT 0u     /* made for this device, driver and build */
-#define BP_CACHE_USABLE 1u    /* works, though a fresh compile might be faster */
-#define BP_CACHE_RECOMPILE 2u /* whole, but for something else */
-#define BP_CACHE_UNUSABLE 3u  /* damaged or not ours */
+#define BP_CACHE_USABLE 1u    /* works, but a new compilation might produce a faster program */
+#define BP_CACHE_RECOMPILE 2u /* intact, but for something else */
+#define BP_CACHE_UNUSABLE 3u  /* damaged, or not from this plugin */
 
 /* NULL: programs of this plugin are not cached. */
 typedef struct bp_cache_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Writes the program in pieces. Weights need not be inside: the graph comes along when it is read. [thread-safe]
-   * [blocks]. Errors: BP_UNSUPPORTED, and the sink's own failure is the host's matter. */
+  /* Writes the program in pieces. It need not contain the weights, because the graph is available when it is read.
+   * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED. (The host handles failures of its sink.) */
   bp_status_t(BP_CALL* serialize)(const bp_program_t* program, bp_text_sink_t sink, void* context, bp_error_t* error);
-  /* Looks at a blob without loading it; the reason goes to `error` with BP_OK. [thread-safe].
-   * Errors: none but the general. */
+  /* Checks a blob without loading it. The reason goes to `error` with BP_OK. [thread-safe]. Errors: only the general
+   * ones. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
-  /* The blob is untrusted: damage returns BP_CORRUPT, never a crash. It is borrowed as long as the program lives.
-   * [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+  /* Loads a program. The blob is untrusted: damage results in BP_CORRUPT, never in a crash. It is borrowed as long as
+   * the program lives. [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* deserialize)(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob,
                                     bp_program_t** out_program, bp_error_t* error);
 } bp_cache_api_t;
@@ -655,7 +663,7 @@ typedef struct bp_cache_api_t {
 typedef struct bp_refit_weight_t {
   uint32_t weight; /* index in the island's graph */
   uint32_t reserved;
-  const bp_tensor_t* tensor; /* of the same type and extents, in host memory or a space of this device */
+  const bp_tensor_t* tensor; /* with the same type and extents, in host memory or a space of this device */
 } bp_refit_weight_t;
 
 typedef struct bp_refit_t {
@@ -666,15 +674,16 @@ typedef struct bp_refit_t {
   uint32_t flags; /* none defined */
 } bp_refit_t;
 
-/* Weights are shared between the programs of a device by their content hash, which needs no slot; a refit changes the
- * program's alone. NULL: no refit. */
+/* Replacing weights of a program. (The programs of a device share weights by content hash, which needs no slot; a
+ * refit changes only this program's weights.) NULL: no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Replaces weights: all or, where the call fails, none. Runs in flight end before; later runs use the new ones.
-   * [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
+  /* Replaces weights: all of them or, if the call fails, none. Runs in flight end first; later runs use the new
+   * weights. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
   bp_status_t(BP_CALL* refit)(bp_program_t* program, const bp_refit_t* what, bp_error_t* error);
-  /* Reads it back, dense. `out_tensor` has the caller's memory. [thread-safe] [blocks]. Errors: as above. */
+  /* Reads a weight, as a dense tensor, into the caller's memory in `out_tensor`. [thread-safe] [blocks]. Errors: as
+   * above. */
   bp_status_t(BP_CALL* read)(const bp_program_t* program, uint32_t weight, bp_tensor_t* out_tensor, bp_error_t* error);
 } bp_weights_api_t;
 
@@ -684,19 +693,19 @@ typedef struct bp_weights_api_t {
 typedef struct bp_backend_create_t {
   uint32_t size;
   uint32_t reserved;
-  const bp_host_t* host; /* lives until `destroy` returned */
-  bp_text_t directory;   /* where the plugin's file lies */
+  const bp_host_t* host; /* lives until `destroy` has returned */
+  bp_text_t directory;   /* the folder of the plugin's file */
   const bp_chain_t* chain;
 } bp_backend_create_t;
 
-/* The descriptor that bp_plugin_query returns; static, and valid as long as the library is loaded. */
+/* The descriptor that bp_plugin_query returns. It is static, and valid as long as the library is loaded. */
 typedef struct bp_plugin_t {
   uint32_t size;
-  uint32_t version;     /* the version that the plugin chose; 0 when it refuses */
+  uint32_t version;     /* the version that the plugin chose; 0 if it refuses */
   uint32_t version_min; /* oldest supported version */
   uint32_t version_max;
   uint32_t sanitizer;  /* BP_SANITIZER_* */
-  bp_status_t refusal; /* BP_OK, or why this host is refused */
+  bp_status_t refusal; /* BP_OK, or why the plugin refuses this host */
   bp_text_t refusal_text;
   bp_text_t id;   /* "cpu": lower case, digits, '_'; the same as in its manifest and its file name */
   bp_text_t name; /* for people */
@@ -706,9 +715,10 @@ typedef struct bp_plugin_t {
 
   /* [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* create)(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error);
-  /* Its devices are closed. [one at a time] [blocks] */
+  /* Its devices have been closed before. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_backend_t* backend);
-  /* A table by name and version, which lives until `destroy`, or NULL. NULL slot: no extensions. [thread-safe] */
+  /* Returns an extension table by name and version, or NULL. The table lives until `destroy`. NULL slot: no
+   * extensions. [thread-safe] */
   const void*(BP_CALL* get_extension)(bp_backend_t* backend, bp_text_t name, uint32_t version);
 
   const bp_device_api_t* device;     /* required */
@@ -721,7 +731,7 @@ typedef struct bp_plugin_t {
   const bp_weights_api_t* weights;
 } bp_plugin_t;
 
-/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and returns the same answer each
+/* The one symbol of a plugin. It is pure and fast: it starts no driver and no thread, and returns the same result each
  * time for the same offer. It never returns NULL: a refusal is a descriptor with a code and a text. [thread-safe] */
 #define BP_PLUGIN_SYMBOL "bp_plugin_query"
 typedef const bp_plugin_t*(BP_CALL* bp_plugin_query_t)(const bp_host_offer_t* offer);

@@ -11,22 +11,22 @@ BP_EXTERN_C_BEGIN
 
 typedef uint32_t bp_status_t;
 
-/* The class of a code: what to do next. A code that a reader does not know is handled by its class. */
+/* The class of a code: what to do next. Handle a code that you do not know by its class. */
 #define BP_STATUS_CLASS(status) ((status)&0xff00u)
-#define BP_CLASS_OK 0x0000u       /* go on */
-#define BP_CLASS_FIX_CALL 0x0100u /* the caller asked for the wrong thing; the same call will fail again */
+#define BP_CLASS_OK 0x0000u       /* continue */
+#define BP_CLASS_FIX_CALL 0x0100u /* the call is wrong; the same call will fail again */
 #define BP_CLASS_RETRY 0x0200u    /* nothing is broken; the same call may succeed later */
 #define BP_CLASS_RECREATE 0x0300u /* the object is lost; destroy it, create another and try again */
-#define BP_CLASS_GIVE_UP 0x0400u  /* a defect or an environment that no call can mend */
+#define BP_CLASS_GIVE_UP 0x0400u  /* a defect, or an environment that no call can repair */
 
 #define BP_OK 0x0000u
 
-#define BP_INVALID_ARGUMENT 0x0101u  /* an argument breaks the rule documented for it */
-#define BP_INVALID_MODEL 0x0102u     /* the model or the graph breaks ONNX's rules */
-#define BP_UNSUPPORTED 0x0103u       /* right, but not offered here; the detail says what is missing */
+#define BP_INVALID_ARGUMENT 0x0101u  /* an argument violates the rule documented for it */
+#define BP_INVALID_MODEL 0x0102u     /* the model or the graph violates ONNX's rules */
+#define BP_UNSUPPORTED 0x0103u       /* correct, but not supported; the detail says what is missing */
 #define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */
-#define BP_BUFFER_TOO_SMALL 0x0105u  /* the needed size has been written where the slot says */
-#define BP_BAD_STATE 0x0106u         /* a call out of order: the detail names the call that was expected first */
+#define BP_BUFFER_TOO_SMALL 0x0105u  /* the required size has been written where the slot says */
+#define BP_BAD_STATE 0x0106u         /* a call out of order; the detail names the call that was expected first */
 #define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what the slot declares */
 #define BP_PERMISSION_DENIED 0x0108u /* the system or the user's policy forbids it */
 
@@ -36,7 +36,7 @@ typedef uint32_t bp_status_t;
 #define BP_BUSY 0x0204u               /* another call holds what this one needs */
 
 #define BP_DEVICE_LOST 0x0301u       /* the device or its driver is gone */
-#define BP_DEPENDENCY_FAILED 0x0302u /* a run that this one waited for failed */
+#define BP_DEPENDENCY_FAILED 0x0302u /* a run that this run waited for failed */
 #define BP_FORKED 0x0303u            /* the process is a child of the one that opened the device */
 #define BP_STALE 0x0304u             /* a cache entry or handle belongs to an older build, driver or graph */
 
@@ -47,8 +47,8 @@ typedef uint32_t bp_status_t;
 
 /* Details of an error. The caller owns the struct and the text buffer, and passes NULL if it does not need the
  * details. The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets
- * `text_size` to the length of the whole text in bytes (it may be larger than what fitted), and writes nothing on
- * success, but for slots that say that they explain an answer given with BP_OK. The text is UTF-8 without a final zero:
+ * `text_size` to the length of the whole text in bytes (which may exceed `text_capacity`). On success it writes
+ * nothing, except in slots that are documented to explain a result with BP_OK. The text is UTF-8 without a final zero:
  * one line that names the object, the value found and how to fix it. */
 typedef struct bp_error_t {
   uint32_t size;
@@ -60,12 +60,12 @@ typedef struct bp_error_t {
   char* text; /* may be NULL when text_capacity is 0 */
   uint64_t text_capacity;
   uint64_t text_size;
-  uint64_t run; /* bp_run_t.id of the run that failed, where that is not the run that is reported; otherwise 0 */
+  uint64_t run; /* bp_run_t.id of the run that failed, if that is not the run being reported; otherwise 0 */
 } bp_error_t;
 
 #define BP_NO_NODE UINT64_MAX
 #define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only this one */
-/* the device did not come back: what is bound to the exec must stay allocated, as the device may still write to it */
+/* the device did not respond: memory bound to the exec must stay allocated, because the device may still write to it */
 #define BP_ERROR_ABANDONED 0x2u
 
 BP_EXTERN_C_END

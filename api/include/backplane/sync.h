@@ -5,17 +5,18 @@
  * A timeline semaphore holds a 64-bit number that only grows; a point is a semaphore and a value, and waiting for a
  * point means waiting until the number is at least that value. There are two classes of points:
  *
- * Host points advance after `done`, from the host. They carry failure: where a run failed, waiting for its point, or a
- * later one of its stream while that is unreported (see bp_run_t), returns BP_DEPENDENCY_FAILED with the detail. A
- * failure belongs to the values its signal added: those reached before stay reached, and the semaphore can be signalled
- * further. The last 16 failures are kept apart; of older ones, values between two count as failed too.
+ * Host points advance after `done`, from the host. They carry failure: if a run failed, waiting for its point returns
+ * BP_DEPENDENCY_FAILED with the detail. So does waiting for a later point of its stream while the failure is unreported
+ * (see bp_run_t). A failure belongs to the values that its signal added: values reached before stay reached, and the
+ * semaphore can be signaled further. The last 16 failures are kept separately; of older ones, values between two count
+ * as failed too.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
- * carry no failure: what waits for them on a device runs whether or not the run before succeeded, and may compute on
+ * carry no failure: work that waits for them on a device runs even if the run before failed, and may then compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream) and, as BP_DEPENDENCY_FAILED, by those of every run of the same backend that depended on
- * it: no result is read before its failure was reported. Between backends a native point carries order alone: ask
- * for the failure where the work was started.
+ * `stream_wait` of its stream). Every run of the same backend that depended on it reports BP_DEPENDENCY_FAILED in the
+ * same way, so no result is read before its failure was reported. Between backends, a native point carries only order:
+ * query the failure where the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
@@ -35,7 +36,7 @@ typedef struct bp_point_t {
   uint64_t handle;
   uint32_t kind;   /* BP_POINT_* */
   uint32_t flags;  /* none defined */
-  uint64_t device; /* of a native point: the id of the device that owns it; otherwise 0 */
+  uint64_t device; /* the device that owns a native point; otherwise 0 */
   uint64_t value;
 } bp_point_t;
 
@@ -50,7 +51,7 @@ static inline bp_point_t bp_native_point(bp_native_semaphore_t* semaphore, uint6
   bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_NATIVE, 0, device, value};
   return point;
 }
-/* The semaphore of a point, or NULL where it is of the other kind. */
+/* The semaphore of a point; NULL if the point is of the other kind. */
 static inline bp_semaphore_t* bp_point_host(const bp_point_t* point) {
   return (bp_semaphore_t*)(uintptr_t)(point->kind == BP_POINT_HOST ? point->handle : 0);
 }
@@ -58,16 +59,16 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
   return (bp_native_semaphore_t*)(uintptr_t)(point->kind == BP_POINT_NATIVE ? point->handle : 0);
 }
 
-/* Native things that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
+/* Native objects that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
 #define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
 #define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
-/* A semaphore of one value reaches 1 when the event has happened that was recorded before the import; the event
- * outlives the semaphore. */
-#define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a semaphore of one value */
-#define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a semaphore of one value */
+/* A single-value semaphore reaches 1 when the event, which was recorded before the import, has happened. The event
+ * must outlive the semaphore. */
+#define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a single-value semaphore */
+#define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a single-value semaphore */
 #define BP_NATIVE_SYNC_FD 5u      /* handle: a sync_file descriptor; import takes ownership on success */
 #define BP_NATIVE_TIMELINE_FD 6u  /* handle: a descriptor of a driver's timeline; import takes ownership on success */
-#define BP_NATIVE_CUDA_CONTEXT 7u /* handle: CUcontext; the plugin retains it where the driver can */
+#define BP_NATIVE_CUDA_CONTEXT 7u /* handle: CUcontext; the plugin retains it if the driver can */
 #define BP_NATIVE_CL_CONTEXT 8u   /* handle: cl_context; the plugin retains it */
 
 typedef struct bp_native_t {

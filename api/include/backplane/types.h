@@ -2,35 +2,36 @@
  *
  * Shared by all headers: the conventions, text, data types, dimensions, options.
  *
- * Conventions (each is said once, here):
+ * Conventions (each is stated once, here):
  *
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
  *  - Every struct that crosses alone begins with `uint32_t size`, set by the owner of the memory to sizeof the struct
- *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or asks BP_HAS before
- *    it reads a field that ABI 1.0 does not have; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer
- *    writes at most `size` bytes. Zero in a field means what it meant before the field existed.
- *  - Structs in an array carry no size: the array comes with a count and a stride in bytes, and the stride is
+ *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or checks BP_HAS before
+ *    it reads a field that ABI 1.0 lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at
+ *    most `size` bytes. Zero in a new field means the behavior before the field existed.
+ *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
  *  - A NULL function pointer means "not offered"; the comment of the slot says what the caller then does. A slot whose
- *    comment does not mention NULL is always there, unless the comment of its table says otherwise.
- *  - A pointer argument is borrowed until the call returns unless the slot says longer. `out_` arguments are written on
- *    success only; a created handle's out-argument is set to NULL on failure.
+ *    comment does not mention NULL is always set, unless the comment of its table says otherwise.
+ *  - A pointer argument is borrowed until the call returns, unless the comment of the slot says longer. `out_`
+ * arguments are written on success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
  *    parents.
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
- *    time, the caller orders them). [blocks] says a call may wait for a device, a file or another thread; without it a
- *    call returns in microseconds.
- *  - A callback enters no function of the side that calls it, unless its comment names one. Work that the host runs on
- *    its threads for a plugin (bp_loop_t.body, bp_task_t.run) is no callback in this sense: it may enter every slot of
- *    the host that its own comment does not exclude. No callback throws, and none blocks unless its comment says so.
+ *    time, the caller orders them). [blocks] means that a call may wait for a device, a file or another thread; without
+ *    it, a call returns in microseconds.
+ *  - A callback calls no function of the side that calls it, unless its comment names the function. Work that the host
+ *    runs on its threads for a plugin (bp_loop_t.body, bp_task_t.run) is not a callback in this sense: it may call
+ * every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its comment
+ * says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  *    and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
- *  - Neither side passes a type, kind, flag or attribute type that is younger than the version they negotiated.
+ *  - Neither side passes a type, kind, flag or attribute type that is newer than the version they negotiated.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
- *    (BP_FLAGS_REQUIRED) change what is asked for: a reader that does not know one of them refuses the call with
- *    BP_UNSUPPORTED. The loader refuses every bit that it does not know in what a framework asks for. Flags of answers
- *    (about a device, a value, a span, an error) only inform, and a call that returns no status has hints alone.
+ *    (BP_FLAGS_REQUIRED) change the request: a reader that does not know one of them refuses the call with
+ *    BP_UNSUPPORTED. In requests of a framework, the loader refuses every bit that it does not know. Flags of results
+ *    (about a device, a value, a span, an error) only inform, and a call that returns no status has only hints.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
  *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
  */
@@ -41,17 +42,17 @@
 
 BP_EXTERN_C_BEGIN
 
-/* Whether a struct has a field: `size` is the struct's own, or the stride of the array that it is an element of. Check
- * this before you read a field that ABI 1.0 lacks: an older peer's struct ends before it. */
+/* Whether a struct has a field. `size` is the struct's own, or the stride of the array that it is an element of. Check
+ * this before you read a field that ABI 1.0 lacks, because an older peer's struct ends before it. */
 #define BP_HAS(pointer, size, field) \
   ((uint64_t)((const char*)(&(pointer)->field + 1) - (const char*)(pointer)) <= (uint64_t)(size))
 
 #define BP_FLAGS_REQUIRED 0xffff0000u /* flags that must be understood */
 
 #define BP_NONE UINT32_MAX /* "no index" */
-/* Kinds of anything start at 1, 0 being none; from here up they are a vendor's own. */
+/* All kinds start at 1, and 0 means none. From this value up they are a vendor's own. */
 #define BP_VENDOR 0x80000000u
-#define BP_FOREVER UINT64_MAX /* a deadline that never comes */
+#define BP_FOREVER UINT64_MAX /* a deadline that is never reached */
 
 /* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
 typedef struct bp_text_t {
@@ -65,19 +66,21 @@ typedef struct bp_bytes_t {
   uint64_t size;
 } bp_bytes_t;
 
-/* Receives text in one or more pieces, each borrowed for its call; on the caller's thread, before its call returns. */
+/* Receives text in one or more pieces, each borrowed for its call. Called on the caller's thread, before the caller's
+ * call returns. */
 typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
 
-/* A named setting. Names are lower case with dots ("cpu.threads"); unknown ones are refused with BP_NOT_FOUND.
- * Never grows. */
+/* A named setting. Names are lower case with dots ("cpu.threads"). Unknown names are refused with BP_NOT_FOUND. Never
+ * grows. */
 typedef struct bp_option_t {
   bp_text_t name;
   bp_text_t value;
 } bp_option_t;
 
-/* Descriptors may point at a chain of extension structs. A reader skips what it does not know unless `required` is 1,
- * in which case it refuses with BP_UNSUPPORTED and the name. A struct of another version than the reader knows counts
- * as unknown. Run-path structs have no chain. An extension struct begins with this one, which never grows. */
+/* Descriptors may point to a chain of extension structs. A reader skips structs that it does not know. If such a
+ * struct has `required` set to 1, the reader instead refuses with BP_UNSUPPORTED and the extension's name. A struct of
+ * another version than the reader knows counts as unknown. Run-path structs have no chain. An extension struct begins
+ * with this one, which never grows. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;
@@ -130,19 +133,19 @@ typedef uint64_t bp_dtype_set_t;
 
 #define BP_MAX_RANK 32
 
-/* One dimension. `extent` >= 0 is a number. -1 is unknown; then `symbol` is its index in bp_graph_t.symbols, or BP_NONE
- * if nothing relates it to another dimension. Never grows. */
+/* One dimension. An `extent` >= 0 is a number; -1 is unknown. If unknown, `symbol` is its index in bp_graph_t.symbols,
+ * or BP_NONE if nothing relates it to another dimension. Never grows. */
 typedef struct bp_dim_t {
   int64_t extent;
   uint32_t symbol;
   uint32_t reserved;
 } bp_dim_t;
 
-/* A named dimension and the extents that it may take, both ends included. */
+/* A named dimension and the extents that it may take, from min to max inclusive. */
 typedef struct bp_symbol_t {
   bp_text_t name;
   int64_t min;
-  int64_t max; /* INT64_MAX where nothing bounds it */
+  int64_t max; /* INT64_MAX if there is no bound */
 } bp_symbol_t;
 
 BP_EXTERN_C_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version of the ABI. See status of the promise in api/README.md.
+ * The version of the ABI. api/README.md states what is promised.
  *
  * A version is one number: major in the high 16 bits, minor in the low 16. A minor version only adds: fields and slots
  * at the end of a struct, new codes, new extensions. A major version would be another library; none is planned.
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Padding is written out for pointers of 64 bits, and numbers are little-endian. Another layout would be another ABI.
- */
+/* The layout has explicit padding for 64-bit pointers, and numbers are little-endian. Another layout would be another
+ * ABI. */
 #if UINTPTR_MAX != UINT64_MAX
 #error "backplane: the ABI is laid out for 64-bit pointers; there is none for this target yet"
 #elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -23,8 +23,8 @@
 #define BP_VERSION_MAJOR(version) ((uint32_t)(version) >> 16)
 #define BP_VERSION_MINOR(version) ((uint32_t)(version)&0xffffu)
 
-/* The version that these headers declare, and the oldest one that code built with them still speaks. Versions 0.N are
- * drafts: each matches itself alone, and N grows with every change of a layout or of a documented meaning. */
+/* The version that these headers declare, and the oldest version that code built with them supports. Versions 0.N are
+ * drafts: each is compatible only with itself, and N grows with every change of a layout or of a documented meaning. */
 #define BP_ABI_VERSION BP_MAKE_VERSION(0, 9)
 #define BP_ABI_VERSION_MIN BP_ABI_VERSION
 

@@ -2,8 +2,8 @@
  *
  * The interface of ONNXIFI 1.0 as libonnxifi.so implements it: our own declaration of the functions, structs and
  * numbers that ONNX 1.3 to 1.12 published as onnx/onnxifi.h and onnx/onnxifi_ext.h. Programs compiled with either
- * header work with this library. New programs use backplane/loader.h. docs/reference/onnxifi.md says what each function
- * does on Backplane.
+ * header work with this library. New programs use backplane/loader.h. docs/reference/onnxifi.md describes what each
+ * function does on Backplane.
  */
 #ifndef BACKPLANE_ONNXIFI_H
 #define BACKPLANE_ONNXIFI_H
@@ -21,16 +21,16 @@ extern "C" {
 #define ONNXIFI_EXPORT __attribute__((visibility("default")))
 #endif
 
-typedef void* onnxBackendID; /* a device, for the life of the process */
+typedef void* onnxBackendID; /* a device; valid until the process ends */
 typedef void* onnxBackend;   /* a device in use */
 typedef void* onnxGraph;     /* a model compiled for a backend */
-typedef void* onnxEvent;     /* happens once */
+typedef void* onnxEvent;     /* an event that happens once */
 typedef int32_t onnxStatus;
-typedef uint64_t onnxEnum;     /* the low 32 bits are ONNXIFI's, the high ones vendors' */
+typedef uint64_t onnxEnum;     /* the low 32 bits are ONNXIFI's, the high 32 bits vendors' */
 typedef uint64_t onnxBitfield; /* likewise */
 typedef uint64_t onnxPointer;  /* an address, or a driver's handle */
 
-/* Two statuses of success, then errors by what was wrong. */
+/* Two statuses for success, then errors by category. */
 #define ONNXIFI_STATUS_SUCCESS 0x0000
 #define ONNXIFI_STATUS_FALLBACK 0x0001
 #define ONNXIFI_STATUS_INVALID_ID 0x0101
@@ -98,12 +98,12 @@ typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_DEVICE_TYPE 6     /* onnxEnum */
 #define ONNXIFI_BACKEND_ONNX_IR_VERSION 7 /* text: "3 4 5" */
 #define ONNXIFI_BACKEND_OPSET_VERSION 8   /* text: "ai.onnx:7 org.example:1" */
-#define ONNXIFI_BACKEND_CAPABILITIES 10   /* onnxBitfield, as all up to SYNCHRONIZATION_TYPES */
+#define ONNXIFI_BACKEND_CAPABILITIES 10   /* onnxBitfield, like all up to SYNCHRONIZATION_TYPES */
 #define ONNXIFI_BACKEND_INIT_PROPERTIES 11
 #define ONNXIFI_BACKEND_MEMORY_TYPES 12
 #define ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES 13
 #define ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES 14
-#define ONNXIFI_BACKEND_MEMORY_SIZE 20 /* uint64_t, as all below but the last two */
+#define ONNXIFI_BACKEND_MEMORY_SIZE 20 /* uint64_t, like all below except the last two */
 #define ONNXIFI_BACKEND_MAX_GRAPH_SIZE 21
 #define ONNXIFI_BACKEND_MAX_GRAPH_COUNT 22
 #define ONNXIFI_BACKEND_MACS_FP32 30
@@ -142,7 +142,7 @@ typedef int32_t onnxBackendInfo;
 #define ONNXIFI_MEMORY_TYPE_OPENGLES_TEXTURE_2D 4
 #define ONNXIFI_MEMORY_TYPE_D3D_RESOURCE 8
 
-/* Lists of properties are pairs of a property and its value; a property of 0 ends the list. */
+/* A list of properties consists of pairs of a property and its value. A property of 0 ends the list. */
 #define ONNXIFI_BACKEND_PROPERTY_NONE 0
 #define ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION 1 /* ONNXIFI_OPTIMIZATION_* */
 #define ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL 2    /* ONNXIFI_LOG_LEVEL_* */
@@ -209,7 +209,7 @@ ONNXIFI_EXPORT onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1*
                                        onnxMemoryFenceV1* outputFence);
 ONNXIFI_EXPORT onnxStatus onnxReleaseGraph(onnxGraph graph);
 
-/* Of onnx/onnxifi_ext.h. */
+/* From onnx/onnxifi_ext.h. */
 ONNXIFI_EXPORT onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID backendID, const char* name,
                                                           onnxExtensionFunctionPointer* function);
 ONNXIFI_EXPORT onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t inputsCount,

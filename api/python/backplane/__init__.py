@@ -100,7 +100,7 @@ def from_dlpack(array: SupportsDLPack) -> Array:
 
 
 def __getattr__(name: str) -> object:
-    # Imported on first use: `import backplane` should not pay for these.
+    # Imported on first use, to keep `import backplane` fast.
     if name in ("Explanation", "Profile"):
         from . import explanation
 

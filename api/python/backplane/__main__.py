@@ -39,7 +39,7 @@ def _usage(text: str) -> int:
 
 
 def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The inputs of --input, and random values for the other inputs: equal seeds, equal values."""
+    """The inputs from --input, and random values for the other inputs. Equal seeds yield equal values."""
     import numpy
 
     given: dict[str, Any] = {}

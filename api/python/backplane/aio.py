@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that asyncio awaits. The loader reports the end of a run through a descriptor that the event loop watches: no thread of
-the loader waits for the interpreter, and none of the interpreter for the loader."""
+"""Runs that asyncio awaits. The loader reports the end of a run through a descriptor that the event loop watches: threads of
+the loader and of the interpreter never wait for each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def run_bound(run: Run, timeout: float | None = None) -> None:
-    """`Run.run_async`. When the task is cancelled, so is the run; its memory is in use until it has ended, so the task ends then."""
+    """`Run.run_async`. Cancelling the task cancels the run. The task ends when the run has ended and no longer uses its memory."""
     loop = asyncio.get_running_loop()
     cancel = Cancel()
     ended = asyncio.Event()

@@ -13,17 +13,17 @@ class Error(Exception):
     status: str = ""
     """The name of that number: "BP_NOT_FOUND"."""
     node: int | None = None
-    """The identity in the model of the node that failed, where one is to blame."""
+    """The id in the model of the node that failed, if a node caused the failure."""
     vendor_code: int = 0
     """The driver's own code, or 0."""
     device_lost: bool = False
     """Every object of the device is lost, not only this one."""
     abandoned: bool = False
-    """A device did not come back from a run: memory bound to the run must stay allocated."""
+    """A device did not finish a run: memory bound to the run must stay allocated."""
 
 
 class CallError(Error):
-    """The call asked for the wrong thing: the same call fails again."""
+    """The call is wrong: the same call will fail again."""
 
 
 class RetryError(Error):
@@ -59,7 +59,7 @@ class BufferTooSmall(CallError):
 
 
 class BadState(CallError):
-    """A call out of order; the text names the call that was expected first."""
+    """A call was out of order. The text names the call that was expected first."""
 
 
 class TypeMismatch(CallError, TypeError):
@@ -95,7 +95,7 @@ class DependencyFailed(LostError):
 
 
 class Forked(LostError):
-    """The process is a fork of the one that opened the device: create an environment of its own."""
+    """The process was forked from the one that opened the device: create an environment in this process."""
 
 
 class Stale(LostError):
@@ -111,7 +111,7 @@ class Incompatible(FatalError, ImportError):
 
 
 class Corrupt(FatalError):
-    """Stored data fails its checksum or breaks its format."""
+    """Stored data does not match its checksum or format."""
 
 
 class IoError(FatalError, OSError):
@@ -152,7 +152,7 @@ def make_error(
     device_lost: bool = False,
     abandoned: bool = False,
 ) -> Error:
-    """The exception of a status. A code that this version does not know gets the class of its family."""
+    """The exception of a status. A code that this version does not know is raised as the class of its family."""
     error = _CODES.get(code, _FAMILIES.get(code & 0xFF00, Error))(text)
     error.code, error.status, error.node = code, status, node
     error.vendor_code, error.device_lost, error.abandoned = vendor_code, device_lost, abandoned

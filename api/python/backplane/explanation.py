@@ -16,7 +16,7 @@ _SHOWN = 200  # rows of a table in a notebook or terminal
 
 
 def _time(seconds: float | None) -> str:
-    """0.00123: "1.23 ms". Empty where it is not known."""
+    """Formats 0.00123 as "1.23 ms". Empty if unknown."""
     if not seconds:
         return ""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -51,7 +51,7 @@ class Explanation:
 
     @property
     def devices(self) -> list[str]:
-        """The devices that were asked, preferred first."""
+        """The devices that were queried, preferred first."""
         return self.report["devices"]
 
     @property
@@ -72,16 +72,16 @@ class Explanation:
 
     @property
     def uncovered(self) -> list[dict]:
-        """Nodes that no device takes: with any, the model cannot run."""
+        """Nodes that no device supports. If there are any, the model cannot run."""
         return [self.nodes[index] for index in self.report["uncovered"]]
 
     @property
     def seconds(self) -> float:
-        """The expected time of a run, 0 when unknown."""
+        """The expected time of a run in seconds; 0 if unknown."""
         return self.report["seconds"]
 
     def why(self, node: dict) -> str:
-        """Why a node of `nodes` is not on another device: the reason of each that refused it."""
+        """Why a node of `nodes` is not on another device: the reason of each device that does not support it."""
         refusals = [verdict for verdict in node["verdicts"] if verdict["answer"] == "no"]
         return "; ".join(f"{verdict['device']}: {verdict['detail'] or verdict['reason']}" for verdict in refusals)
 
@@ -148,7 +148,7 @@ class Profile:
         self.nodes: list[dict] = sorted(report["nodes"], key=slowest, reverse=True)
 
     def seconds(self, device: str) -> float:
-        """The sum of the measured times of the nodes that a device takes."""
+        """The sum of the measured times of the nodes that a device supports."""
         return sum(
             verdict["seconds"]
             for node in self.nodes

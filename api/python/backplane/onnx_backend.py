@@ -26,7 +26,7 @@ _NAMES = {"CPU": "cpu", "CUDA": "cuda"}
 
 
 def _device_name(device: str) -> str:
-    """ "CPU" and "CUDA:0" are ONNX's; all else is a name of ours."""
+    """ Converts ONNX's names "CPU" and "CUDA:0". All others are names of Backplane's devices."""
     kind, _, index = device.partition(":")
     if kind not in _NAMES:
         return device
@@ -98,13 +98,13 @@ class BackplaneBackend(_Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether there is such a device here."""
+        """Whether this machine has the device."""
         name = _device_name(device)
         return any(each.name == name for each in backplane.devices())
 
 
 def Backend(name: str) -> type[BackplaneBackend]:
-    """The class for one device, which every call uses whatever it names: ONNX's test suite knows "CPU" and "CUDA" alone."""
+    """A class for one device, which every call uses regardless of the device it names: ONNX's test suite knows only "CPU" and "CUDA"."""
 
     class OneDevice(BackplaneBackend):
         default_device = name

@@ -60,7 +60,7 @@ class SessionOptions:
             raise TypeError(f"there is no session option {next(iter(fields))!r}; there are: {', '.join(_DEFAULTS)}")
 
     def replace(self, **changes: object) -> SessionOptions:
-        """A copy with other fields."""
+        """A copy with some fields changed."""
         return SessionOptions(**{**{name: getattr(self, name) for name in _DEFAULTS}, **changes})
 
     def __repr__(self) -> str:

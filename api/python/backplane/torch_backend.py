@@ -63,7 +63,7 @@ def _encoder_layer(
     mask: torch.Tensor | None = None,
     mask_type: int | None = None,
 ) -> torch.Tensor:
-    """torch.nn.TransformerEncoderLayer written out: in inference torch calls one fused operator, which ONNX does not have."""
+    """Computes torch.nn.TransformerEncoderLayer by single operators: in inference, torch calls one fused operator, which ONNX lacks."""
     functional = torch.nn.functional
     norm1_weight, norm1_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, *masks = parameters
     if mask is not None or any(each is not None for each in masks):
@@ -93,7 +93,7 @@ def _encoder_layer(
 
 
 class _Frozen(torch.nn.Module):
-    """A graph whose parameters and buffers are its own."""
+    """A graph that owns its parameters and buffers."""
 
     def __init__(self, graph: torch.fx.GraphModule, weights: dict[int, torch.Tensor], count: int) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class _Graph:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             program = torch.export.export(frozen, arguments, dynamic_shapes=(dynamic,), strict=False)
-            signature = program.run_decompositions({}).graph_signature  # functional: writes are in the signature
+            signature = program.run_decompositions({}).graph_signature  # functional form: the signature lists writes
             if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
                 raise NotExportable("it writes to its inputs or buffers")
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
@@ -210,7 +210,7 @@ class _Graph:
         try:
             if self.session is None or self._versions(inputs) != self.versions:
                 self.session = self._export(inputs)
-        except Exception as reason:  # the exporter raises of many classes
+        except Exception as reason:  # the exporter raises exceptions of many classes
             if not self.fallback_to_eager:
                 raise
             _log.warning("a graph runs in eager mode: %s: %s", type(reason).__name__, str(reason).split("\n")[0])
@@ -220,7 +220,7 @@ class _Graph:
         try:
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         except backplane.TypeMismatch:
-            # The exporter may have fixed an extent that Dynamo leaves open: once more, for these.
+            # The exporter may have fixed an extent that Dynamo leaves open: exports again for the actual extents.
             self.session = self._export(inputs)
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         return tuple(_to_tensor(array) for array in results.values())
@@ -243,7 +243,7 @@ def _to_tensor(array: numpy.ndarray) -> torch.Tensor:
 
 
 def compile_graph(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **settings: Any) -> Callable[..., Any]:
-    """Dynamo's backend: what runs a captured graph."""
+    """Dynamo's backend: returns a callable that runs a captured graph."""
     options = dict(settings.get("options") or {})
     fallback = options.get("fallback_to_eager", True)
     output = next(node for node in reversed(graph.graph.nodes) if node.op == "output")

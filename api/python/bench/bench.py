@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python costs: from import to the first result, a bound run compared with C++, and threads.
+"""The cost of Python: from import to the first result, a bound run compared with C++, and threads.
 
     PYTHONPATH=build/dev/python api/python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 
@@ -47,7 +47,7 @@ def save(path: str, nodes: list, shape: list[int], weights: dict[str, numpy.ndar
 
 
 def first_result(path: str, settings: dict[str, object]) -> dict[str, float]:
-    """Milliseconds after NumPy was imported, each in a process of its own."""
+    """Milliseconds, not counting the import of NumPy. Each measurement has its own process."""
     code = FIRST.format(path=path, settings=settings)
     rows = []
     for _ in range(7):
@@ -83,7 +83,7 @@ def bound_run(path: str, program: str) -> dict[str, float]:
 
 
 def threads(path: str) -> dict[str, float]:
-    """Runs a second of a network of small products by threads that share a session, each computing on its own thread."""
+    """Runs per second of a network of small products, by threads that share a session and compute on their own thread."""
     environment = backplane.Environment(settings={"cpu.threads": 1})
     session = environment.load(path).compile(devices="cpu")
     figures = {}

@@ -43,7 +43,8 @@ void Argument::set_extents(const Py_ssize_t* extents, int rank) {
   std::copy_n(extents, rank, extents_.begin());
 }
 
-// Uses the memory of an object with a buffer, but copies strings; false if the object has no buffer.
+// Uses the memory of an object with a buffer, except that strings are copied. Returns false if the object has no
+// buffer.
 bool Argument::take_buffer(nb::handle value, const Use& use) {
   auto buffer = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(value.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) {
@@ -80,7 +81,7 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
   return true;
 }
 
-// Takes an array of an ml_dtypes type as unsigned integers, because NumPy does not export its buffer.
+// Takes an array with a type of ml_dtypes as unsigned integers, because NumPy does not export its buffer.
 void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
   const bool packed = is_packed(dtype);
   if (packed && !use.may_copy) {
@@ -88,7 +89,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
                                 " are packed, which NumPy's are not; this array cannot be bound, but run() takes it");
   }
   const char* integers = view::dtype_bits(dtype) == 16 ? "uint16" : "uint8";
-  // A view to another type needs the array itself to be contiguous.
+  // NumPy can change the type of a view only if the array is contiguous.
   nb::object dense = nb::cast<bool>(array.attr("flags").attr("c_contiguous")) || !use.may_copy
                          ? nb::borrow(array)
                          : imported("numpy", "ascontiguousarray")(array);
@@ -103,7 +104,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
   buffer_.bytes = copy_.bytes;
 }
 
-// Copies strings, or bytes unchanged, into the ABI's form: count + 1 offsets, then the bytes.
+// Copies strings (or bytes, unchanged) to the ABI's layout: count + 1 offsets, then the bytes.
 void Argument::take_strings(nb::handle value) {
   nb::object array = imported("numpy", "asarray")(value);
   const nb::tuple shape(array.attr("shape"));

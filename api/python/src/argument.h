@@ -11,14 +11,14 @@ namespace backplane::python {
 
 // How a call uses an argument's memory, and how it converts objects that are not arrays.
 struct Use {
-  std::string_view name;                  // for errors: "input 'x'"
+  std::string_view name;                  // for error messages: "input 'x'"
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // for lists and numbers; BP_DTYPE_UNDEFINED: NumPy chooses
   bool writes = false;                    // the memory must be writable
   bool may_copy = false;                  // memory that cannot be used in place may be copied
 };
 
-// Keeps the Python object, and its buffer or a copy, alive. Created, moved and destroyed with the interpreter lock
-// held.
+// A tensor of a Python object. Keeps the object alive, and its buffer or a copy. Must be created, moved and destroyed
+// with the interpreter lock held.
 class Argument {
  public:
   static Argument of(const Environment& env, nb::handle value, const Use& use);
@@ -44,7 +44,7 @@ class Argument {
   uint32_t rank_ = 0;
   std::array<int64_t, BP_MAX_RANK> extents_;
   bp_buffer_t buffer_{};
-  nb::object object_;  // as given
+  nb::object object_;  // the object as given
   nb::object owner_;   // set if the memory belongs to another object
   std::unique_ptr<Py_buffer, Release> held_;
   HostMemory copy_;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kDlpackCuda = 2, kDlpackOpencl = 4;
 
-// A device's type in DLPack (0: none), the kind of handle in DLPack's `data`, and the space that imports it.
+// How DLPack sees a device: its DLPack type (0: none), the kind of handle in DLPack's `data`, and the memory space that
+// can import it.
 struct Outside {
   int type = 0;
   uint32_t external = 0;
@@ -35,7 +36,7 @@ Outside outside(const Environment& env, const bp_device_info_t& device) {
   return {};
 }
 
-// DLPack numbers the devices of a type from 0: here, in the environment's order.
+// DLPack numbers the devices of each type from 0. This maps the number by the environment's order of devices.
 Device find_device(const Environment& env, int type, int id, Outside& out) {
   int next = 0;
   for (Device& device : env.devices()) {
@@ -63,7 +64,7 @@ Numbered number_device(const Environment& env, uint64_t id) {
   return {out.type, next, out.external};
 }
 
-// One counted view of a run's output; keeps the run alive.
+// A counted view of a run's output. Keeps the run alive.
 struct View {
   nb::object run;
   Views views;
@@ -230,11 +231,11 @@ nb::object numpy_of(bp_dtype_t dtype, const int64_t* extents, uint32_t rank, voi
   size_t shape[BP_MAX_RANK];
   std::copy_n(extents, rank, shape);
   nb::dlpack::dtype type = dlpack_dtype(dtype);
-  // Types that NumPy lacks are passed as unsigned integers, of 8 bits or more.
+  // Types that NumPy lacks are passed as unsigned integers of at least 8 bits.
   const bool foreign = type.code > static_cast<uint8_t>(nb::dlpack::dtype_code::Bool) ||
                        type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat) || type.bits < 8;
   if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Complex)) {
-    // NumPy has complex types
+    // passed unchanged, because NumPy has complex types
   } else if (foreign) {
     type.code = static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
     type.bits = std::max<uint8_t>(type.bits, 8);

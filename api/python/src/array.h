@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays: tensors that native code owns, on the host and on devices, and their conversion to NumPy and DLPack.
+// Arrays: tensors that native code owns, on the host and on devices. Converts them to NumPy and DLPack.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,18 @@
 
 namespace backplane::python {
 
-// The number of external arrays that view memory which a run may write or release; the run refuses to unless it is 0.
+// The number of external arrays that view memory of a run's outputs. The run refuses to write or release that memory
+// unless the number is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
-// A dense tensor in memory that native code owns. DLPack views it without a copy; so does NumPy on the host, except for
+// A dense tensor in memory that native code owns. DLPack views it without a copy. So does NumPy on the host, except for
 // strings and packed types.
 class Array {
  public:
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
       : env_(std::move(env)), dtype_(dtype), extents_(std::move(extents)), buffer_(buffer) {}
 
-  // Keep the memory's owner alive: a Python object, an allocation, or a run with its count of views.
+  // Each keeps the owner of the memory alive: a Python object, an allocation, or a run with its count of views.
   void keep(nb::object owner) { owner_ = std::move(owner); }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
@@ -34,7 +35,7 @@ class Array {
   const Environment& env() const { return *env_; }
   bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
 
-  // An ndarray on this memory if possible, otherwise (or if `copy`) a copy on the host.
+  // Returns an ndarray on this memory if possible; otherwise, or if `copy`, an ndarray with a copy on the host.
   nb::object numpy(bool copy) const;
   nb::object dlpack(const nb::kwargs& arguments) const;
   std::pair<int, int> dlpack_device() const;
@@ -58,7 +59,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value);
 // Returns a new ndarray with the elements of a dense tensor in any memory.
 nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);
 
-// Aligned memory for an output; adopt_host turns it into an ndarray that owns it.
+// Aligned memory for an output. adopt_host makes an ndarray that owns it.
 struct HostMemory {
   std::shared_ptr<char> data;
   uint64_t bytes = 0;

@@ -26,7 +26,7 @@ const bp_type_t& type_at(const bp_graph_t* graph, uint32_t type, int depth) {
   return *bp_graph_type(graph, type);
 }
 
-// Returns a map key's bytes: a string's, or the 8 of an int64.
+// Returns the bytes of a map's key: those of a string, or the 8 bytes of an int64.
 std::string key_bytes(bp_dtype_t dtype, nb::handle key) {
   if (dtype == BP_DTYPE_STRING) return nb::cast<std::string>(key);
   const auto number = nb::cast<int64_t>(key);
@@ -107,7 +107,7 @@ nb::object read(const Environment& env, const bp_graph_t* graph, uint32_t type_i
     tensor.size = sizeof tensor;
     check(containers().tensor(from, i, &tensor));
     nb::object array = copy_to_numpy(env, tensor);
-    // Map values are usually scalars, such as a class's score: return Python numbers.
+    // Values of maps are usually scalars, such as the score of a class, so they become Python numbers.
     return type.kind == BP_KIND_MAP && tensor.rank == 0 ? nb::object(array.attr("item")()) : array;
   };
   const uint64_t count = containers().count(from);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences, optionals and maps; in Python: lists, None or a value, and dicts.
+// Sequences, optionals and maps. In Python these are lists, None or a value, and dicts.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace backplane::python {
 
 using Container = std::shared_ptr<bp_container_t>;
 
-// Returns a container of the graph's type `type` with a copy of `value`.
+// Returns a container of type `type` (an index in the graph's types) with a copy of `value`.
 Container make_container(const Environment& env, const bp_graph_t* graph, uint32_t type, nb::handle value,
                          std::string_view name);
 // Returns a copy of the container as Python objects.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the module's sources: nanobind, the C++ client, and one function for each file that adds classes.
+// Shared by the sources of the module: nanobind, the C++ client, and one function for each file that adds classes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,8 +25,8 @@ void add_model(nb::module_& module);
 void add_session(nb::module_& module);
 void add_run(nb::module_& module);
 
-// A client object whose destruction may wait for a run, a device or a logging thread. The interpreter lock is released
-// during that wait. Destroyed with the lock held, as nanobind does.
+// Holds a client object whose destruction may wait for a run, a device or a logging thread. Releases the interpreter
+// lock during that wait. Must be destroyed with the lock held, as nanobind does.
 template <class T>
 class Unlocked {
  public:
@@ -45,8 +45,8 @@ class Unlocked {
   std::optional<T> value_;
 };
 
-// Native code's reference to a Python object. The last thread that needs it takes the interpreter lock to drop it.
-// After the interpreter has shut down, the object is leaked.
+// A reference from native code to a Python object. The last thread that drops it takes the interpreter lock. After the
+// interpreter has shut down, the object is leaked.
 class SharedObject {
  public:
   explicit SharedObject(nb::object object) : object_(std::move(object)) {}
@@ -70,12 +70,13 @@ inline nb::object imported(const char* module, const char* name) {
   return nb::module_::import_(module).attr(name);
 }
 
-// Converts a timeout in seconds; None becomes 0, for no timeout. Throws ValueError unless it is above 0.
+// Converts a timeout in seconds. None becomes 0, which means no timeout. Throws ValueError unless the timeout is above
+// 0.
 std::chrono::nanoseconds timeout_of(nb::handle seconds);
 
 // Converts a Python sequence of str, or a single str, to strings.
 std::vector<std::string> strings_of(nb::handle object, const char* what);
-// Converts a Python mapping whose keys are str; numbers and booleans become text: True is "1".
+// Converts a Python mapping with str keys. Numbers and booleans become text; True becomes "1".
 std::map<std::string, std::string> options_of(nb::handle object, const char* what);
 
 }  // namespace backplane::python

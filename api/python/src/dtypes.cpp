@@ -10,8 +10,8 @@ using Code = nb::dlpack::dtype_code;
 
 struct Row {
   bp_dtype_t dtype;
-  std::string_view name;  // NumPy's or ml_dtypes'
-  bool is_numpy;          // else ml_dtypes has it
+  std::string_view name;  // the name in NumPy or ml_dtypes
+  bool is_numpy;          // false: the type is in ml_dtypes
   Code code;              // in DLPack
   uint8_t bits;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data types: the ABI's, NumPy's (with those of ml_dtypes) and DLPack's.
+// Converts between the data types of the ABI, NumPy (with those of ml_dtypes) and DLPack.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -8,24 +8,24 @@
 
 namespace backplane::python {
 
-// NumPy's name of a type ("float32", "bfloat16"); "string" for strings, "undefined" for unknown types.
+// NumPy's name of a type, such as "float32" or "bfloat16"; "string" for strings, "undefined" for unknown types.
 std::string_view dtype_name(bp_dtype_t dtype);
-// Returns the type of such a name; `object`, `str` and fixed-width text are strings. Throws ValueError for others.
+// Returns the type with this name. `object`, `str` and fixed-width text are strings. Throws ValueError for other names.
 bp_dtype_t dtype_of_name(std::string_view name);
-// The type of a buffer's elements by its format (PEP 3118); BP_DTYPE_UNDEFINED if the ABI has none.
+// The type of a buffer's elements, by their format (PEP 3118). BP_DTYPE_UNDEFINED if the ABI has no such type.
 bp_dtype_t dtype_of_format(const char* format, Py_ssize_t item_size);
 
-// Whether a type has less than 8 bits: it is packed in the ABI, one element a byte in NumPy.
+// Whether a type has less than 8 bits. The ABI packs such types; NumPy uses a byte for each element.
 bool is_packed(bp_dtype_t dtype);
-// Returns the numpy.dtype; the package ml_dtypes has those that NumPy lacks.
+// Returns the numpy.dtype. The package ml_dtypes provides types that NumPy lacks.
 nb::object numpy_dtype(bp_dtype_t dtype);
 
 // Returns BP_DTYPE_UNDEFINED if the ABI has no such type.
 bp_dtype_t dtype_of_dlpack(nb::dlpack::dtype dtype);
-// Throws BufferError for strings, which DLPack does not have.
+// Throws BufferError for strings, which DLPack lacks.
 nb::dlpack::dtype dlpack_dtype(bp_dtype_t dtype);
 
-// Convert `count` elements of less than 8 bits from one a byte to packed, and back.
+// Convert `count` elements of less than 8 bits between one element per byte and the packed form.
 void pack(bp_dtype_t dtype, const uint8_t* bytes, uint64_t count, uint8_t* out_packed);
 void unpack(bp_dtype_t dtype, const uint8_t* packed, uint64_t count, uint8_t* out_bytes);
 

@@ -41,8 +41,8 @@ std::string_view log_level_name(uint32_t level) {
                                    : "debug";
 }
 
-// Calls a Python function with each line. An exception of the function is written to standard error: none may cross the
-// loader.
+// Calls a Python function with each line. No exception may cross the loader, so exceptions of the function are written
+// to standard error.
 std::function<void(uint32_t, std::string_view)> log_of(nb::object function) {
   if (function.is_none()) return {};
   return [held = std::make_shared<SharedObject>(std::move(function))](uint32_t level, std::string_view line) {
@@ -139,7 +139,8 @@ nb::object stream(const PyEnvironment& self, std::string_view name, uint64_t nat
 void add_environment(nb::module_& module) {
   nb::class_<PyDevice>(module, "Device", "A device that a backend offers.")
       .def_prop_ro(
-          "name", [](const PyDevice& self) { return self.device.name; }, "What options call it: 'cpu', 'opencl:1'.")
+          "name", [](const PyDevice& self) { return self.device.name; },
+          "The name that options use: 'cpu', 'opencl:1'.")
       .def_prop_ro(
           "kind", [](const PyDevice& self) { return kind_name(self.device.info.kind); },
           "'cpu', 'gpu', 'npu', 'fpga' or 'other'.")
@@ -172,13 +173,14 @@ void add_environment(nb::module_& module) {
   nb::class_<PyCandidate>(module, "Candidate", "A file that was considered as a backend.")
       .def_prop_ro(
           "id", [](const PyCandidate& self) { return view::text(self.candidate.id); },
-          "The backend's id, empty where unknown.")
+          "The backend's id, empty if unknown.")
       .def_prop_ro("accepted", [](const PyCandidate& self) { return self.candidate.refusal == BP_REFUSED_NONE; })
       .def_prop_ro(
           "refusal", [](const PyCandidate& self) { return refusal_name(self.candidate.refusal); },
           "Why it was refused: 'missing', 'manifest', 'link', 'devices', …; empty where it was accepted.")
       .def_prop_ro(
-          "text", [](const PyCandidate& self) { return view::text(self.candidate.text); }, "The whole story in a line.")
+          "text", [](const PyCandidate& self) { return view::text(self.candidate.text); },
+          "The whole explanation in one line.")
       .def_prop_ro(
           "library", [](const PyCandidate& self) { return view::text(self.candidate.library); }, "Its path.")
       .def_prop_ro(
@@ -194,16 +196,16 @@ void add_environment(nb::module_& module) {
       module, "Environment",
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
-      "    backend_files: libraries or manifests of backends, looked at before all others.\n"
+      "    backend_files: libraries or manifests of backends, searched before all others.\n"
       "    backend_folders: folders of manifests.\n"
-      "    only_given: look nowhere else.\n"
+      "    only_given: do not search anywhere else.\n"
       "    settings: 'loader.<name>' and '<backend>.<name>', for example {'cpu.threads': 4, 'loader.cache': ''}.\n"
       "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise errors.\n"
       "    log: called with the level's name and each line, from any thread; None: standard error.\n"
-      "    threads: that backends share; 0: one for each core.\n\n"
+      "    threads: the number that the backends share; 0: one for each core.\n\n"
       "Raises:\n"
       "    NotFound: an unknown loader option.\n"
-      "    InvalidArgument: a bad value of one.")
+      "    InvalidArgument: an invalid value of a loader option.")
       .def(
           "__init__", &create, nb::kw_only(), nb::arg("backend_files").none() = nb::none(),
           nb::arg("backend_folders").none() = nb::none(), nb::arg("only_given") = false,
@@ -255,7 +257,7 @@ void add_environment(nb::module_& module) {
            "Reads, checks and canonicalizes a model.\n\n"
            "Args:\n"
            "    source: a file's path, the bytes of a model, or an onnx.ModelProto. Bytes are kept, not copied.\n"
-           "    directory: where the external data of bytes or a ModelProto lies.\n"
+           "    directory: the folder of the external data of bytes or a ModelProto.\n"
            "    weights: dense arrays by name that become the initializers of these names; kept, not copied.\n\n"
            "Raises:\n"
            "    NotFound, IoError: the file.\n"
@@ -283,7 +285,7 @@ void add_environment(nb::module_& module) {
           "trace", [](nb::handle self, nb::handle path) { return imported("backplane.trace", "Trace")(self, path); },
           nb::arg("path").none() = nb::none(),
           nb::sig("def trace(self, path: str | os.PathLike | None = None) -> Trace"),
-          "A context manager that collects the spans of all sessions, and writes them to `path` at its end.")
+          "A context manager that collects the spans of all sessions, and writes them to `path` at the end.")
       .def("_start_trace", [](const PyEnvironment& self) { self->start_trace(); })
       .def("_stop_trace", [](const PyEnvironment& self) { return self->stop_trace(); })
       .def("__repr__", [](const PyEnvironment& self) {

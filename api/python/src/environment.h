@@ -16,7 +16,7 @@ class PyEnvironment {
   Unlocked<Environment> env_;
 };
 
-// Texts live as long as the environment.
+// Its texts live as long as the environment.
 struct PyDevice {
   Unlocked<Environment> env;
   Device device;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the client become the exceptions of backplane/errors.py.
+// Converts errors of the client to the exceptions in backplane/errors.py.
 #include "core.h"
 
 namespace backplane::python {

@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-// The objects that a model borrows until it and its sessions are gone.
+// The objects that a model borrows until it and its sessions are destroyed.
 struct Kept {
   nb::object bytes;
   Py_buffer buffer{};
@@ -25,7 +25,7 @@ struct Kept {
 };
 
 void release(void* self) {
-  if (!nb::is_alive()) return;  // the interpreter is gone, and its objects with it
+  if (!nb::is_alive()) return;  // after the interpreter has shut down, the objects no longer exist
   nb::gil_scoped_acquire locked;
   delete static_cast<Kept*>(self);
 }
@@ -64,7 +64,7 @@ uint32_t compute_types_of(nb::handle names) {
   return mask;
 }
 
-// Reads a backplane.SessionOptions.
+// Converts a backplane.SessionOptions.
 SessionOptions options_from(nb::handle from) {
   SessionOptions options;
   options.devices = strings_of(from.attr("devices"), "devices");
@@ -228,7 +228,7 @@ void add_model(nb::module_& module) {
            "Places the model on devices and compiles it. The interpreter lock is released meanwhile.\n\n"
            "Args:\n"
            "    options: a SessionOptions; the keywords change a copy of it.\n"
-           "    devices, fallback, …: the fields of SessionOptions, which see.\n\n"
+           "    devices, fallback, …: see the fields of SessionOptions.\n\n"
            "Raises:\n"
            "    Unsupported: a node that no device takes; the text has the reason of each device.\n"
            "    NotFound: a device, dimension or option.\n"
@@ -241,7 +241,7 @@ void add_model(nb::module_& module) {
             return self.attr("compile")(**with).attr("explain")();
           },
           nb::sig("def explain(self, **options: object) -> Explanation"),
-          "Which device would run which node, and why, without compiling. Takes what `compile` takes.")
+          "Which device would run which node, and why, without compiling. Takes the same arguments as `compile`.")
       .def(
           "profile",
           [](nb::handle self, const nb::kwargs& changes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module backplane._core: one class for each noun of the loader.
+// The module backplane._core, with one class for each kind of object of the loader.
 #include "core.h"
 
 NB_MODULE(_core, module) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run: memory that is bound once for many runs, and the completion of a run that asyncio awaits.
+// The class Run: memory that is bound once for many runs. Also the completion of a run, which asyncio awaits.
 #include "run.h"
 
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 namespace backplane::python {
 namespace {
 
-// How a submitted run ended. `done` fills it on a thread of the loader, without the interpreter lock, and wakes the
+// The end of a submitted run. `done` sets it on a thread of the loader, without the interpreter lock, and wakes the
 // event loop through a descriptor.
 class Completion {
  public:
@@ -25,7 +25,7 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
-  // Describes the next run; keeps its cancel token alive.
+  // Describes the next run. Keeps its cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
     if (cancel != nullptr) cancel_.emplace(*cancel);
     status_ = BP_OK;
@@ -48,14 +48,14 @@ class Completion {
     under_way_ = false;
     ended_.signal(value_);
   }
-  // Call it when the descriptor is readable; throws the run's failure. The point is signalled within microseconds after
-  // `done`, and only then is the exec free.
+  // Call this when the descriptor is readable. Throws the run's failure. Waits for the point, which is signaled within
+  // microseconds after `done`, because only then is the exec free.
   void finish() {
     uint64_t count = 0;
     (void)!read(event_, &count, sizeof count);
     try {
       ended_.wait(value_);
-    } catch (const Error&) {  // the failure itself is in status_
+    } catch (const Error&) {  // status_ holds the failure
     }
     under_way_ = false;
     cancel_.reset();
@@ -75,7 +75,7 @@ class Completion {
         if (error->text != nullptr && error->text_size != 0)
           completion->text_.assign(error->text, std::min(error->text_size, error->text_capacity));
       }
-    } catch (const std::bad_alloc&) {  // the status alone is reported
+    } catch (const std::bad_alloc&) {  // only the status is reported
     }
     const uint64_t one = 1;
     (void)!write(completion->event_, &one, sizeof one);
@@ -163,7 +163,7 @@ class PyRun {
       throw;
     }
   }
-  // Starts a run; returns a descriptor that becomes readable when the run has ended.
+  // Starts a run. Returns a descriptor that becomes readable when the run has ended.
   int submit(nb::handle timeout, const Cancel* cancel) {
     check_views();
     if (!completion_) completion_ = std::make_unique<Completion>();
@@ -218,7 +218,7 @@ class PyRun {
     return results;
   }
 
-  // Returns the exec to the session for other calls; this Run must not be used any more.
+  // Returns the exec to the session for other calls. This Run must not be used afterwards.
   void give_back() {
     Lane lane{exec(), std::vector<bool>(inputs_.size(), true), false};
     exec_.reset();
@@ -240,14 +240,15 @@ class PyRun {
 
  private:
   Exec& exec() { return **exec_; }
-  // The next run, and a bind, may write or release memory that the loader allocated for outputs.
+  // Throws if arrays still view the outputs' memory. The loader allocated it, and the next run or bind may write or
+  // release it.
   void check_views() const {
     if (*views_ == 0) return;
     throw Error(BP_BUSY,
                 "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
                 ".numpy(copy=True), or bind memory of your own to the output");
   }
-  // An abandoned device may still write to the bound memory, which is therefore leaked.
+  // Leaks the bound memory, because an abandoned device may still write to it.
   void abandon() {
     (void)new std::vector<Binding>(std::move(inputs_));
     (void)new std::vector<Binding>(std::move(outputs_));
@@ -259,7 +260,7 @@ class PyRun {
   std::vector<Binding> inputs_, outputs_;
   Views views_ = std::make_shared<std::atomic<int>>(0);
   std::unique_ptr<Completion> completion_;
-  std::unique_ptr<Unlocked<Exec>> exec_;  // destroyed first: waits for a run under way
+  std::unique_ptr<Unlocked<Exec>> exec_;  // destroyed first: waits for a run in flight
 };
 
 }  // namespace

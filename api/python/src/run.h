@@ -7,7 +7,7 @@ namespace backplane::python {
 
 nb::object make_run(std::shared_ptr<SessionState> state, nb::handle inputs, nb::handle outputs);
 
-// A Run on an idle exec, for one call; `_give_back` returns the exec.
+// Returns a Run on an idle exec, for one call. `_give_back` returns the exec.
 nb::object take_run(std::shared_ptr<SessionState> state);
 
 }  // namespace backplane::python

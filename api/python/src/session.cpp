@@ -33,7 +33,7 @@ std::vector<Slot> slots_of(const std::vector<view::Value>& values, const char* k
   return slots;
 }
 
-// The bindings of one call of `run`; they live until the call has ended.
+// The bindings of one call of `run`. They live until the call has ended.
 struct Bindings {
   std::vector<Binding> inputs;
   std::vector<HostMemory> outputs;
@@ -73,7 +73,7 @@ Bindings bind_all(const SessionState& state, Lane& lane, const nb::dict& inputs)
   return bindings;
 }
 
-// Returns results by name; those with a static shape take over the memory that was bound.
+// Returns results by name. Results with a static shape take over the memory that was bound.
 nb::dict collect(const SessionState& state, const Exec& exec, Bindings& bindings, const std::vector<uint32_t>& wanted) {
   nb::dict results;
   for (const uint32_t i : wanted) {
@@ -109,9 +109,9 @@ nb::dict run(PySession& self, const nb::dict& inputs, nb::handle outputs, nb::ha
     nb::gil_scoped_release unlocked;
     lane.exec.run(how);
   } catch (const Error& error) {
-    // An abandoned device may still write to the bound memory, which is therefore leaked.
+    // Leaks the bound memory, because an abandoned device may still write to it.
     if (error.abandoned()) (void)new Bindings(std::move(bindings));
-    throw;  // the exec may be lost: the next run creates one
+    throw;  // the exec may be lost, so it is not returned: the next run creates one
   }
   nb::dict results = collect(state, lane.exec, bindings, wanted);
   state.give_back(std::move(lane));
@@ -274,7 +274,7 @@ void add_session(nb::module_& module) {
           "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read where they lie if they\n"
           "        are C-contiguous; lists and numbers become arrays of the declared type. Sequences are lists,\n"
           "        optionals None or a value, maps dicts.\n"
-          "    outputs: the names of those wanted; all by default.\n"
+          "    outputs: the names of the requested outputs; all by default.\n"
           "    timeout: in seconds.\n\n"
           "Returns:\n"
           "    New arrays by name, in the model's order. Strings are arrays of objects.\n\n"
@@ -315,7 +315,7 @@ void add_session(nb::module_& module) {
       .def(
           "_take", [](const PySession& self) { return take_run(*self.state); }, nb::sig("def _take(self) -> Run"))
       .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, Value]) -> None"),
-           "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be under way.\n\n"
+           "Replaces weights by name, all of them or none; compile with `refit=True`. No run may be in flight.\n\n"
            "Raises:\n"
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session, descriptions of its inputs and outputs, and its idle execs.
+// A session with its idle execs and the descriptions of its inputs and outputs.
 #pragma once
 
 #include <mutex>
@@ -16,19 +16,19 @@ struct Slot {
   uint32_t type = 0;  // index in the graph's types
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   bool is_tensor = false;
-  bool has_static_shape = false;  // and elements of fixed width
+  bool has_static_shape = false;  // and its elements have a fixed width
   std::vector<int64_t> extents;   // if the shape is static
   uint64_t bytes = 0;
 };
 
-// An exec, and which slots its last run bound, to memory that may be gone by now.
+// An exec, and the slots that its last run bound. The bound memory may no longer exist.
 struct Lane {
   Exec exec;
   std::vector<bool> inputs;
   bool outputs = false;  // the outputs with a static shape
 };
 
-// Holds no Python objects. Created and destroyed without the interpreter lock.
+// Holds no Python objects. Must be created and destroyed without the interpreter lock.
 class SessionState {
  public:
   SessionState(Environment env, Model model, Session session);
@@ -38,11 +38,11 @@ class SessionState {
   const bp_graph_t* graph() const { return graph_; }
   const std::vector<Slot>& inputs() const { return inputs_; }
   const std::vector<Slot>& outputs() const { return outputs_; }
-  // Throws NotFound, which lists the known names.
+  // Throw NotFound with a list of the known names.
   uint32_t find_input(std::string_view name) const { return find(inputs_, name, "input"); }
   uint32_t find_output(std::string_view name) const { return find(outputs_, name, "output"); }
 
-  // Returns an exec that no other call uses. Blocks only to create one.
+  // Returns an exec that no other call uses. Blocks only if it must create one.
   Lane take();
   void give_back(Lane lane);
 
@@ -60,7 +60,7 @@ class SessionState {
 
 nb::object make_session(std::shared_ptr<SessionState> state);
 
-// What is bound to an input or output; must live until the slot is bound again.
+// The object that is bound to an input or output. It must live until the slot is bound again.
 struct Binding {
   std::optional<Argument> argument;
   Container container;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancel tokens and streams, and the conversions of settings that several classes take.
+// Cancel tokens and streams, and conversions of settings that several classes share.
 #include "sync.h"
 
 namespace backplane::python {
@@ -47,7 +47,7 @@ void add_sync(nb::module_& module) {
                      "A token that ends what it was given to: `set()` once, from any thread, and the compile or run\n"
                      "raises Cancelled.")
       .def(nb::init<>())
-      .def("set", &Cancel::set, "Ends all that has this token, now and later.");
+      .def("set", &Cancel::set, "Ends all work that has this token, now and in the future.");
   nb::class_<PyStream>(module, "Stream",
                        "A device's queue of work, made by `Environment.stream`. Runs that are put into it start in\n"
                        "order, and the calls return without waiting.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests. They use the package that is importable: in ctest the one of the build, otherwise what is installed."""
+"""Shared by the tests. They use the importable package: in ctest the one of the build, otherwise the installed one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opencl(env: backplane.Environment) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A file that is skipped as a whole says why in the form that scripts/test.sh reads."""
+    """Prints why a whole file is skipped, in the form that scripts/test.sh reads."""
     stats = terminalreporter.stats
     if not stats.get("passed") and not stats.get("failed"):
         for report in stats.get("skipped", [])[:1]:

@@ -38,7 +38,7 @@ def affine(weight: numpy.ndarray, bias: numpy.ndarray) -> onnx.ModelProto:
 
 
 def slow(steps: int = 1 << 40) -> onnx.ModelProto:
-    """A loop that runs until it is cancelled: y = x after so many multiplications by one."""
+    """A loop so long that it must be cancelled: y = x after many multiplications by one."""
     body = helper.make_graph(
         [
             helper.make_node("Identity", ["more"], ["again"]),

@@ -63,7 +63,7 @@ def cases_of(device: str, include: str, part: str) -> unittest.TestSuite:
 
 
 class Result(unittest.TestResult):
-    """Shows progress on a terminal, and keeps the names of what passed."""
+    """Shows progress on a terminal, and records the names of the cases that passed."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ def why_excepted(name: str) -> str | None:
 
 
 def kind_of(reason: str) -> str:
-    """A reason without what differs from case to case."""
+    """A reason without the parts that differ between cases."""
     match = re.search(r"\((operator|opset|dtype|shape|attribute|constant|memory|precision|subgraph|cost|policy|other)\)", reason)
     return match[1] if match else re.sub(r"['\"#].*", "…", reason)[:60]
 

@@ -36,7 +36,7 @@ def test_a_bound_run_is_awaited(relu: backplane.Session) -> None:
             assert numpy.array_equal(y, Y)
 
     asyncio.run(main())
-    asyncio.run(main())  # another loop
+    asyncio.run(main())  # another event loop
 
 
 def test_many_at_once(relu: backplane.Session) -> None:
@@ -45,7 +45,7 @@ def test_many_at_once(relu: backplane.Session) -> None:
 
     for i, results in enumerate(asyncio.run(main())):
         assert numpy.array_equal(results["y"], numpy.maximum(X * i, 0))
-    assert numpy.array_equal(relu(X), Y)  # on an exec that was used so
+    assert numpy.array_equal(relu(X), Y)  # on an exec that an async run used before
 
 
 def test_the_loop_goes_on_meanwhile(slow: backplane.Session) -> None:
@@ -115,7 +115,7 @@ def test_failures_are_raised(relu: backplane.Session) -> None:
 
 
 def test_a_run_that_is_dropped_is_waited_for(env: backplane.Environment) -> None:
-    """A loop that ends with a run under way: its memory is released after its end."""
+    """An event loop ends while a run is in flight: the run's memory is released after the run has ended."""
     session = env.load(models.slow(200000)).compile(devices="cpu")
 
     async def main() -> None:

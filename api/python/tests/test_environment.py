@@ -100,7 +100,7 @@ def test_trace(env: backplane.Environment, tmp_path) -> None:
 
 
 def test_importing_is_cheap() -> None:
-    """Importing the package loads neither the loader nor what is rarely used."""
+    """Importing the package loads neither the loader nor rarely used modules."""
     code = (
         "import sys, backplane; bad = {'numpy', 'asyncio', 'json', 'onnx', 'torch', 'ml_dtypes'} & set(sys.modules); "
         "maps = open('/proc/self/maps').read(); assert 'libbackplane.so' not in maps; assert not bad, bad"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every Python block of docs/guides/python.md runs as it stands."""
+"""Every Python block of docs/guides/python.md runs unchanged."""
 
 from __future__ import annotations
 

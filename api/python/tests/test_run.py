@@ -142,7 +142,7 @@ def test_timeout_and_cancel(env: backplane.Environment) -> None:
 
 
 class Foreign:
-    """An array of another package: DLPack alone."""
+    """An array of another package that supports only DLPack."""
 
     def __init__(self, array: numpy.ndarray) -> None:
         self.array = array
@@ -209,7 +209,7 @@ def test_device_memory(env: backplane.Environment, opencl: str) -> None:
 
 
 def test_device_memory_through_dlpack(env: backplane.Environment, opencl: str) -> None:
-    """The same cl_mem on both sides: what is written through one is seen through the other."""
+    """Both sides share a cl_mem: data written through one is read through the other."""
     given = env.put(X, device=opencl)
     taken = backplane.from_dlpack(given)
     assert taken.device == opencl

@@ -181,7 +181,7 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
         relu.run({"x": X}, ["z"])
     with pytest.raises(TypeError, match="1 inputs, and 2 arrays"):
         relu(X, X)
-    assert numpy.array_equal(relu(X), Y)  # nothing broke
+    assert numpy.array_equal(relu(X), Y)  # the session still works
 
 
 def test_an_input_that_is_left_out_is_not_that_of_the_run_before(env: backplane.Environment) -> None:

@@ -4,7 +4,7 @@
 namespace backplane::ops {
 namespace {
 
-// The extents of Q, K or V, whether packed [batch, length, heads * size] or not [batch, heads, length, size].
+// The extents of Q, K or V, from either layout: packed [batch, length, heads * size] or [batch, heads, length, size].
 struct Heads {
   Scalar batch, heads, length, size;
 };
@@ -45,7 +45,8 @@ Status attention(Context& c) {
   return c.set_shape(3, {q.batch, q.heads, q.length, total});
 }
 
-// Packed [batch, length, heads * size] throughout; the state is [batch, kv heads, key size, value size].
+// Q, K, V and the output are packed as [batch, length, heads * size]. The state is [batch, kv heads, key size, value
+// size].
 Status linear_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 3, 3));
   int64_t q_heads = c.integer("q_num_heads"), kv_heads = c.integer("kv_num_heads");
@@ -63,7 +64,8 @@ Status rotary(Context& c) {
   return same_shape(c);
 }
 
-// Infers the sub-graph that modifies scores or probabilities: [batch, heads, queries, keys] in the softmax's precision.
+// Infers the sub-graph that modifies scores or probabilities. It maps [batch, heads, queries, keys] to the same shape,
+// in the softmax's precision.
 Status modifier(Context& c, std::string_view name) {
   model::Graph* graph = c.subgraph(name);
   if (!graph) return {};
@@ -90,7 +92,7 @@ Status modifier(Context& c, std::string_view name) {
   return c.infer_subgraph(*graph);
 }
 
-// Q [batch, heads, length, size], with the last extent of V.
+// Q, K and V are [batch, heads, length, size]. The output has Q's shape with the last extent of V.
 Status flex_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 4, 4));
   BP_TRY(modifier(c, "score_mod"));

@@ -162,7 +162,7 @@ Status Context::begin(model::Node& node) {
   bindings_.clear();
   known_data_.clear();
   outputs_.assign(node.outputs.size(), {});
-  if (!node.schema) return {};  // of a foreign domain: its rule decides everything
+  if (!node.schema) return {};  // foreign domain: no schema to check against
   const Schema& schema = *node.schema;
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (node.inputs[slot] == BP_NONE) continue;
@@ -341,7 +341,7 @@ void Context::set_dtype(size_t slot, bp_dtype_t dtype) {
 Status Context::set_dtype_number(size_t slot, int64_t dtype) {
   const Formal* formal = formal_at(node_->schema->outputs, slot);
   if (dtype <= 0 || dtype >= 64 || !formal || !(formal->dtypes >> dtype & 1)) {
-    return fail("asks for data type " + std::to_string(dtype) +
+    return fail("requests data type " + std::to_string(dtype) +
                 ", but its output must be one of: " + (formal ? expected_text(*formal) : std::string()));
   }
   set_dtype(slot, static_cast<bp_dtype_t>(dtype));

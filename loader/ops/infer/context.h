@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node as a rule sees it: what is known about the inputs, and the outputs to be set.
+// A node during inference: what is known about its inputs, and the outputs that its rule sets.
 #pragma once
 
 #include <deque>
@@ -16,18 +16,18 @@
 
 namespace backplane::ops {
 
-// The elements of a small tensor in row-major order; unknown ones are Scalar::kUnknown.
+// The elements of a small tensor in row-major order. Unknown elements are Scalar::kUnknown.
 using KnownData = std::vector<Scalar>;
 
-// The elements of larger tensors are not tracked.
+// Elements are tracked only in tensors with at most this many.
 inline constexpr size_t kMaxKnownData = 1024;
 
-// The state of inference for one graph, in addition to its types.
+// The state of inference for one graph, in addition to the types in the graph.
 struct Scope {
   model::Graph& graph;
   Scope* parent = nullptr;
   uint32_t depth = 0;
-  std::vector<const KnownData*> known_data;  // by value; null: nothing known
+  std::vector<const KnownData*> known_data;  // by value; null: no element is known
   std::vector<bool> is_output;               // by value
 };
 
@@ -55,7 +55,8 @@ struct InferenceState {
   const Inference& how;
   Expressions expressions;
   std::deque<KnownData> known_data;
-  // Declared extents that contradict the inferred ones: the first, and their number.
+  // Declared extents that contradict the inferred ones: a description of the first such value, and the number of such
+  // values.
   std::string contradiction;
   size_t contradictions = 0;
   uint64_t charged = 0;
@@ -65,36 +66,36 @@ class Context {
  public:
   Context(InferenceState& state, Scope& scope) : state_(state), scope_(scope), expressions_(state.expressions) {}
 
-  // Starts with a node: checks its inputs against the schema and sets the output types that follow from it.
+  // Starts a node: checks its inputs against the schema and sets the output types that the schema determines.
   Status begin(model::Node& node);
 
   const model::Node& node() const { return *node_; }
   Expressions& math() { return expressions_; }
 
-  // Inputs. An omitted or unknown one has kind 0 and rank -1.
+  // Inputs. An input that is omitted or unknown has kind 0 and rank -1.
   size_t inputs() const { return node_->inputs.size(); }
   bool has(size_t slot) const { return node_->input(slot) != BP_NONE; }
   const model::Type& input(size_t slot) const;
   bool ranked(size_t slot) const { return input(slot).rank >= 0; }
   int64_t rank(size_t slot) const { return input(slot).rank; }
   Scalar dim(size_t slot, int64_t axis);
-  Shape shape(size_t slot);  // of a ranked input
-  // The elements of an integer, boolean or floating-point tensor; null if it is large or nothing is known.
+  Shape shape(size_t slot);  // the input must have a known rank
+  // The elements of an integer, boolean or floating-point tensor; null if the tensor is large or no element is known.
   const KnownData* known_data(size_t slot);
-  // The elements, if all are known integers; nullopt otherwise.
+  // The elements, if all of them are known integers; nullopt otherwise.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // The element, if there is only one, a known integer; nullopt otherwise.
+  // The only element, if there is exactly one and it is a known integer; nullopt otherwise.
   std::optional<int64_t> number(size_t slot);
-  // The number of elements of a one-dimensional input; nullopt if it is unknown.
+  // The number of elements of a one-dimensional input; nullopt if unknown.
   std::optional<int64_t> length(size_t slot);
 
-  // Attributes: the node's, or else the schema's default, or else 0, empty or null.
+  // Attributes: the node's value, else the schema's default, else 0, empty or null.
   bool has_attribute(std::string_view name) const { return node_->find(name) != nullptr; }
   int64_t integer(std::string_view name) const;
   std::string_view text(std::string_view name) const;
   const std::vector<int64_t>& integers(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
-  size_t count(std::string_view name) const;  // entries of a list
+  size_t count(std::string_view name) const;  // the number of entries of a list
   const model::Weight* tensor(std::string_view name) const;
   model::Graph* subgraph(std::string_view name) const;
 
@@ -102,32 +103,33 @@ class Context {
   size_t outputs() const { return node_->outputs.size(); }
   model::Type& output(size_t slot);  // a dummy if the node has no such output
   void set_dtype(size_t slot, bp_dtype_t dtype);
-  Status set_dtype_number(size_t slot, int64_t dtype);  // from an attribute
+  Status set_dtype_number(size_t slot, int64_t dtype);  // `dtype` comes from an attribute, so it is checked
   Status set_shape(size_t slot, const Shape& shape);
   void copy_shape(size_t slot, size_t input_slot);
   Status set_rank(size_t slot, int64_t rank);  // all extents unknown
   void set_known_data(size_t slot, KnownData known_data);
   void copy_type(size_t slot, const model::Type& type);
-  // Ignores the shape that the model declares for this output.
+  // Discards the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
 
-  // Extents. Each combines `a` and `b` into `out`, or fails; with `what`, the error names it.
+  // Extents. Each function combines `a` and `b` into `out`, or fails. The error names the extents as `what`.
   Status broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what = "extents");
   Status broadcast(const Shape& a, const Shape& b, Shape& out);
   Status merge(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what);
-  // Converts axes that may be counted from the back (-1: the last) to axes counted from the front.
+  // Converts axes that may count from the back (-1 is the last axis) to axes counted from the front.
   Status axis(int64_t value, int64_t rank, int64_t& out);
   Status axes(const std::vector<int64_t>& values, int64_t rank, std::vector<int64_t>& out);  // fails on duplicates
   Status expect_rank(size_t slot, int64_t least, int64_t most);
 
-  // BP_INVALID_MODEL: the node's name, then `words`.
+  // Returns BP_INVALID_MODEL with the node's name followed by `words`.
   Status fail(std::string words) const;
   std::string describe(const Shape& shape) const;
 
-  // Infers a sub-graph of the node; the types of its inputs must be set. (Defined in infer.cpp, which it calls back.)
+  // Infers a sub-graph of the node, whose input types must be set. (Defined in infer.cpp, because it calls inference
+  // recursively.)
   Status infer_subgraph(model::Graph& graph);
 
-  // The known data of the outputs.
+  // The known elements of the outputs.
   const std::vector<KnownData>& result_known_data() const { return known_data_; }
 
  private:
@@ -150,17 +152,17 @@ class Context {
   model::Type spare_;
 };
 
-// The elements of a constant tensor, if it is small and of a type that shape arithmetic uses; nullopt otherwise.
+// The elements of a small constant tensor; nullopt if it is large or of a type that shape arithmetic does not use.
 std::optional<KnownData> known_data_of_weight(const model::Weight& weight);
-// Whether inference tracks elements of this type.
+// Whether inference tracks elements of this data type.
 bool follows_data_of(bp_dtype_t dtype);
-// "sequence", "float tensor".
+// The type in messages, such as "sequence" or "float tensor".
 std::string type_text(const model::Type& type);
-// Merges two types of one value into `type`. If both know an extent, that of `type` stays, but a number replaces a
-// symbol. False if they contradict each other; `problem` says how.
+// Merges another type of the same value into `type`. Where both have an extent, `type` keeps its own, except that a
+// number replaces a symbol. Returns false if the types contradict each other, and describes how in `problem`.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
-// Reduces `type` to what it and `other` have in common: extents that differ become unknown. False if kinds or data
-// types differ.
+// Reduces `type` to what it has in common with `other`: extents that differ become unknown. Returns false if kinds or
+// data types differ.
 bool join_types(model::Type& type, const model::Type& other);
 
 }  // namespace backplane::ops

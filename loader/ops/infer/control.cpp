@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with sub-graphs: their inputs get types from the node, then they are inferred like any graph.
+// Operators with sub-graphs. The node determines the types of a sub-graph's inputs; then the sub-graph is inferred like
+// any graph.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -8,7 +9,7 @@ namespace {
 using model::Graph;
 using model::Type;
 
-// Sets the type of an input of a sub-graph; its declared type is kept if that is more specific.
+// Sets the type of a sub-graph's input. Keeps the declared type where it is more specific.
 Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;
@@ -71,10 +72,11 @@ Status branch(Context& c) {
     BP_TRY(expect_outputs(c, *graph, c.outputs()));
     BP_TRY(c.infer_subgraph(*graph));
   }
-  auto condition = c.number(0);  // a branch that is never taken adds nothing
+  auto condition = c.number(0);  // if the condition is known, the other branch does not affect the result
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     Type type = result(condition && *condition == 0 ? *no : *yes, slot);
-    // Exporters declare one branch's shape for both: torch a scalar where the other branch has [1].
+    // Exporters declare the shape of one branch for both branches. torch, for example, declares a scalar where the
+    // other branch returns [1].
     if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);
     if (!condition && !join_types(type, result(*no, slot))) {
       return c.fail("its branches return a " + type_text(type) + " and a " + type_text(result(*no, slot)) +
@@ -85,8 +87,8 @@ Status branch(Context& c) {
   return {};
 }
 
-// Body: (iteration, condition, carried...) to (condition, carried..., scanned...). Shapes may change from one round to
-// the next.
+// The body maps (iteration, condition, carried...) to (condition, carried..., scanned...). The shapes of carried values
+// may change from one iteration to the next.
 Status loop(Context& c) {
   Graph* body = c.subgraph("body");
   if (!body || c.inputs() < 2) return c.fail("lacks its body, or its first two inputs");
@@ -112,7 +114,7 @@ Status loop(Context& c) {
   for (size_t slot = carried; slot < c.outputs(); ++slot) {
     Type type = result(*body, slot + 1);
     if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
-      // The body may end the loop in any iteration.
+      // The number of iterations is unknown, because the body may end the loop in any of them.
       type.dims.insert(type.dims.begin(), {-1, BP_NONE, 0});
       ++type.rank;
     } else {
@@ -123,7 +125,7 @@ Status loop(Context& c) {
   return {};
 }
 
-// Body: (states..., one slice of each scanned input...) to (states..., one slice of each scanned output...).
+// The body maps (states..., a slice of each scanned input...) to (states..., a slice of each scanned output...).
 Status scan(Context& c) {
   Graph* body = c.subgraph("body");
   int64_t scanned = c.integer("num_scan_inputs");
@@ -171,7 +173,7 @@ Status scan(Context& c) {
   return {};
 }
 
-// Body: one element of each sequence (other inputs whole) to one element of each result.
+// The body maps one element of each sequence (and other inputs as they are) to one element of each result.
 Status map_sequence(Context& c) {
   Graph* body = c.subgraph("body");
   if (!body) return c.fail("lacks its body");

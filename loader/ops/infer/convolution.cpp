@@ -12,7 +12,7 @@ Status group_of(Context& c, int64_t& group) {
   return {};
 }
 
-// Checks that the bias has one entry for each output channel.
+// Checks that the bias has one element for each output channel.
 Status check_bias(Context& c, size_t slot, const Scalar& channels) {
   if (!c.has(slot)) return {};
   BP_TRY(c.expect_rank(slot, 1, 1));
@@ -20,7 +20,7 @@ Status check_bias(Context& c, size_t slot, const Scalar& channels) {
   return c.merge(c.dim(slot, 0), channels, merged, "the extents of B and of the output channels");
 }
 
-// X [N, C, spatial...], W [M, C/group, kernel...]: [N, M, positions...].
+// X [N, C, spatial...] and W [M, C/group, kernel...] yield [N, M, positions...].
 template <size_t kX, size_t kWeights, size_t kBias>
 Status convolution(Context& c) {
   BP_TRY(c.expect_rank(kX, 3, BP_MAX_RANK));
@@ -54,7 +54,7 @@ Status convolution(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, spatial...], W [C, M/group, kernel...]: [N, M, positions...].
+// X [N, C, spatial...] and W [C, M/group, kernel...] yield [N, M, positions...].
 Status transposed_convolution(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 3, BP_MAX_RANK));
@@ -87,7 +87,7 @@ Status transposed_convolution(Context& c) {
       shape.push_back(m.multiply(extent, window.strides[i]));
       continue;
     }
-    // stride * (X - 1) + output_padding + (kernel - 1) * dilation + 1 - pads
+    // Output extent: stride * (X - 1) + output_padding + (kernel - 1) * dilation + 1 - pads
     Scalar size = m.multiply(m.subtract(extent, 1), window.strides[i]);
     size = m.add(size, m.add(m.multiply(m.subtract(kernel[i], 1), window.dilations[i]), 1));
     if (!extra.empty()) size = m.add(size, extra[i]);
@@ -96,7 +96,7 @@ Status transposed_convolution(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// Inputs: X [N, C, L], W [C, 1, k]. Outputs: Y, shaped as X, and the state [N, C, k - 1].
+// Inputs: X [N, C, L] and W [C, 1, k]. Outputs: Y in the shape of X, and the state [N, C, k - 1].
 Status causal_convolution(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
   BP_TRY(c.expect_rank(1, 3, 3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators, of one input or of several that broadcast.
+// Elementwise operators, with one input or with several that broadcast.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ bool floating(const Context& c) {
   return dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE;
 }
 
-// Converted to the data type of the node's first input.
+// Rounds to the data type of the node's first input.
 Scalar rounded(const Context& c, double value) {
   return Scalar::of_real(c.input(0).dtype == BP_DTYPE_FLOAT ? static_cast<float>(value) : value);
 }
@@ -35,13 +35,14 @@ double real_of(const Scalar& s) {
   return s.kind == Scalar::kReal ? s.real_value : static_cast<double>(s.value);
 }
 
-// In arithmetic with a symbol, 2.0 counts as 2.
+// Converts a real number such as 2.0 to the integer 2, for arithmetic with symbols.
 Scalar whole(const Scalar& s) {
   bool exact = s.kind == Scalar::kReal && std::abs(s.real_value) < 1e15 && std::trunc(s.real_value) == s.real_value;
   return exact ? Scalar(static_cast<int64_t>(s.real_value)) : s;
 }
 
-// Sets known data to f of pairs of elements; a single element is paired with all. Other broadcasts are not tracked.
+// Sets the output's known elements to f of pairs of input elements. A single element pairs with every element of the
+// other input. Elements of other broadcasts are not tracked.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
   const KnownData* a = c.known_data(left);
@@ -63,7 +64,7 @@ Status arithmetic(Context& c) {
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
     if (!floating(c)) return (c.math().*kExact)(a, b);
     if (literal(a) && literal(b)) return rounded(c, kReal(real_of(a), real_of(b)));
-    // Real division differs from integer division, except by 1.
+    // Real and integer division of symbols differ, except when dividing by 1.
     if (kExact == &Expressions::truncate_divide && !whole(b).is(1)) return {};
     return (c.math().*kExact)(whole(a), whole(b));
   });

@@ -43,7 +43,7 @@ Status gather_elements(Context& c) {
   return {};
 }
 
-// The last extent of the indices is the number of axes of the data that they address, after the batch axes.
+// The last extent of `indices` is the number of data axes that an index tuple addresses, after the batch axes.
 Status gather_nd(Context& c) {
   BP_TRY(c.expect_rank(0, 1, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 1, BP_MAX_RANK));
@@ -90,7 +90,7 @@ Status top_k(Context& c) {
   return c.set_shape(1, shape);
 }
 
-// Outputs: Y, the first index of each entry, each input's index in Y, and the counts.
+// Outputs: Y; for each entry of Y the index of its first occurrence; for each input entry its index in Y; the counts.
 Status unique(Context& c) {
   Scalar distinct, given;
   if (c.has_attribute("axis")) {

@@ -13,7 +13,7 @@ Status constant(Context& c) {
     const model::Weight* weight = c.tensor(name);
     if (!weight) continue;
     c.set_dtype(0, weight->dtype);
-    if (name == "sparse_value") return {};  // `weight` has only the values, not the shape
+    if (name == "sparse_value") return {};  // `weight` holds only the non-zero values, not the shape
     Shape shape(weight->dims.begin(), weight->dims.end());
     if (auto known_data = known_data_of_weight(*weight)) c.set_known_data(0, std::move(*known_data));
     return c.set_shape(0, shape);
@@ -45,7 +45,7 @@ Status constant(Context& c) {
   return {};
 }
 
-// Tracks only integer elements: real constants are rarely part of shape arithmetic.
+// Tracks only integer elements, because shape arithmetic rarely uses real constants.
 Status constant_of_shape(Context& c) {
   BP_TRY(c.expect_rank(0, 1, 1));
   const model::Weight* value = c.tensor("value");
@@ -103,7 +103,7 @@ Status random(Context& c) {
   return c.set_shape(0, Shape(shape.begin(), shape.end()));
 }
 
-// The output has the input's type unless `dtype` is set.
+// The output has the input's data type unless attribute `dtype` is set.
 Status random_like(Context& c) {
   if (int64_t dtype = c.integer("dtype")) {
     BP_TRY(c.set_dtype_number(0, dtype));

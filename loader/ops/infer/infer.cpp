@@ -43,7 +43,7 @@ bool holds(int64_t value) {
   return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
 }
 
-// Known data must fit the data type exactly: values that would wrap or be rounded become unknown.
+// Discards known elements that do not fit the data type exactly, because they would wrap or be rounded.
 void limit(KnownData& known_data, bp_dtype_t dtype) {
   for (Scalar& scalar : known_data) {
     bool whole = scalar.is_number();
@@ -116,8 +116,8 @@ bool has_elements(const Type& type, size_t count) {
   return product == count;
 }
 
-// Models whose extents were edited often keep outdated declarations. The inferred extents replace them: numbers that
-// differ from the declared ones, and symbols of the inputs for which numbers are declared.
+// Models whose extents were edited often keep outdated declarations, so inferred extents replace declared ones. That
+// applies to numbers that differ, and to declared numbers where inference has a symbol of the inputs.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {
@@ -130,7 +130,8 @@ bool same_elements(const Type& a, const Type& b) {
   return a.kind == BP_KIND_TENSOR && b.kind == BP_KIND_TENSOR && (!a.dtype || !b.dtype || a.dtype == b.dtype);
 }
 
-// The maximum nesting of containers: a chain of nodes can put each container into the next.
+// The maximum nesting of containers. A chain of nodes could nest them without limit, each putting its input into
+// another container.
 constexpr int kDeepestType = 32;
 
 bool is_too_deep(const Type& type) {
@@ -141,7 +142,7 @@ bool is_too_deep(const Type& type) {
   return false;
 }
 
-// Writes the rule's results into the graph.
+// Writes the results of the node's rule into the graph.
 Status finish(InferenceState& state, Scope& scope, Context& context, Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
     ValueId id = node.outputs[slot];
@@ -167,7 +168,7 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     limit(known_data, value.type.dtype);
     if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id]) {
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
-      // Constants stay, and remain charged to the budget.
+      // These constants stay in the model, so they are never released from the budget.
       state.model.charge(sizeof(Weight) + known_data.size() * sizeof(int64_t), "folding constants");
       scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;
@@ -201,7 +202,7 @@ Status infer_graph(InferenceState& state, Scope& scope) {
     state.charge(0);
     Rule rule = node.schema ? rule_of(*node.schema) : foreign_rule(node.domain, node.op_type);
     const bool is_foreign = !node.schema && !rule;
-    if (is_foreign && !state.how.foreign) continue;  // only the device that runs the node knows its types
+    if (is_foreign && !state.how.foreign) continue;  // only the device that runs the node can infer its types
     BP_TRY(context.begin(node));
     if (rule) BP_TRY(rule(context));
     if (is_foreign) {
@@ -214,7 +215,7 @@ Status infer_graph(InferenceState& state, Scope& scope) {
   return {};
 }
 
-// Names the unnamed extents of inputs, so that extents computed from them can be compared.
+// Gives names to the unnamed extents of inputs, so that extents computed from them can be compared.
 void name_extents(Graph& graph) {
   for (ValueId id : graph.inputs) {
     Value& value = graph.values[id];

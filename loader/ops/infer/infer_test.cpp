@@ -19,7 +19,7 @@ using model::Type;
 using model::ValueId;
 using testing::HasSubstr;
 
-// Builds a one-graph model call by call. Extents are numbers, symbol names, or "?".
+// Builds a model with one graph, call by call. Extents are numbers, symbol names, or "?".
 class Builder {
  public:
   model::Model model;
@@ -82,7 +82,7 @@ class Builder {
     Status status = run();
     ASSERT_TRUE(status.ok()) << status.text();
   }
-  // "float[2,W,?]", "int64" for an unknown rank.
+  // The type as text: "float[2,W,?]", or "int64" if the rank is unknown.
   std::string text(ValueId id) { return text(graph->values[id].type); }
   std::string text(const Type& type) {
     if (type.kind == 0) return "unknown";
@@ -331,7 +331,7 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   EXPECT_EQ(b.text(y), "float[?,4]");
 }
 
-// Tools that edit a model's extents leave the declarations of inner values as they were.
+// Tools that edit the extents of a model's inputs leave the declarations of inner values unchanged.
 TEST(Infer, InferredExtentsReplaceStaleOnes) {
   Builder b;
   const ValueId x = b.input({"4", "3"});
@@ -348,7 +348,7 @@ TEST(Infer, InferredExtentsReplaceStaleOnes) {
                                                   HasSubstr("and so do 1 more"))));
 }
 
-// torch declares the shape of one branch, which is wrong if the other branch has another shape.
+// torch declares the shape of one branch for the result. That is wrong if the other branch has another shape.
 TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
   const auto declared_as = [](std::vector<std::string> declared, const std::vector<std::string>(&given)[2]) {
     Builder b;
@@ -375,7 +375,8 @@ TEST(Infer, BranchesThatDifferOverruleTheDeclaredShape) {
   EXPECT_EQ(declared_as({"N", "3"}, {{"M", "3"}, {"K", "3"}}), "float[N,3]");
 }
 
-// Types are inferred through com.microsoft's operators without schemas; outputs of unknown operators stay unknown.
+// Operators of com.microsoft have no schemas. The types of common ones are inferred; outputs of the others stay
+// unknown.
 TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   Builder b;
   ValueId x = b.input({"N", "S", "64"}), weights = b.input({"32", "2", "16"}, BP_DTYPE_UINT8), scales = b.input({"64"});
@@ -390,7 +391,8 @@ TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   auto other = outputs("NobodyKnowsThis", {x}, 1, {});
   b.expect_ok();
   EXPECT_EQ(b.text(product[0]), "float[N,S,32]");
-  EXPECT_EQ(b.text(attention[0]), "float[N,S,32]");  // 64 columns: 4 heads of queries, 2 each of keys and values
+  EXPECT_EQ(b.text(attention[0]),
+            "float[N,S,32]");  // the 64 columns are 4 heads of queries and 2 heads each of keys and values
   EXPECT_EQ(b.text(attention[1]), "float[N,2,?,8]");
   EXPECT_EQ(b.text(other[0]), "unknown");
 }

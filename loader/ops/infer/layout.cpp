@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that rearrange, mask or add up elements: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
+// Operators that rearrange, mask or sum elements: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
 // Col2Im.
 #include "ops/infer/rules.h"
 
@@ -65,7 +65,7 @@ Status reverse_sequence(Context& c) {
   return same_shape(c);
 }
 
-// [N, C*block, L] and the extents of the image: [N, C, image...].
+// X [N, C*block, L] and the extents of the image yield [N, C, image...].
 Status col_to_im(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
   const KnownData* image = c.known_data(1);

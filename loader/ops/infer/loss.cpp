@@ -4,7 +4,7 @@
 namespace backplane::ops {
 namespace {
 
-// Scores [N, C, d...] and targets [N, d...]: one number, or one for each target.
+// Scores [N, C, d...] and targets [N, d...] yield one loss, or one for each target if `reduction` is "none".
 Status loss(Context& c) {
   BP_TRY(c.expect_rank(0, 2, BP_MAX_RANK));
   if (c.ranked(0)) BP_TRY(c.expect_rank(1, c.rank(0) - 1, c.rank(0) - 1));
@@ -19,7 +19,7 @@ Status cross_entropy(Context& c) {
   return {};
 }
 
-// The inputs after R and T: first all trained tensors, then as many gradients, then states.
+// The inputs after R and T are all trained tensors, then as many gradients, then the optimizer's states.
 Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
@@ -27,7 +27,8 @@ Status optimizer(Context& c, size_t groups, size_t results) {
                   " outputs, which is not a whole number of tensors");
   }
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
-    size_t group = slot / tensors;  // group 0: the trained tensors; then the states, which follow the gradients
+    size_t group =
+        slot / tensors;  // group 0 is the trained tensors; later groups are states, whose inputs follow the gradients
     c.copy_type(slot, c.input(2 + slot % tensors + (group ? group + 1 : 0) * tensors));
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices: MatMul and its quantized forms, Gemm, Einsum; and Det.
+// Matrix products: MatMul and its quantized forms, Gemm, Einsum. Also Det.
 #include <array>
 
 #include "ops/infer/rules.h"
@@ -59,7 +59,8 @@ Status gemm(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// "ij,jk->ik", with "..." for axes that broadcast; without an arrow, the letters that occur once, alphabetically.
+// An equation such as "ij,jk->ik", with "..." for axes that broadcast. Without an arrow, the output has the letters
+// that occur once, in alphabetical order.
 Status einsum(Context& c) {
   std::string equation;
   for (char letter : c.text("equation")) {
@@ -124,7 +125,7 @@ Status einsum(Context& c) {
       result.insert(result.end(), ellipsis.begin(), ellipsis.end());
       i += 2;
     } else if (!uses[letter]) {
-      return c.fail("equation '" + equation + "' asks for axis '" + right.substr(i, 1) + "', which no input has");
+      return c.fail("equation '" + equation + "' requests axis '" + right.substr(i, 1) + "', which no input has");
     } else {
       result.push_back(extents[letter]);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The com.microsoft operators that exported models use most. They have no schemas: data types come from these rules,
-// and extents if they are simple.
+// The com.microsoft operators that exported models use most. They have no schemas, so these rules set the data types,
+// and the extents where they are simple.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
 namespace {
 
-// Sets output `slot`'s data type to that of an input, if the input is a tensor.
+// Copies the data type of an input to output `slot`, if the input is a tensor.
 void like(Context& c, size_t slot, size_t input_slot) {
   if (c.input(input_slot).kind == BP_KIND_TENSOR) c.set_dtype(slot, c.input(input_slot).dtype);
 }
@@ -23,7 +23,7 @@ Status broadcast_two(Context& c, size_t a, size_t b) {
   return c.set_shape(0, shape);
 }
 
-// The shape of a MatMul, for operands of rank 2 or more.
+// Sets the shape of a MatMul's output, for operands of rank 2 or more.
 Status product(Context& c, size_t a_slot, size_t b_slot, bool a_transposed = false, bool b_transposed = false) {
   if (!c.ranked(a_slot) || !c.ranked(b_slot) || c.rank(a_slot) < 2 || c.rank(b_slot) < 2) return {};
   Shape a = c.shape(a_slot), b = c.shape(b_slot), shape;
@@ -57,7 +57,7 @@ Status scaled_matmul(Context& c) {
   return product(c, 0, 1);
 }
 
-// [batch, length, heads * size] and the caches [batch, kv heads, total, size].
+// Outputs: [batch, length, heads * size] and the caches [batch, kv heads, total, size].
 Status group_query_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
   const int64_t heads = c.integer("num_heads"), kv_heads = c.integer("kv_num_heads");
@@ -70,7 +70,7 @@ Status group_query_attention(Context& c) {
   return {};
 }
 
-// [batch, length, all heads' values] and the caches.
+// Outputs: [batch, length, heads * value size] and the caches.
 Status multi_head_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
   if (!c.ranked(0) || c.rank(0) != 3 || !c.has(2) || !c.ranked(2)) return {};
@@ -82,7 +82,7 @@ Status multi_head_attention(Context& c) {
   return {};
 }
 
-// [batch, length, a third of the weights' columns] and the cache of keys and values.
+// Outputs: [batch, length, a third of the columns of the weights] and the cache of keys and values.
 Status combined_attention(Context& c) {
   for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 0);
   if (!c.ranked(0) || c.rank(0) != 3) return {};
@@ -92,7 +92,7 @@ Status combined_attention(Context& c) {
   return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.math().floor_divide(c.dim(1, 1), Scalar(3))});
 }
 
-// Y, mean, inverse deviation, the sum of the inputs.
+// Outputs: Y, mean, inverse standard deviation, and the sum of the inputs.
 Status skip_norm(Context& c) {
   like(c, 0, 0);
   c.copy_shape(0, 0);
@@ -114,7 +114,7 @@ Status quantized_binary(Context& c) {
   return broadcast_two(c, 0, 3);
 }
 
-// Pools keep data type and rank; all extents are left unknown.
+// Pools keep data type and rank. No extents are inferred.
 Status quantized_pool(Context& c) {
   like(c, 0, 0);
   if (!c.ranked(0) || c.rank(0) < 3) return {};
@@ -131,7 +131,7 @@ Status quantized_global_pool(Context& c) {
 }
 
 Status quantized_concat(Context& c) {
-  like(c, 0, 1);  // the zero point of the result
+  like(c, 0, 1);  // input 1 is the zero point of the result
   if (!c.ranked(2)) return {};
   return c.set_rank(0, c.rank(2));
 }
@@ -149,7 +149,7 @@ Status fused_gemm(Context& c) {
 
 constexpr std::string_view kDomain = "com.microsoft";
 constexpr RuleRow kRows[] = {
-    {"", "SimplifiedLayerNormalization", simplified_norm},  // as in ONNX Runtime
+    {"", "SimplifiedLayerNormalization", simplified_norm},  // ONNX Runtime registers it in ai.onnx's domain
     {kDomain, "Attention", combined_attention},
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},

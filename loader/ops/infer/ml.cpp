@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: classical machine learning. Inputs are [C] or [N, C].
+// Operators of ai.onnx.ml: classical machine learning. Inputs are [C] or [N, C].
 #include <algorithm>
 
 #include "ops/infer/rules.h"
@@ -13,7 +13,7 @@ Scalar rows(Context& c) {
   return !c.ranked(0) ? Scalar() : c.rank(0) == 1 ? Scalar(1) : c.dim(0, 0);
 }
 
-// Labels [N] of the class labels' type, scores [N, classes].
+// Outputs: labels [N] of the class labels' data type, and scores [N, classes].
 Status classifier(Context& c, std::string_view ints, std::string_view strings) {
   size_t names = c.texts(strings).size(), numbers = c.integers(ints).size();
   c.set_dtype(0, names ? BP_DTYPE_STRING : BP_DTYPE_INT64);
@@ -36,7 +36,7 @@ Status tree_ensemble(Context& c) {
   return c.set_shape(0, {rows(c), c.integer("n_targets")});
 }
 
-// With two labels, one row of coefficients leads to two columns of scores.
+// With two labels, a single row of coefficients yields two columns of scores.
 Status linear_classifier(Context& c) {
   BP_TRY(labelled(c));
   size_t labels = std::max(c.texts("classlabels_strings").size(), c.integers("classlabels_ints").size());
@@ -45,7 +45,7 @@ Status linear_classifier(Context& c) {
   return labels == 2 ? c.set_shape(1, {rows(c), 2}) : Status();
 }
 
-// Scores [N, classes] or, with support vectors but no probabilities, one for each pair of classes.
+// Outputs scores [N, classes]; with support vectors but no probabilities, one score for each pair of classes.
 Status svm_classifier(Context& c) {
   BP_TRY(labelled(c));
   auto classes =
@@ -67,7 +67,7 @@ model::Type tensor_type(bp_dtype_t dtype, int32_t rank) {
   return type;
 }
 
-// A sequence with a map for each row.
+// Returns a sequence with one map for each row.
 Status zip_map(Context& c) {
   model::Type map;
   map.kind = BP_KIND_MAP;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that keep the shape and work along axes: softmax and the normalizations.
+// Operators that keep the shape and compute along axes: softmax and the normalizations.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -14,7 +14,7 @@ Status along_axis(Context& c) {
   return same_shape(c);
 }
 
-// Checks that an input has one entry for each channel.
+// Checks that an input has one element for each channel.
 Status check_channels(Context& c, size_t slot) {
   if (!c.has(slot)) return {};
   BP_TRY(c.expect_rank(slot, 1, 1));

@@ -4,7 +4,8 @@
 namespace backplane::ops {
 namespace {
 
-// X [sequence, batch, input], W [directions, gates * hidden, input]; layout 1 puts batch first. Y, Y_h and (LSTM) Y_c.
+// Inputs: X [sequence, batch, input] and W [directions, gates * hidden, input]; with layout 1, batch comes first.
+// Outputs: Y, Y_h and, for LSTM, Y_c.
 template <int64_t kGates>
 Status recurrent(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 3, 3));

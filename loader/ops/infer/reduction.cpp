@@ -39,7 +39,7 @@ Status reduce(Context& c) {
   return drop_axes(c, axes, keep);
 }
 
-// Shape arithmetic: combines the elements of a vector.
+// Shape arithmetic: combines the known elements of a vector into one.
 template <Scalar (Expressions::*kCombine)(const Scalar&, const Scalar&)>
 Status reduce_known_data(Context& c) {
   BP_TRY(reduce(c));

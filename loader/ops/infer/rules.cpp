@@ -11,7 +11,7 @@ constexpr std::span<const RuleRow> (*kFamilies[])() = {
     slice_rules,        text_rules,      vision_rules,
 };
 
-// The rules by position in all_schemas().
+// Builds the table of rules. Its indices are those of all_schemas().
 std::vector<Rule> make_table() {
   std::vector<Rule> table(all_schemas().size());
   for (auto* family : kFamilies) {

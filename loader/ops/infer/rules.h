@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape rules of the operators' newest forms, a table for each family.
+// The rules that infer shapes, for the newest form of each operator. Each family of operators has a table.
 #pragma once
 
 #include <span>
@@ -39,14 +39,14 @@ std::span<const RuleRow> slice_rules();
 std::span<const RuleRow> text_rules();
 std::span<const RuleRow> vision_rules();
 
-// Null if the form is not the newest, or if nothing but data types is inferred.
+// The rule of a form. Null for older forms, and for operators whose schema alone determines what is inferred.
 Rule rule_of(const Schema& schema);
-// The rule of an operator that has no schema; null for most. What it cannot infer stays unknown.
+// The rule of an operator that has no schema, or null. Types that it cannot infer stay unknown.
 Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0
-// Sets the output's known data to f(x) for each element x of the input.
+// Sets the output's known elements to f(x) for each element x of the input.
 template <class F>
 void map_known_data(Context& c, F&& f) {
   const KnownData* x = c.known_data(0);

@@ -42,26 +42,26 @@ Status reshape(Context& c) {
   Expressions& m = c.math();
   bool keep_zero = c.integer("allowzero") != 0;
   Shape shape(*wanted);
-  size_t open = shape.size();  // the position of the -1; shape.size(): none
+  size_t open = shape.size();  // the index of the -1; shape.size(): there is none
   bool certain = true;
   for (size_t i = 0; i < shape.size(); ++i) {
     Scalar& extent = shape[i];
     if (extent.is(-1)) {
-      if (open != shape.size()) return c.fail("asks for shape " + c.describe(*wanted) + ": only one extent may be -1");
+      if (open != shape.size()) return c.fail("requests shape " + c.describe(*wanted) + ": only one extent may be -1");
       open = i;
       continue;
     }
     if (extent.is(0) && !keep_zero) {
       if (c.ranked(0) && static_cast<int64_t>(i) >= c.rank(0)) {
-        return c.fail("asks for shape " + c.describe(*wanted) + ": 0 copies an extent, but the input has rank " +
+        return c.fail("requests shape " + c.describe(*wanted) + ": 0 copies an extent, but the input has rank " +
                       std::to_string(c.rank(0)));
       }
       extent = c.dim(0, static_cast<int64_t>(i));
     } else if (!extent.is_number() && m.lower(extent) < 0) {
-      certain = false;  // it may be -1 at run time
+      certain = false;  // the extent may turn out to be -1 at run time
       extent = {};
     } else if (extent.is_number() && extent.value < 0) {
-      return c.fail("asks for shape " + c.describe(*wanted) + ": extents must be >= 0, except a single -1");
+      return c.fail("requests shape " + c.describe(*wanted) + ": extents must be >= 0, except a single -1");
     }
     if (extent.kind == Scalar::kUnknown) certain = false;
   }
@@ -117,7 +117,7 @@ Status squeeze(Context& c) {
   } else {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i].is(1)) axes.push_back(static_cast<int64_t>(i));
-      if (!shape[i].is_number()) return {};  // an extent of 1 would be dropped
+      if (!shape[i].is_number()) return {};  // the extent may turn out to be 1, and then the axis would be dropped
     }
   }
   for (int64_t axis : axes) {

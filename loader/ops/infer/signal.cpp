@@ -8,12 +8,13 @@ Scalar only(const KnownData* known_data) {
   return known_data && known_data->size() == 1 ? known_data->front() : Scalar();
 }
 
-// floor(n / 2) + 1 frequencies determine a real signal.
+// A real signal of length n is determined by floor(n / 2) + 1 frequencies.
 Scalar half(Expressions& m, const Scalar& length) {
   return m.add(m.floor_divide(length, 2), 1);
 }
 
-// Input [..., 1 or 2]: real or complex numbers; output complex, except the inverse of a one-sided spectrum.
+// The input is [..., 1] (real) or [..., 2] (complex). The output is complex, except for the inverse of a one-sided
+// spectrum.
 Status fourier(Context& c) {
   BP_TRY(c.expect_rank(0, 2, BP_MAX_RANK));
   if (!c.ranked(0)) return {};
@@ -36,7 +37,7 @@ Status fourier(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// Signal [batch, length, 1 or 2]: [batch, frames, frequencies, 2].
+// Maps a signal [batch, length, 1 or 2] to [batch, frames, frequencies, 2].
 Status short_fourier(Context& c) {
   BP_TRY(c.expect_rank(0, 2, 3));
   BP_TRY(c.expect_rank(2, 1, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that cut along axes or join along them: Slice, Split, Concat, Pad, CenterCropPad, Compress.
+// Operators that cut or join along axes: Slice, Split, Concat, Pad, CenterCropPad, Compress.
 #include <algorithm>
 
 #include "ops/infer/rules.h"
@@ -7,9 +7,9 @@
 namespace backplane::ops {
 namespace {
 
-constexpr int64_t kFar = INT32_MAX;  // what exporters write for "to the end" is at least this
+constexpr int64_t kFar = INT32_MAX;  // exporters write this or a larger number for "to the end"
 
-// The start or end of a slice on an axis. `backwards`: the step is negative.
+// The start or end of a slice on an axis, clamped to the axis. `backwards` means that the step is negative.
 Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool backwards) {
   if (position.kind == Scalar::kUnknown) return {};
   if (m.lower(position) >= 0) return m.min(position, backwards ? m.subtract(extent, 1) : extent);
@@ -18,7 +18,7 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
-// The start of a slice: within the axis, unless the axis is empty.
+// The start of a slice. Lies within the axis unless the axis is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
   if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;
@@ -45,7 +45,7 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
   return m.max(m.ceil_divide(length, backwards ? -step.value : step.value), 0);
 }
 
-// Sets the elements of a one-dimensional slice whose start and end are known.
+// Sets the known elements of a one-dimensional slice whose start and end are known.
 void slice_known_data(Context& c, const KnownData& starts, const KnownData& ends, int64_t step) {
   const KnownData* x = c.known_data(0);
   if (!x || !starts[0].is_number() || !ends[0].is_number() || step == 0 || step == INT64_MIN) return;
@@ -137,7 +137,7 @@ Status split(Context& c) {
     return c.fail("split adds up to " + std::to_string(sum.value) + ", but axis " + std::to_string(axis) +
                   " has extent " + std::to_string(extent.value));
   }
-  // Known elements of shape arithmetic are split too.
+  // If the elements are known, they are split too.
   if (const KnownData* x = c.known_data(0); x && c.rank(0) == 1 && pieces > 0) {
     size_t from = 0;
     for (int64_t i = 0; i < pieces; ++i) {

@@ -21,7 +21,7 @@ Status split(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// Stop words are removed, so the last extent is unknown.
+// The operator removes stop words, so the last extent is unknown.
 Status normalize(Context& c) {
   BP_TRY(c.expect_rank(0, 1, 2));
   if (!c.ranked(0)) return {};

@@ -7,7 +7,7 @@
 namespace backplane::ops {
 namespace {
 
-// floor(extent * scale), kept symbolic if the scale or its inverse is a whole number.
+// Returns floor(extent * scale). A symbolic extent stays symbolic if the scale or its inverse is a whole number.
 Scalar scaled(Expressions& m, const Scalar& extent, const Scalar& scale) {
   if (scale.kind != Scalar::kReal || !(scale.real_value > 0) || scale.real_value > 1e9) return {};
   float factor = static_cast<float>(scale.real_value);
@@ -42,7 +42,7 @@ Status resize(Context& c) {
   if (values && values->size() != axes.size()) values = nullptr;
   std::string_view policy = c.text("keep_aspect_ratio_policy");
   if (by_size && policy != "stretch" && !policy.empty()) {
-    // All axes are scaled alike: by the least factor, or the largest.
+    // The policy scales all axes by the same factor: the smallest or the largest one.
     bool not_larger = policy == "not_larger";
     double factor = not_larger ? INFINITY : 0;
     bool known = values != nullptr;
@@ -66,7 +66,7 @@ Status resize(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// X [N, C, D...] and grid [N, D_out..., r]: [N, C, D_out...].
+// X [N, C, D...] and grid [N, D_out..., r] yield [N, C, D_out...].
 Status grid_sample(Context& c) {
   BP_TRY(c.expect_rank(0, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(1, 3, BP_MAX_RANK));
@@ -79,7 +79,8 @@ Status grid_sample(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// theta [N, 2, 3] or [N, 3, 4], size [N, C, H, W] or [N, C, D, H, W]: [N, H, W, 2] or [N, D, H, W, 3].
+// With size [N, C, H, W], theta [N, 2, 3] yields [N, H, W, 2]. With size [N, C, D, H, W], theta [N, 3, 4] yields [N, D,
+// H, W, 3].
 Status affine_grid(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
   const KnownData* size = c.known_data(1);

@@ -6,10 +6,10 @@
 
 namespace backplane::ops {
 
-// The attributes strides, dilations, pads, auto_pad and ceil_mode, checked and with their defaults.
+// The attributes strides, dilations, pads, auto_pad and ceil_mode, checked and with their defaults filled in.
 struct Window {
   std::vector<int64_t> strides, dilations, pads;
-  bool same = false;  // auto_pad SAME_UPPER or SAME_LOWER: pads follow from the input
+  bool same = false;  // auto_pad SAME_UPPER or SAME_LOWER: the input determines the pads
   bool up = false;    // ceil_mode
 
   static Status read(Context& c, size_t spatial, Window& out);
@@ -17,7 +17,8 @@ struct Window {
   Scalar positions(Expressions& m, size_t axis, const Scalar& extent, const Scalar& kernel) const;
 };
 
-// The spatial extents of the kernel: attribute kernel_shape, or what follows the first two axes of input `weights`.
+// The spatial extents of the kernel: attribute kernel_shape, or else the extents of input `weights` after its first two
+// axes.
 Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out);
 
 }  // namespace backplane::ops

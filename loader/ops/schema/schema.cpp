@@ -43,7 +43,7 @@ uint32_t position(const std::string_view (&table)[kCount], std::string_view word
   return static_cast<uint32_t>(std::find(table, table + kCount, word) - table) % kCount;
 }
 
-// Removes the text up to the first `separator` from `rest`; returns it without the separator.
+// Removes the text up to and including the first `separator` from `rest`, and returns it without the separator.
 std::string_view cut(std::string_view& rest, char separator) {
   size_t end = std::min(rest.find(separator), rest.size());
   std::string_view head = rest.substr(0, end);
@@ -58,7 +58,8 @@ T number(std::string_view text) {
   return value;
 }
 
-// The file is part of the library, so a line that cannot be read is a defect of the build; the test reads them all.
+// Parses schemas.txt, which is built into the library. A malformed line is a defect of the build; the test parses all
+// lines.
 class Reader {
  public:
   void read(std::string_view text) {
@@ -187,7 +188,7 @@ class Reader {
     return values;
   }
 
-  // Sets the types of a form's inputs and outputs, which are known only after its last line.
+  // Sets the types of a form's inputs and outputs. They are known only after the form's last line.
   void finish() {
     if (forms.empty()) return;
     for (auto* formals : {&forms.back().inputs, &forms.back().outputs}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's operator schemas: a table read from schemas.txt, which scripts/make_schemas.py writes from the onnx package.
+// ONNX's operator schemas, in a table read from schemas.txt. scripts/make_schemas.py generates that file from the onnx
+// package.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ namespace backplane::ops {
 struct Formal {
   enum Option : uint8_t { kRequired, kOptional, kVariadic };
   std::string_view name;
-  std::string_view type;      // the name of a type parameter ("T"), or a type itself
-  bp_dtype_set_t dtypes = 0;  // tensor element types allowed; 0: containers only
+  std::string_view type;      // the name of a type parameter ("T"), or a type
+  bp_dtype_set_t dtypes = 0;  // allowed tensor element types; 0: containers only
   uint32_t kinds = 0;         // bits (1 << BP_KIND_*)
   Option option = kRequired;
-  bool homogeneous = true;  // variadic: all of one type
+  bool homogeneous = true;  // variadic: all have the same type
 };
 
 struct AttributeRule {
@@ -28,32 +29,32 @@ struct AttributeRule {
   uint32_t type = 0;  // BP_ATTR_*
   bool required = false;
   bool has_default = false;
-  model::Attribute fallback;  // with has_default
+  model::Attribute fallback;  // the default, if has_default is set
 };
 
-// One form of an operator: from `since_version` of its domain until the next form.
+// One form of an operator, valid from version `since_version` of its domain until the next form.
 struct Schema {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
   uint32_t since_version = 0;
   bool deprecated = false;
-  bool function = false;  // defined by a body of other operators
+  bool function = false;  // defined in terms of other operators
   bool deterministic = true;
   uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
   uint32_t min_outputs = 0, max_outputs = 0;
   std::vector<Formal> inputs, outputs;
   std::vector<AttributeRule> attributes;  // sorted by name
-  const Schema* newer = nullptr;          // the next form, or null for the newest
+  const Schema* newer = nullptr;          // the next form; null for the newest
   const Schema* older = nullptr;
 
   const AttributeRule* attribute(std::string_view name) const;
 };
 
-// The form of an operator that is valid in version `opset` of its domain; null if there is none.
+// The form of an operator that is valid in version `opset` of its domain; null if the operator does not exist in it.
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
-// The newest form of an operator, or null.
+// The newest form of an operator; null if the operator is unknown.
 const Schema* newest_schema(std::string_view domain, std::string_view name);
-// The newest version of a domain in the table; 0 for foreign domains.
+// The newest version of a domain that the table covers; 0 for foreign domains.
 uint32_t newest_opset(std::string_view domain);
 // Every form of every operator, sorted by domain, name and version.
 std::span<const Schema> all_schemas();

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxTerms = 12;
 constexpr size_t kMaxAtoms = 8;
 constexpr size_t kLongestName = 80;
-// An estimate: terms, names and the table entry, plus the temporary expressions that are created meanwhile.
+// Estimated bytes of an expression: its terms, names and table entry, and the temporary expressions created with it.
 constexpr uint64_t kBytesOfExpression = 2048;
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
@@ -41,7 +41,7 @@ void append(std::string& key, int64_t value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Adds parentheses around a sum that becomes an operand.
+// Puts parentheses around the name of an operand if it is a sum.
 std::string operand(const std::string& name) {
   bool sum = name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos;
   return sum && name.back() != ')' ? "(" + name + ")" : name;
@@ -136,7 +136,7 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return 1;
   Polynomial dividend, divisor;
   if (!polynomial(a, dividend) || !polynomial(b, divisor) || divisor.size() != 1) return {};
-  // A product divides every term that contains it; only the rest needs rounding.
+  // Terms that contain the divisor's product divide exactly. Only the remaining terms need rounding.
   Polynomial quotient, rest;
   const Term& by = divisor.front();
   for (const Term& term : dividend) {
@@ -159,7 +159,7 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
   if (part.kind == Scalar::kNumber && b.kind == Scalar::kNumber) return add(whole, floor_quotient(part.value, b.value));
   if (part.is(0)) return whole;
   if (part.kind == Scalar::kUnknown || whole.kind == Scalar::kUnknown) return {};
-  // floor((floor(x/m) + c)/n) is floor((x + c*m)/(m*n)).
+  // floor((floor(x/m) + c)/n) equals floor((x + c*m)/(m*n)).
   int64_t shift, both;
   const Expression* inner = b.is_number() && b.value > 0 ? shifted_quotient(part, shift) : nullptr;
   if (inner && inner->divisor > 0 && !__builtin_mul_overflow(inner->divisor, b.value, &both)) {
@@ -289,7 +289,7 @@ Scalar Expressions::intern(Polynomial&& terms) {
 
 const Expressions::Expression* Expressions::shifted_quotient(const Scalar& a, int64_t& shift) const {
   if (a.kind != Scalar::kSymbol) return nullptr;
-  const Polynomial& terms = expressions_[a.id].terms;  // the constant comes first
+  const Polynomial& terms = expressions_[a.id].terms;  // sorted, so a constant term comes first
   bool shifted = terms.size() == 2 && terms[0].atoms.empty();
   const Term& last = terms.back();
   if (!(terms.size() == 1 || shifted) || last.factor != 1 || last.atoms.size() != 1) return nullptr;
@@ -311,7 +311,7 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
   return scalar;
 }
 
-// Adds an atom; intern() replaces its terms if it is a polynomial.
+// Adds an expression that is an atom. If it is a polynomial, intern() replaces its terms.
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();
@@ -359,7 +359,7 @@ void Expressions::bounds(const Polynomial& terms, int64_t& min, int64_t& max) co
     int64_t low = 1, high = 1;
     for (uint32_t atom : term.atoms) {
       const Expression& e = expressions_[atom];
-      if (e.min < 0) low = kLow;  // products of signed atoms: no bound
+      if (e.min < 0) low = kLow;  // a product with a negative factor: no bound is computed
       low = low == kLow ? kLow : bounded_multiply(low, e.min);
       high = low == kLow || e.max == kHigh || high == kHigh ? kHigh : bounded_multiply(high, e.max);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on integers that may be symbolic: extents, and the elements of small integer tensors.
+// Integer arithmetic with symbols, for extents and for the elements of small integer tensors.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace backplane::ops {
 
-// A number, an expression over symbols, or unknown. Elements of floating-point tensors may be real.
+// A number, an expression over symbols, or unknown. Elements of floating-point tensors may be real numbers.
 struct Scalar {
   enum Kind : uint32_t { kUnknown, kNumber, kReal, kSymbol };
   Kind kind = kUnknown;
   union {
-    int64_t value = 0;  // number
-    double real_value;  // real
-    uint64_t id;        // symbol: its expression
+    int64_t value = 0;  // kNumber
+    double real_value;  // kReal
+    uint64_t id;        // kSymbol: its expression
   };
 
   Scalar() = default;
@@ -34,61 +34,64 @@ struct Scalar {
   }
   bool is_number() const { return kind == kNumber; }
   bool is(int64_t n) const { return kind == kNumber && value == n; }
-  // Known to be equal; two unknowns are not.
+  // Whether both are known and equal. Two unknown scalars are not the same.
   bool same(const Scalar& other) const { return kind != kUnknown && kind == other.kind && value == other.value; }
 };
 
 using Shape = std::vector<Scalar>;
 
-// The expressions of one model: polynomials over atoms, where an atom is a symbol of the model or anything that is not
-// a polynomial (a quotient, a minimum). Each is stored once, so that the same computation on the same symbols is the
-// same expression: "2*floor((W + 1)/2)". An expression that overflows or grows too long becomes unknown.
+// The expressions of one model. An expression is a polynomial over atoms; an atom is a symbol of the model or a
+// non-polynomial such as a quotient or a minimum. Each expression is stored once, so the same computation on the same
+// symbols yields the same expression: "2*floor((W + 1)/2)". An expression that overflows or becomes too long is
+// replaced by "unknown".
 class Expressions {
  public:
-  // `budget`, which may be null, is charged for each expression.
+  // Each expression is charged to `budget`, which may be null.
   Expressions(std::vector<model::Symbol>& symbols, Budget* budget);
 
   Scalar of_dim(const bp_dim_t& dim);
-  // Converts a scalar, which must not be a negative number, to a dimension; adds a symbol if it has none yet.
+  // Converts a scalar to a dimension; adds a symbol for an expression that has none. The scalar must not be a negative
+  // number.
   bp_dim_t to_dim(const Scalar& scalar);
 
   Scalar add(const Scalar& a, const Scalar& b);
   Scalar subtract(const Scalar& a, const Scalar& b);
   Scalar multiply(const Scalar& a, const Scalar& b);
-  // Rounds down.
+  // Rounds towards negative infinity.
   Scalar floor_divide(const Scalar& a, const Scalar& b);
-  // Rounds up; b > 0.
+  // Rounds towards positive infinity. Requires b > 0.
   Scalar ceil_divide(const Scalar& a, const Scalar& b);
-  // ONNX Div of integers: rounds towards zero.
+  // ONNX's Div of integers: rounds towards zero.
   Scalar truncate_divide(const Scalar& a, const Scalar& b);
   Scalar min(const Scalar& a, const Scalar& b);
   Scalar max(const Scalar& a, const Scalar& b);
   Scalar product(const Shape& shape);
-  // The bounds of an expression or a number; the limits of int64_t mean none.
+  // The bounds of an expression or a number. The limits of int64_t mean "no bound".
   int64_t lower(const Scalar& a) const;
   int64_t upper(const Scalar& a) const;
-  // "3", "W", "floor(W/2)", "?".
+  // As text: "3", "W", "floor(W/2)", or "?" if unknown.
   std::string text(const Scalar& a) const;
 
  private:
   struct Term {
     int64_t factor;
-    std::vector<uint32_t> atoms;  // ascending; empty: the constant
+    std::vector<uint32_t> atoms;  // ascending; empty for the constant term
   };
-  using Polynomial = std::vector<Term>;  // ascending by atoms, no zero factors
+  using Polynomial = std::vector<Term>;  // ascending by atoms; no factor is zero
   struct Expression {
     Polynomial terms;
     std::string name;
     int64_t min, max;
     uint32_t symbol = BP_NONE;
-    Scalar dividend = {};  // of a quotient by a number
-    int64_t divisor = 0;   // 0: the expression is not such a quotient
+    Scalar dividend = {};  // set if this is a quotient by a number
+    int64_t divisor = 0;   // 0: not a quotient by a number
   };
 
   bool polynomial(const Scalar& a, Polynomial& out) const;
   static bool accumulate(Polynomial& sum, const Term& term);
   Scalar intern(Polynomial&& terms);
-  // If `a` is a quotient by a number plus the number `shift`, returns the quotient; else null.
+  // If `a` is the sum of a quotient by a number and a constant, returns the quotient and sets `shift` to the constant.
+  // Otherwise returns null.
   const Expression* shifted_quotient(const Scalar& a, int64_t& shift) const;
   Scalar atom(char op, const Scalar& a, const Scalar& b, std::string name, int64_t min, int64_t max);
   uint32_t add_expression(std::string key, std::string name, int64_t min, int64_t max);
@@ -98,7 +101,7 @@ class Expressions {
   std::vector<model::Symbol>& symbols_;
   Budget* budget_;
   std::vector<Expression> expressions_;
-  std::vector<uint32_t> of_symbol_;  // by symbol: its expression, or BP_NONE
+  std::vector<uint32_t> of_symbol_;  // for each symbol, its expression or BP_NONE
   std::unordered_map<std::string, uint32_t, KeyedHash> by_key_;
   std::unordered_set<std::string, KeyedHash> names_;
 };

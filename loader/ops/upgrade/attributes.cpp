@@ -9,26 +9,27 @@
 namespace backplane::ops {
 namespace {
 
-// ASCII only: in a Turkish locale std::tolower does not change I, and INT32 would be unknown.
+// Converts ASCII letters only. std::tolower depends on the locale: in Turkish it does not convert I, and "INT32" would
+// be unknown.
 char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace
 
-// consumed_inputs listed the inputs that may be overwritten; nothing reads it any more.
+// consumed_inputs listed the inputs that may be overwritten. Nothing needs it now.
 Status no_consumed_inputs(Rewrite& r) {
   r.node.erase("consumed_inputs");
   return {};
 }
 
-// output_sequence stated whether Y is computed; now Y is computed if it is present.
+// output_sequence stated whether Y is computed. Now Y is computed if the output is present.
 Status no_output_sequence(Rewrite& r) {
   r.node.erase("output_sequence");
   return {};
 }
 
-// is_test = 0, the default, meant training, but existing models were exported for inference.
+// is_test = 0, the default, meant training. But existing models were exported for inference without setting it.
 Status no_is_test(Rewrite& r) {
   if (r.node.attr("is_test", int64_t{0}) == 0) {
     r.note(r.node.op_type + " of opset 6 or older does not set is_test: run as in inference");
@@ -67,7 +68,7 @@ Status grid_sample_modes(Rewrite& r) {
   return {};
 }
 
-// The old default was misspelt.
+// The default of older forms was misspelled.
 Status gru_direction(Rewrite& r) {
   if (r.node.attr("direction", "") == "foward") r.node.set(Attribute::of("direction", std::string("forward")));
   return {};
@@ -98,7 +99,7 @@ Status scatter_elements(Rewrite& r) {
   return {};
 }
 
-// The split could already be input 1, of the data's type; Split-13 needs it as int64.
+// In older forms, the split could already be input 1, with the data's type. Split-13 requires int64.
 Status split_axis(Rewrite& r) {
   if (!r.node.find("axis")) r.node.set(Attribute::of("axis", int64_t{0}));
   if (r.node.input(1) != BP_NONE) {

@@ -8,8 +8,8 @@
 namespace backplane::ops {
 namespace {
 
-// Appends dimensions of extent 1 to `b`, so that its first one meets dimension `axis` of `a` when both are aligned
-// at the end.
+// Appends dimensions of extent 1 to `b`, so that broadcasting (which aligns last dimensions) aligns the first dimension
+// of `b` with dimension `axis` of `a`.
 ValueId align(Rewrite& r, ValueId a, ValueId b, int64_t axis) {
   const int64_t rank_a = r.rank(a), rank_b = r.rank(b);
   if (rank_b >= 0 && (axis < 0 || rank_a >= 0)) {
@@ -33,7 +33,7 @@ Status numpy_broadcast(Rewrite& r) {
   return {};
 }
 
-// The slope ran along dimension 1; now it broadcasts from the end.
+// The slope used to run along dimension 1. Now its last dimension is aligned with the last one of X.
 Status prelu_broadcast(Rewrite& r) {
   const ValueId slope = r.node.inputs[1];
   const model::Weight* weight = r.graph.weight_of(slope);

@@ -36,7 +36,7 @@ Status dropout_inputs(Rewrite& r) {
   return {};
 }
 
-// The mask had the data's type; now it is bool.
+// The mask used to have the data's type. Now it is bool.
 Status dropout_mask(Rewrite& r) {
   if (r.is_read(1)) r.emit_after(1, "CastLike", {r.node.inputs[0]});
   return {};
@@ -69,7 +69,7 @@ Status split_input(Rewrite& r) {
   return {};
 }
 
-// `tiles` copies along `axis` become repeats that are 1 everywhere but `tiles` at `axis`.
+// Turns `tiles` and `axis` into `repeats`: 1 for all axes except `axis`, which is repeated `tiles` times.
 Status tile_repeats(Rewrite& r) {
   const Attribute to_int64 = Attribute::of("to", int64_t{BP_DTYPE_INT64});
   const ValueId one = r.constant(std::vector<int64_t>{1});

@@ -5,7 +5,7 @@
 
 namespace backplane::ops {
 
-// A single list of strings defined both directions; the newer form has explicit keys and values.
+// In the old form, one list of strings served both directions. The new form has explicit keys and values.
 Status label_encoder_keys(Rewrite& r) {
   const Attribute* classes = r.node.find("classes_strings");
   if (!classes) return r.invalid("attribute 'classes_strings' is missing");

@@ -5,8 +5,8 @@
 
 namespace backplane::ops {
 
-// spatial = 0: statistics for each position, not each channel. Y = scale · (X − mean) / √(var + ε) + B; scale, B, mean
-// and var have the shape of X without the batch.
+// spatial = 0 means statistics per position instead of per channel: Y = scale · (X − mean) / √(var + ε) + B, where
+// scale, B, mean and var have the shape of X without the batch.
 Status batch_normalization_spatial(Rewrite& r) {
   const int64_t spatial = r.node.attr("spatial", int64_t{1});
   r.node.erase("spatial");
@@ -26,7 +26,7 @@ Status batch_normalization_spatial(Rewrite& r) {
   return {};
 }
 
-// Reading the running statistics used to imply training.
+// In older forms, a model that read the running statistics was in training mode.
 Status batch_normalization_outputs(Rewrite& r) {
   if (r.is_read(3) || r.is_read(4)) return r.unsupported("the saved mean and variance are read");
   const bool training = r.is_read(1) || r.is_read(2);
@@ -35,7 +35,7 @@ Status batch_normalization_outputs(Rewrite& r) {
   return {};
 }
 
-// Scale and bias had an element per group, now one per channel: repeats each element channels / groups times.
+// Scale and bias had one element per group and now have one per channel. Repeats each element channels / groups times.
 Status group_normalization_channels(Rewrite& r) {
   const int64_t groups = r.node.attr("num_groups", int64_t{1});
   const ValueId channels =
@@ -50,7 +50,7 @@ Status group_normalization_channels(Rewrite& r) {
   return {};
 }
 
-// Softmax, LogSoftmax and Hardmax ran over all dimensions from `axis` on, flattened to one.
+// In older forms, Softmax, LogSoftmax and Hardmax treated all dimensions from `axis` on as one.
 Status softmax_axis(Rewrite& r) {
   const int64_t axis = r.node.attr("axis", int64_t{1});
   const int32_t rank = r.rank(r.node.inputs[0]);

@@ -26,7 +26,8 @@ Status upsample_resize(Rewrite& r) {
   return {};
 }
 
-// Coordinates were x / scale; the nearest element was the lower one when growing, the upper one when shrinking.
+// In the old form, coordinates are x / scale. The nearest element is the lower one when enlarging and the upper one
+// when shrinking.
 Status resize_modes(Rewrite& r) {
   const ValueId scales = r.node.inputs[1];
   r.node.inputs = {r.node.inputs[0], BP_NONE, scales};
@@ -46,8 +47,8 @@ Status resize_modes(Rewrite& r) {
   return {};
 }
 
-// tf_half_pixel_for_nn was removed. It was t = (x + ½) / scale, and half_pixel is t − ½: ⌊t⌋ is half_pixel rounded to
-// nearest with ties upwards, and t rounded to nearest with ties downwards is ⌈half_pixel⌉.
+// tf_half_pixel_for_nn has coordinates t = (x + ½) / scale and no newer equivalent; half_pixel has t − ½. Therefore ⌊t⌋
+// is half_pixel rounded to nearest with ties upwards, and t rounded to nearest with ties downwards is ⌈half_pixel⌉.
 Status resize_tf_half_pixel(Rewrite& r) {
   if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = r.node.attr("nearest_mode", "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The argument of upgrade functions: the node to upgrade, and functions that insert nodes and constants around it.
-// Inserted nodes are in the newest form.
+// Inserted nodes must be in the newest form.
 #pragma once
 
 #include <string>
@@ -21,29 +21,29 @@ class Rewrite {
   Rewrite(model::Model& model, model::Graph& graph, std::vector<Node>& out, const std::vector<bool>& read, Node& node)
       : node(node), model(model), graph(graph), out_(out), read_(read) {}
 
-  // Adds a constant: a list of int64, a list of float, an int64 scalar.
+  // Add a constant: a list of int64, a list of float, or an int64 scalar.
   ValueId constant(const std::vector<int64_t>& values);
   ValueId constant(const std::vector<float>& values);
   ValueId scalar(int64_t value);
-  // Returns a constant scalar of the data type of `x`.
+  // Adds a constant scalar with the data type of `x`.
   ValueId like(double value, ValueId x);
-  // Inserts a node before this one; returns its first output.
+  // Inserts a node before this one and returns its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});
-  // Inserts a node after this one that computes the old value of output `slot` from its new value and `more`.
+  // Inserts a node after this one. It computes the old value of output `slot` from the new value and `more`.
   void emit_after(size_t slot, std::string_view op, const std::vector<ValueId>& more,
                   std::vector<Attribute> attributes = {});
-  // Sets input `slot`; adds omitted inputs before it if there are too few.
+  // Sets input `slot`. If there are too few inputs, adds omitted ones before it.
   void set_input(size_t slot, ValueId value);
-  // Turns attribute `name` (if present) into input `slot`, a list of int64.
+  // Replaces attribute `name`, if present, by input `slot`, a list of int64.
   void to_input(std::string_view name, size_t slot);
-  // Turns the node into operator `op`, in its form of `opset`.
+  // Replaces the operator by `op`, in its form of `opset`.
   void become(std::string_view op, uint32_t opset);
 
   bp_dtype_t dtype(ValueId value) const;
   int32_t rank(ValueId value) const;  // -1: unknown
-  ValueId rank_of(ValueId value);     // a scalar value: its rank
+  ValueId rank_of(ValueId value);     // a scalar value that holds the rank
   ValueId unsqueeze(ValueId value, const std::vector<int64_t>& axes);
-  bool is_read(size_t output) const;  // whether anything reads that output of the node
+  bool is_read(size_t output) const;  // whether a node or a graph output reads it
   void note(std::string problem);
   Status unsupported(std::string_view why) const;
   Status invalid(std::string_view why) const;

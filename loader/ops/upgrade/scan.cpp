@@ -4,8 +4,8 @@
 
 namespace backplane::ops {
 
-// In Scan-8, axis 0 of everything was a batch, and axis 1 was scanned. That is an outer Scan over the batch whose body
-// is the Scan without a batch.
+// In Scan-8, axis 0 of all inputs and outputs is a batch, and axis 1 is scanned. The equivalent is an outer Scan over
+// the batch, whose body is a Scan without a batch.
 Status scan_batch(Rewrite& r) {
   Node& node = r.node;
   if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is present");
@@ -19,7 +19,7 @@ Status scan_batch(Rewrite& r) {
   const uint32_t body_index = node.find("body")->indices().front();
   std::unique_ptr<model::Graph> body = std::move(r.graph.subgraphs[body_index]);
   body->parent = middle.get();
-  for (model::Value& value : body->values) {  // values captured from outside now pass through the outer Scan's body
+  for (model::Value& value : body->values) {  // captured values now pass through the outer Scan's body
     if (value.outer == BP_NONE) continue;
     const ValueId passed = middle->add_value(r.graph.values[value.outer].name, r.graph.values[value.outer].type);
     middle->values[passed].outer = value.outer;

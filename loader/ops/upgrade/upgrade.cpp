@@ -151,7 +151,7 @@ constexpr Upgrade kUpgrades[] = {
     {kMl, "TreeEnsembleRegressor", 3, unchanged},
 };
 
-// An output's data type if the schema (or Cast's `to`) determines it, else BP_DTYPE_UNDEFINED.
+// The data type of an output if the schema, or Cast's `to`, determines it; otherwise BP_DTYPE_UNDEFINED.
 bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Formal& formal) {
   if (formal.kinds == 1u << BP_KIND_TENSOR && std::has_single_bit(formal.dtypes)) {
     return static_cast<bp_dtype_t>(std::countr_zero(formal.dtypes));
@@ -166,7 +166,7 @@ bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Forma
   return BP_DTYPE_UNDEFINED;
 }
 
-// Upgrades need data types before inference; sets those that the schemas alone determine.
+// Sets the data types that the schemas alone determine. Upgrades run before inference and need them.
 void spread_dtypes(model::Graph& graph, const Node& node) {
   for (size_t slot = 0; slot < node.outputs.size() && slot < node.schema->outputs.size(); ++slot) {
     if (node.outputs[slot] == BP_NONE) continue;
@@ -190,13 +190,13 @@ std::vector<bool> find_reads(const model::Graph& graph) {
   return read;
 }
 
-// Upgrades one node, one form at a time.
+// Upgrades a node, one form at a time.
 Status upgrade_node(Rewrite& r) {
   Node& node = r.node;
   write_defaults(node);
   while (const Schema* next = node.schema->newer) {
     const Upgrade* change = find_upgrade(*next);
-    if (next->deprecated && !change) break;  // the last form that was not deprecated
+    if (next->deprecated && !change) break;  // stop at the last form that is not deprecated
     const Schema* before = node.schema;
     if (change) BP_TRY(change->function(r));
     if (node.schema == before) node.schema = next;

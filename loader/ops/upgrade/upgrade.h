@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upgrades operators from the forms in a file to the newest ones. A table has a function for each change of an operator
-// that affects more than types.
+// Upgrades operators from their forms in a file to the newest forms. A table has an entry for each change of an
+// operator that affects more than types.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace backplane::ops {
 class Rewrite;
 using UpgradeFunction = Status (*)(Rewrite&);
 
-// Upgrades a node from the form before `to_version` to the form of `to_version`.
+// Upgrades a node to the form of `to_version` from the form before it.
 struct Upgrade {
   std::string_view domain;
   std::string_view op;
@@ -23,15 +23,15 @@ struct Upgrade {
 };
 
 std::span<const Upgrade> all_upgrades();
-// The upgrade to form `to`; null if only types change.
+// The upgrade to form `to`; null if only types changed.
 const Upgrade* find_upgrade(const Schema& to);
-// For changes whose defaults keep the old meaning. A node so upgraded can be downgraded again.
+// For changes whose new defaults keep the old meaning: the node needs no rewrite and can be downgraded again.
 Status unchanged(Rewrite&);
 
-// Upgrades every node of known domains to the newest form that is not deprecated, and writes out its default
-// attributes. BP_UNSUPPORTED names a node that has no equivalent newer form.
+// Upgrades every node of a known domain to its newest form that is not deprecated, and writes out default attributes.
+// If a node has no equivalent newer form, returns BP_UNSUPPORTED with its name.
 Status upgrade(model::Model& model);
-// Writes out the defaults of attributes that a node omits.
+// Adds the attributes that a node omits, with their defaults.
 void write_defaults(model::Node& node);
 
 }  // namespace backplane::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table covers every change of an operator, and upgrades produce the right nodes.
+// Checks that the table covers every change of an operator, and that upgrades produce the right nodes.
 #include "ops/upgrade/upgrade.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST(Upgrade, EveryEntryIsAChange) {
   }
 }
 
-// A one-node model after its upgrade. Keeps the bytes of the model, which the graph refers to.
+// A model with one node, after its upgrade. Keeps the model's bytes, which the graph refers to.
 struct Upgraded {
   std::string bytes;
   std::shared_ptr<Model> model;

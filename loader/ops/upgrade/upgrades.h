@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of upgrade.cpp's table, by source file. Each handles one change of one or several operators.
+// The functions in upgrade.cpp's table, by source file. Each handles one change, which may affect several operators.
 #pragma once
 
 #include "ops/upgrade/rewrite.h"
@@ -35,7 +35,7 @@ Status split_input(Rewrite&);
 Status tile_repeats(Rewrite&);
 Status top_k_input(Rewrite&);
 
-// broadcast.cpp: operators that aligned their second input by an attribute `axis`.
+// broadcast.cpp: the second input used to be aligned by an attribute `axis`.
 Status numpy_broadcast(Rewrite&);
 Status prelu_broadcast(Rewrite&);
 

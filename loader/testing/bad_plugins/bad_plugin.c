@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plugin with one fault. It is compiled once for each value of FAULT; without its fault every one of them would be
- * taken. raise.cpp has the exceptions.
+ * A plugin with one fault. It is compiled once for each value of FAULT. Without the fault, the loader would accept it.
+ * raise.cpp throws the exceptions, which need C++.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ static void hang(void) {
 
 void raise_exception(void);
 
-/* Forges the probe's report like a plugin that knows its format, but not its key. */
+/* Forges the probe's report, like a plugin that knows the report's format but not its key. */
 static void forge(const char* words, size_t size) {
   if (write(3, words, size) < 0) _exit(1);
   _exit(0);
@@ -122,7 +122,7 @@ static void forge_report(void) {
   forge(report, sizeof report);
 }
 
-/* Leaves a process that outlives its parent, and that holds a lock on the file that BACKPLANE_TEST_LOCK names. */
+/* Leaves a process behind that outlives its parent and holds a lock on the file in BACKPLANE_TEST_LOCK. */
 static void leave_process(void) {
   const char* name = getenv("BACKPLANE_TEST_LOCK");
   if (!name) return;
@@ -143,7 +143,7 @@ static int eat_stack(volatile int depth) {
   return eat_stack(depth + 1) + piece[0];
 }
 
-/* Reserves address space without touching it: the machine's memory does not matter. */
+/* Reserves address space without touching it, so that the result does not depend on the machine's memory. */
 static void eat_memory(void) {
   while (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED)
     continue;
@@ -326,7 +326,7 @@ static bp_instance_api_t instances = {.size = sizeof(bp_instance_api_t),
                                       .bind = bind,
                                       .run = run};
 
-/* Valid until a fault is put into it. */
+/* A valid description; query puts the fault into it. */
 static bp_plugin_t plugin = {
     .size = sizeof(bp_plugin_t),
     .version = BP_ABI_VERSION,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of bad_plugin.c that need C++.
+// The part of bad_plugin.c that needs C++: it throws an exception.
 #include <stdexcept>
 
 extern "C" void raise_exception() {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A good backend whose behaviour a test scripts through options:
-//   fake.devices  how many devices it has (1)
+// A backend without faults, whose behavior a test controls through options:
+//   fake.devices  number of devices (1)
 //   fake.ops      operators that it claims, separated by commas ("Identity")
-//   fake.fails    operators that it does not compile, though it claimed them (none)
-//   fake.infer    what it reports of outputs: "same" as the first input, "none" (unknown operator), "wrong" ("none")
+//   fake.fails    operators that it claims but fails to compile (none)
+//   fake.infer    the output types it reports: "same" as the first input, "none" (unknown operator), "wrong" ("none")
 //   fake.compute  compute types that it claims to use, a number (0)
 //   fake.most     the largest extent of the graph's first symbol that it computes (0: any)
 //   fake.pci      PCI addresses of its devices, separated by commas (none)
 //   fake.uuid     UUIDs of its devices: up to 16 letters each, separated by commas (none)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
-//   fake.open_ms  how long opening a device takes (0)
-// Its extension "compiled" is a text that describes what it compiled, a line for each node.
-// A copy of its file that is named known….so has that id.
-// It computes nothing: each node passes its first input on, which is right for Identity alone.
+//   fake.open_ms  milliseconds that opening a device takes (0)
+// Its extension "compiled" is a text with one line for each node that it compiled.
+// A copy of the plugin file with a name of the form known….so takes its id from that name.
+// The backend computes nothing: each node returns its first input, which is correct only for Identity.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct bp_device_t {
 };
 
 struct Source {
-  uint32_t input = BP_NONE;  // of the graph; BP_NONE: a constant
+  uint32_t input = BP_NONE;  // index of a graph input; BP_NONE: a constant
   const void* data = nullptr;
   uint64_t bytes = 0;
   std::vector<int64_t> extents;
@@ -88,7 +88,8 @@ std::vector<std::string> split(const std::string& list) {
   return items;
 }
 
-// "my.Scale:wide 'call' alpha=3 2->1": with overload, name and integer attributes, if the node has any.
+// Describes a node as "my.Scale:wide 'call' alpha=3 2->1": overload, name and integer attributes (if the node has any),
+// then the numbers of inputs and outputs.
 std::string describe(const bp_graph_t* graph, const bp_node_t& node) {
   std::string words(view(node.domain));
   if (!words.empty()) words += '.';
@@ -108,7 +109,7 @@ char* address(const bp_buffer_t& buffer) {
   return static_cast<char*>(buffer.address) + buffer.offset;
 }
 
-// Returns the graph input or the constant whose bytes are the value's.
+// Returns the graph input or constant that the value is a copy of.
 Source trace(const bp_graph_t* graph, uint32_t value) {
   const bp_value_t* v = bp_graph_value(graph, value);
   while (v->producer != BP_NONE) v = bp_graph_value(graph, bp_node_input(graph, bp_graph_node(graph, v->producer), 0));
@@ -324,7 +325,8 @@ const bp_plugin_t kPlugin = {
 
 }  // namespace
 
-// A copy named known…so has the id that its file name says, so that a test can have many backends.
+// Lets a test have many backends: a copy of the plugin file with a name of the form known….so takes its id from that
+// name.
 bp_plugin_t plugin_of_this_file() {
   bp_plugin_t plugin = kPlugin;
   Dl_info info{};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake backend with one fault, which the option "fault.what" names:
-//   KIND_in_SLOT   in one of the slots below: crash, exit, hang, throw, kill, stack, nothing, many, wrong,
-//                  or forge, which writes a false message
-//                  to every descriptor
-//   done_twice, done_never   of an asynchronous device
-//   writes_beyond  in a run, 64 KB past the end of the output
-//   closes_descriptors, leaks_thread, blocks_signals, frees_twice   in a run
-//   opens_socket, opens_file, starts_program   tried in create, which fails if the sandbox allows it
-//   maps_weights   no fault: maps all weights when it compiles
-// "fault.run_us" is the minimum time of each run, "fault.first" how many runs are good before a fault in `run`.
+// The fake backend with one fault, which option "fault.what" selects:
+//   KIND_in_SLOT   a fault in the named slot: crash, exit, hang, throw, kill, stack, nothing, many, wrong, or forge,
+//                  which writes a false message to every descriptor
+//   done_twice, done_never   faults of an asynchronous device
+//   writes_beyond  writes 64 KB past the end of the output during a run
+//   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
+//   opens_socket, opens_file, starts_program   attempted in `create`, which fails if the sandbox allows it
+//   maps_weights   not a fault: maps all weights when compiling
+// "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
+// before a fault in `run`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -30,7 +30,7 @@
 
 namespace {
 
-const bp_plugin_t* fake;  // the backend without faults
+const bp_plugin_t* fake;  // the fake backend, without faults
 bp_plugin_t plugin;
 bp_device_api_t device;
 bp_coverage_api_t coverage;
@@ -62,7 +62,7 @@ bool is(std::string_view fault) {
   return what == fault;
 }
 
-// Causes a fault that is possible in any slot, if `fault.what` names this slot.
+// Causes the fault in `fault.what` if it names this slot. Handles the faults that any slot can have.
 void misbehave(const char* slot) {
   const std::string tail = std::string("_in_") + slot;
   if (!what.ends_with(tail)) return;
@@ -82,7 +82,7 @@ bool is_asynchronous() {
   return is("done_twice") || is("done_never");
 }
 
-// Tries the operation that `fault.what` names; returns whether it succeeded, which the sandbox should prevent.
+// Attempts the forbidden operation in `fault.what`. Returns whether it succeeded, which the sandbox should prevent.
 bool escapes() {
   if (is("opens_socket")) return ::socket(AF_INET, SOCK_STREAM, 0) >= 0;
   if (is("opens_file")) return ::open("/root", O_RDONLY | O_DIRECTORY) >= 0 || ::open("/tmp", O_RDONLY) >= 0;

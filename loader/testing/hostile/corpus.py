@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile files by class: what someone who means ill can put into a model, its data and the inputs of a run.
+"""Hostile files by class: what an attacker can put into a model, its data and the inputs of a run.
 
 Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). As a program it writes those whose
 "class/name" matches the regular expression in its second argument into the folder of its first, one for each line that it reads, and
 prints what there is to run. With --seeds it writes the small ones as CLASS.NAME.onnx, for a fuzzer to begin with.
 
-Sizes are such that a loader which does what the file asks takes gigabytes or minutes, and one that counts takes neither.
+With these sizes, a loader that does what the file requests needs gigabytes or minutes; a loader with limits needs neither.
 """
 import dataclasses
 import json
@@ -15,7 +15,7 @@ import re
 import struct
 import sys
 
-from wire import *  # noqa: F403: the vocabulary of this file
+from wire import *  # noqa: F403: this file uses most of its names
 
 
 @dataclasses.dataclass
@@ -24,8 +24,8 @@ class Case:
     name: str
     content: bytes
     commands: tuple = (("info",), ("run", "--device", "cpu"))  # the words before and after the model
-    files: dict = dataclasses.field(default_factory=dict)  # next to the model; a number: so many zeros
-    links: dict = dataclasses.field(default_factory=dict)  # symbolic links next to it: name and target
+    files: dict = dataclasses.field(default_factory=dict)  # next to the model; a number stands for that many zero bytes
+    links: dict = dataclasses.field(default_factory=dict)  # symbolic links next to the model: name and target
     fails: bool = False  # every command must end with status 1 or 2
 
 
@@ -53,7 +53,7 @@ def relu(x="x", y="y"):
     return node("Relu", [x], [y])
 
 
-# ---- memory: a few bytes that ask for many ----
+# ---- memory: a few bytes that request much memory ----
 
 
 @family("memory.sparse")
@@ -140,7 +140,7 @@ def folding():
 
 @family("memory.messages")
 def messages():
-    """Two bytes of the file for each of many objects."""
+    """Many objects that take two bytes of the file each."""
     empty = 1000000
     head = graph([relu()], [value("x", FLOAT, [2])], [value("y")])
     for tag, name in ((1, "nodes"), (5, "initializers"), (11, "inputs"), (12, "outputs"), (13, "value_infos"), (14, "annotations"), (15, "sparse"), (16, "metadata")):
@@ -348,7 +348,7 @@ def endless():
 
 @family("time.kernels")
 def kernels():
-    """Arithmetic that a few bytes ask for, most of it while constants are folded, and tensors of 2^40 rows without elements."""
+    """Much arithmetic requested by a few bytes, most of it while constants are folded, and tensors of 2^40 rows without elements."""
 
     def on_empty(op, *more, outputs=1, **attributes):
         fill = [constant("n", int64s("", [1 << 40, 0])), node("ConstantOfShape", ["n"], ["e"])]

@@ -69,7 +69,7 @@ def run(program, case, words):
         _, code, usage = os.wait4(child.pid, 0)
         killer.cancel()
         child.returncode = os.waitstatus_to_exitcode(code)
-        # On a busy machine the child's own time counts; one that waits for ever is killed.
+        # Counts the child's own processor time, because the machine may be busy. A child that waits forever is killed.
         seconds = time.monotonic() - start
         if child.returncode != -signal.SIGKILL:
             seconds = min(seconds, usage.ru_utime + usage.ru_stime)
@@ -93,7 +93,7 @@ def cases(folder, only, room):
         while True:
             room.acquire()
             try:
-                os.write(writer.stdin.fileno(), b"next\n")  # nothing stays in a buffer when the writer has ended
+                os.write(writer.stdin.fileno(), b"next\n")  # unbuffered, so no data is left if the writer has ended
             except BrokenPipeError:
                 pass
             line = writer.stdout.readline()
@@ -121,9 +121,9 @@ def main():
     work = arguments.keep or tempfile.mkdtemp()
     os.makedirs(work, exist_ok=True)
     os.environ.update(BACKPLANE_BACKEND_FILES=arguments.manifest, XDG_CACHE_HOME=os.path.join(work, "cache"))
-    subprocess.run([arguments.program, "list"], stdout=subprocess.DEVNULL, check=True)  # the backend is tried once, not by the first cases
+    subprocess.run([arguments.program, "list"], stdout=subprocess.DEVNULL, check=True)  # probes the backend now, not during the first cases
 
-    results, room = [], threading.Semaphore(6)  # so many are written before they are run
+    results, room = [], threading.Semaphore(6)  # number of cases that are written ahead
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         futures = []
         for case in cases(work, arguments.only, room):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX's protobuf messages byte by byte, so that what no library would write can be written too.
+"""Writes ONNX's protobuf messages byte by byte, including messages that no library would write.
 
 Each function returns the bytes of one message. `field` and `number` are the only ones that know the wire format.
 """
@@ -64,7 +64,7 @@ def external(name, dtype, dims, **entries):
 
 
 def shape(dims):
-    """Extents are numbers, names, or None where they are not known."""
+    """Extents are numbers, names, or None if unknown."""
     out = b""
     for dim in dims:
         out += field(1, b"" if dim is None else field(2, dim) if isinstance(dim, str) else number(1, dim))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program, it sets the locale of the environment, as graphical frameworks do.
+// A library for LD_PRELOAD that sets the locale from the environment, as graphical frameworks do.
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

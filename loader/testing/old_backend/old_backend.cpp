@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend built when ai.onnx was at version 26: it knows Range-11, for int64. The output's extent depends on data, so
-// the backend requests memory during the run. Version 27 gave Range an attribute and more types.
+// A backend built when ai.onnx was at version 26. It supports Range-11 for int64. Version 27 gave Range an attribute
+// and more types. The output's extent depends on data, so the backend requests its memory during the run.
 #include "backplane/sdk.hpp"
 
 namespace old_backend {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restricts the CPU backend's verdicts by the script.
+// Restricts the CPU backend's verdicts to those that the script allows.
 #include <algorithm>
 #include <cstring>
 
@@ -35,7 +35,7 @@ struct Sink {
     }
   }
 
-  // Passes a group on as a whole or drops it.
+  // Forwards a group if all its nodes are allowed, and drops it otherwise.
   static void BP_CALL groups(void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
     const Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {

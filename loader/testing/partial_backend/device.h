@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects behind the plugin's handles. Each wraps a handle of the CPU backend, which does the work.
+// The objects that the plugin's handles point to. Each wraps a handle of the CPU backend, which does the work.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@
 
 namespace backplane::partial {
 
-// The CPU backend's tables; set before anything is created.
+// The CPU backend's tables. Set before any object is created.
 extern const bp_plugin_t* cpu;
 
 struct Backend {
   bp_backend_t* inner = nullptr;
   const bp_host_t* host = nullptr;
-  bp_host_t cpu_host{};               // `host` without settings, for the CPU backend
+  bp_host_t cpu_host{};               // a copy of `host` without settings, for the CPU backend
   std::optional<sdk::Host> sdk_host;  // wraps `host`
   std::vector<Script> scripts;        // by device
   std::unique_ptr<Counters[]> counters;
@@ -40,17 +40,18 @@ struct Device {
 
   const Script& script() const { return backend->scripts[index]; }
   Counters& counters() const { return backend->counters[index]; }
-  // Called by every slot that takes the device or an object of it.
+  // Every slot that takes the device or one of its objects calls this.
   void called() const {
     if (abandoned) ++counters().calls_after_abandon;
   }
-  // Throws if a fault has made the device lost.
+  // Throws if a fault made the device lost.
   void check() const {
     if (lost) throw sdk::Error::device_lost("partial device " + std::to_string(index) + " is lost");
   }
 };
 
-// A graph for the CPU backend, with calls of org.backplane.test Same replaced by Identity. It refers to the original.
+// A copy of a graph for the CPU backend, in which Identity replaces calls of org.backplane.test Same. Borrows from the
+// original graph.
 class Translated {
  public:
   static bool is_same(const bp_node_t& node);
@@ -63,7 +64,7 @@ class Translated {
  private:
   const bp_graph_t& original_;
   bp_graph_t graph_{};
-  std::vector<bp_node_t> nodes_;  // empty: there is no such call
+  std::vector<bp_node_t> nodes_;  // empty if the graph has no such call
 };
 
 struct Program {
@@ -71,11 +72,11 @@ struct Program {
   bp_program_t* inner = nullptr;
   Device* device = nullptr;
   uint32_t nodes = 0;
-  uint64_t fault_node = BP_NO_NODE;  // id of the node that the fault names, if it is in this island
+  uint64_t fault_node = BP_NO_NODE;  // id of the node named by the scripted fault, if it is in this island
   mutable std::atomic<uint64_t> runs{0};
 };
 
-// Handles are pointers to these objects.
+// Handles are pointers to the objects above.
 inline Backend& of(bp_backend_t* handle) {
   return *reinterpret_cast<Backend*>(handle);
 }
@@ -86,7 +87,7 @@ inline const Program& of(const bp_program_t* handle) {
   return *reinterpret_cast<const Program*>(handle);
 }
 
-// Thrown for a failed call of the CPU backend, whose message is already in `error`.
+// Thrown when a call of the CPU backend fails. The message is already in `error`.
 struct Passed {
   bp_status_t status;
 };
@@ -106,10 +107,10 @@ inline void pass(bp_status_t status) {
   if (status != BP_OK) throw Passed{status};
 }
 
-// Sleeps for the time that the script sets.
+// Sleeps for this many microseconds, as set by the script.
 void take_time(uint64_t microseconds);
 
-// Reports a span of the device, from its construction to its destruction, if the host collects spans.
+// Reports a span of the device, from construction to destruction, if the host collects spans.
 class Span {
  public:
   Span(const Device& device, uint32_t kind, std::string_view name);
@@ -124,7 +125,7 @@ class Span {
   const uint64_t begin_;  // 0: the host collects no spans
 };
 
-// Writes a sized struct, but no more than the caller's `size` bytes.
+// Writes a sized struct, but no more than `out->size` bytes.
 template <class T>
 void write(T* out, T value) {
   value.size = out->size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An extension table whose functions take the plugin's own handles: bp_env_get_extension("partial/handles", 1).
+// An extension table whose functions take the plugin's own handles. Tests get it with
+// bp_env_get_extension("partial/handles", 1).
 #pragma once
 
 #include "backplane/plugin.h"

@@ -21,14 +21,14 @@ uint64_t now() {
           .count());
 }
 
-// The tensor as the CPU backend gets it: with a pointer.
+// The tensor with a pointer as its buffer, as the CPU backend needs it.
 bp_tensor_t reached(const Device& device, const bp_tensor_t& tensor) {
   bp_tensor_t host = tensor;
   host.buffer = bp_buffer_t{0, 0, 0, nullptr, reach(device, tensor.buffer), 0, tensor.buffer.bytes};
   return host;
 }
 
-// Implements bp_run_t.output for the CPU backend: turns the framework's buffer into a pointer.
+// Implements bp_run_t.output for the CPU backend: converts the framework's buffer to a pointer.
 struct Outputs {
   const Device& device;
   const bp_run_t& run;
@@ -152,7 +152,7 @@ void Instance::run(const bp_run_t& run) {
     ++device.counters().stream_runs;
   }
   number_ = ++program_.runs;
-  run_ = run;  // for the work; the stream handles its points
+  run_ = run;  // `work` reads it; the stream handles its points
   ++device.counters().in_streams;
   stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
     const EndInStream end{program_.device->counters().in_streams};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's run state: turns buffers into pointers for the CPU backend, and causes faults.
+// A program's instance: converts buffers to pointers for the CPU backend, and causes the scripted faults.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@ class Instance {
   bp_instance_t* inner = nullptr;
   const Program& program() const { return program_; }
   void bind(const bp_binding_t& binding, bp_error_t* error);
-  // Does the work, or puts it into the run's stream or the instance's own.
+  // Does the work, or puts it into the run's stream or into the instance's own stream.
   void run(const bp_run_t& run);
 
  private:
@@ -31,7 +31,7 @@ class Instance {
   std::condition_variable changed_;
   bool in_flight_ = false;
   bp_run_t run_{};       // the run in flight
-  uint64_t number_ = 0;  // of the run, among all runs of the program
+  uint64_t number_ = 0;  // the current run's number among all runs of the program
   char* scratch_ = nullptr;
   std::optional<sdk::HostStream> own_;
 };

@@ -91,7 +91,7 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     const auto work = [&device, target, source, bytes] {
       const Span span(device, BP_SPAN_COPY, "bytes moved");
       const uint64_t number = ++device.counters().copies_begun;
-      while (number == device.script().hang_copy) take_time(5000);  // for good
+      while (number == device.script().hang_copy) take_time(5000);  // never returns
       take_time(device.script().copy_us);
       constexpr int kPatience = 10'000;  // milliseconds
       for (int i = 0; i < kPatience && device.script().copy_meets && device.backend->running == 0; ++i) take_time(1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of partial devices: opaque handles, which only the plugin can dereference.
+// The memory of partial devices: opaque handles that only the plugin can dereference.
 #pragma once
 
 #include "partial_backend/device.h"
@@ -10,12 +10,13 @@ struct Allocation {
   Device* device;
   char* data;  // the bytes that the device accesses
   uint64_t bytes;
-  char* imported = nullptr;  // the host memory that was imported, or null
+  char* imported = nullptr;  // the imported host memory, or null
   void (*release)(void* self) = nullptr;
   void* self = nullptr;
 };
 
-// The bytes of a buffer. Throws if `device` (with `peers_too`: or a peer of it, or the host) cannot access them.
+// Returns a pointer to a buffer's bytes. Throws if `device` cannot access them. With `peers_too`, it is enough that a
+// peer of the device or the host can access them.
 char* reach(const Device& device, const bp_buffer_t& buffer, bool peers_too = false);
 
 }  // namespace backplane::partial

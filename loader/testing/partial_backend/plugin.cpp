@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of several devices that follow a test's script (script.h) and compute with the CPU backend. CPU_PLUGIN is
-// the CPU backend's file.
+// A backend with several devices that follow a test's script (script.h) and compute with the CPU backend. CPU_PLUGIN is
+// the file of the CPU backend.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     backend->counters = std::make_unique<Counters[]>(devices);
-    // Without settings: they are the script, which the CPU backend would reject.
+    // The CPU backend gets no settings, because it would reject those of the script.
     backend->cpu_host = sdk::read(how->host, "how.host");
     backend->cpu_host.option = [](const bp_host_t*, bp_text_t, bp_text_t*) -> bp_status_t { return BP_NOT_FOUND; };
     backend->cpu_host.option_at = nullptr;
@@ -144,7 +144,7 @@ const void* BP_CALL get_extension(bp_backend_t* handle, bp_text_t name, uint32_t
   return wanted == "counters" ? of(handle).counters.get() : nullptr;
 }
 
-// The library stays loaded, so all queries have the same result.
+// Keeps the library loaded, so that all queries have the same result.
 const bp_plugin_t* ask_cpu(const bp_host_offer_t* offer) {
   static void* const kLibrary = dlopen(CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
   static const auto kQuery =
@@ -159,7 +159,7 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   using namespace backplane::partial;
   const bp_plugin_t* answer = ask_cpu(offer);
   if (answer == nullptr || answer->version == 0) return answer;
-  if (cpu == nullptr) cpu = answer;  // only once: threads of an abandoned device may read it
+  if (cpu == nullptr) cpu = answer;  // set only once, because threads of an abandoned device may read it
   static bp_plugin_t plugin;
   plugin = backplane::sdk::read(answer, "bp_plugin_query");
   plugin.id = {"partial", 7};

@@ -65,11 +65,11 @@ bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_qu
   return cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
 }
 
-// ---- stored programs: a header and a body whose checksum detects corruption; loading compiles the graph again.
+// ---- stored programs: a header and a body with a checksum. Loading one compiles the graph again.
 
 struct Blob {
   char magic[8];
-  uint64_t sum;  // of the members below
+  uint64_t sum;  // checksum of the members below
   uint64_t nodes;
   char stamp[32];
   char body[4096];

@@ -12,7 +12,7 @@ namespace {
 
 using sdk::Error;
 
-// Defaults that are built into a variant of the plugin: "async=1 memory=own ".
+// Default options that are built into a variant of the plugin, such as "async=1 memory=own ".
 #ifndef PARTIAL_DEFAULTS
 #define PARTIAL_DEFAULTS ""
 #endif
@@ -50,7 +50,7 @@ std::vector<std::string> list(std::string_view text) {
   return items;
 }
 
-// Looks up the options of a device: they take precedence over options for all devices.
+// Looks up the options of a device. Options for one device take precedence over options for all devices.
 struct Reader {
   const bp_host_t* host;
   uint32_t device;

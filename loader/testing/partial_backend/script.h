@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script of a partial device, read from the plugin's options. "partial.devices" is how many devices there are; each
+// The script of a partial device, read from the plugin's options. "partial.devices" is the number of devices. Each
 // other option applies to all of them ("partial.ops") or to one ("partial.1.ops"):
 //
 //   ops       operators that it claims: "*", "Conv,Relu", or "!Softmax" for all but             *
@@ -8,7 +8,7 @@
 //   reject    operators whose islands it rejects in review                                  none
 //   split     operators at which it splits an island in review                              none
 //   groups    1: it reports a group of all nodes that it claims                               0
-//   max_nodes of an island; it splits larger ones                                           unbounded
+//   max_nodes largest number of nodes in an island; review splits larger ones               unbounded
 //   kind      BP_DEVICE_*                                                                   5
 //   uuid      16 letters at most                                                            none
 //   memory    "host"; "own": only what was copied to it or imported; "shared": host memory; host
@@ -51,7 +51,7 @@ struct Fault {
 };
 
 struct Script {
-  bool claims_all = true;  // true: all except `ops`; false: only `ops`
+  bool claims_all = true;  // true: all operators except `ops`; false: only `ops`
   std::vector<std::string> ops;
   uint64_t mask_seed = 0;
   uint64_t mask_percent = 100;
@@ -75,14 +75,14 @@ struct Script {
   std::string stamp = "1";
 
   bool claims(std::string_view op, uint64_t node_id) const;
-  // The cost that it reports for a node; nullopt: the cost that the CPU backend reports.
+  // The cost that the device reports for a node; nullopt: the cost from the CPU backend.
   std::optional<double> cost(uint64_t node_id) const;
 };
 
-// A number that depends on seed and id only.
+// A pseudorandom number determined by `seed` and `id`.
 uint64_t draw(uint64_t seed, uint64_t id);
 
-// Throws sdk::Error for invalid values.
+// Throw sdk::Error for invalid values.
 uint64_t read_devices(const bp_host_t* host);
 Script read_script(const bp_host_t* host, uint32_t device);
 

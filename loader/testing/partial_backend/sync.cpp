@@ -10,7 +10,7 @@ namespace {
 
 using sdk::Error;
 
-// A semaphore is exported as a pointer to it, for the other devices of this backend.
+// The native kind of a semaphore that is exported as a pointer, for the other devices of this backend.
 constexpr uint32_t kNativeKind = BP_VENDOR + 1;
 
 struct DeviceStream final : sdk::HostStream {
@@ -18,14 +18,14 @@ struct DeviceStream final : sdk::HostStream {
   const Device& device;
 };
 
-// The stream or semaphore behind a handle that the host passes to a slot.
+// Return the stream or semaphore of a handle that the host passes to a slot, and count the call.
 DeviceStream& called(bp_stream_t* handle) {
   auto& stream = *static_cast<DeviceStream*>(sdk::stream_of(handle));
   stream.device.called();
   return stream;
 }
 
-// A semaphore. Those of several devices may share one timeline.
+// A semaphore. Semaphores of several devices may share one timeline.
 class Timeline final : public sdk::NativeSemaphore {
  public:
   Timeline(Device& device, std::shared_ptr<sdk::HostTimeline> shared) : shared(std::move(shared)), device_(device) {}

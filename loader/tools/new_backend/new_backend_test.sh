@@ -20,7 +20,7 @@ expect="$source/samples/testing/expect.sh"
 "$expect" 1 "is a file" "$backplane" new-backend acme "$backplane"
 [ ! -e "$work/bad" ]
 
-# project ID [OPTION…]: a project of that name is written, built, tested and listed, and the harness finds nothing to say.
+# project ID [OPTION…]: writes, builds, tests and lists a project of that name; the harness must find no fault.
 project() {
     id=$1
     shift

@@ -25,11 +25,12 @@ inline namespace client {
 
 class Builder;
 
-// An attribute's value. A Builder is the body of a control-flow node, which takes its content: it is empty afterwards.
+// The value of an attribute. A Builder is the body of a control-flow node; the node takes its content, so it is empty
+// afterwards.
 using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, Tensor, const Builder*>;
 
-// The optional parts of a node: all but its operator and inputs.
+// The parts of a node other than its operator and inputs. All are optional.
 struct NodeOptions {
   std::map<std::string, AttributeValue> attributes;
   std::string name;
@@ -38,8 +39,8 @@ struct NodeOptions {
   std::vector<std::string> output_names;  // empty, or one for each output
 };
 
-// Values are numbered in order of creation. Tensors that are passed in are kept for as long as the model and its
-// sessions need them. Use a Builder from one thread at a time.
+// Values are numbered in order of creation. The builder keeps tensors that are passed in for as long as the model and
+// its sessions need them. Use a Builder from one thread at a time.
 class Builder {
  public:
   explicit Builder(uint32_t opset) : Builder(std::map<std::string, uint32_t>{{"", opset}}) {}
@@ -60,14 +61,15 @@ class Builder {
     static_cast<void>(owner.release());  // now owned by the loader
     builder_ = std::shared_ptr<bp_builder_t>(builder, api().builder_destroy);
   }
-  // Returns a builder for a control-flow node's body. An input with the name of an outer value refers to that value.
+  // Returns a builder for a control-flow node's body. In the body, an input with the name of an outer value refers to
+  // that value.
   Builder body() const {
     bp_builder_t* builder = nullptr;
     detail::call(api().builder_create_body, get(), &builder);
     return Builder(std::shared_ptr<bp_builder_t>(builder, api().builder_destroy), kept_);
   }
 
-  // An extent of -1 is a symbolic dimension; `symbols` is empty or has a name for each dimension.
+  // An extent of -1 is a symbolic dimension. `symbols` is empty or has a name for each dimension.
   uint32_t input(std::string_view name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                  const std::vector<std::string>& symbols = {}) {
     std::vector<bp_text_t> names;
@@ -121,7 +123,7 @@ class Builder {
     return value;
   }
   void output(uint32_t value) { detail::call(api().builder_output, get(), value); }
-  // Checks and canonicalizes the graph; the builder is empty afterwards.
+  // Checks and canonicalizes the graph. The builder is empty afterwards.
   Model finish() {
     bp_model_t* model = nullptr;
     detail::call(api().builder_finish, get(), &model);
@@ -132,7 +134,7 @@ class Builder {
  private:
   using Kept = std::vector<Tensor>;
 
-  // The values that a bp_attribute_t points at.
+  // Storage for the values that a bp_attribute_t points to.
   struct Attribute {
     int64_t integer = 0;
     float real = 0;
@@ -181,7 +183,7 @@ class Builder {
   }
 
   std::shared_ptr<bp_builder_t> builder_;
-  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  // shared with the model and with bodies
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  // shared with the model and with the builders of bodies
 };
 
 }  // namespace client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the loader, calls its functions, and turns failures into exceptions.
+// Opens the loader, calls its functions, and converts failures to exceptions.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline namespace client {
 
 namespace detail {
 
-// The loader's functions, in a struct of this build's size: slots that an older loader lacks are NULL.
+// Returns the loader's functions in a struct of this build's size. Slots that an older loader lacks are NULL.
 inline bp_loader_api_t load_api() {
 #ifdef BACKPLANE_CLIENT_LINKED
   const bp_get_api_t get = &bp_get_api;
@@ -54,7 +54,7 @@ inline bp_loader_api_t load_api() {
 
 }  // namespace detail
 
-// The loader's functions, loaded at the first call.
+// The loader's functions. The first call opens the loader.
 inline const bp_loader_api_t& api() {
   static const bp_loader_api_t kTable = detail::load_api();
   return kTable;
@@ -62,14 +62,14 @@ inline const bp_loader_api_t& api() {
 
 namespace detail {
 
-// Calls a slot whose last parameter is `bp_error_t*` and writes the error to `error` instead of throwing it.
+// Calls a slot whose last parameter is `bp_error_t*`. Writes the error to `error` instead of throwing.
 template <class... Parameters, class... Arguments>
 bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   if (slot == nullptr) return BP_UNSUPPORTED;
   return slot(arguments..., &error);
 }
 
-// As try_call, but throws Error if the call fails.
+// Like try_call, but throws Error if the call fails.
 template <class... Parameters, class... Arguments>
 void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   char text[2000];
@@ -87,7 +87,7 @@ void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   throw Error(status, what, error.node, error.vendor_code, error.flags);
 }
 
-// Calls a slot that writes text to a sink, and returns that text.
+// Calls a slot that writes text to a sink, and returns the text.
 template <class Slot, class Handle>
 std::string collect(Slot slot, Handle* handle) {
   struct Sink {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discovered backends, their devices and memory; opens and compiles models.
+// The discovered backends with their devices and memory. Opens and compiles models.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace backplane {
 inline namespace client {
 
-// Memory of a device, released with the last copy of this object.
+// Memory of a device. Released with the last copy of this object.
 class Buffer {
  public:
   const bp_buffer_t& abi() const { return *buffer_; }
-  // Returns a tensor that starts where the buffer starts; `extents` is borrowed.
+  // Returns a tensor that starts at the beginning of the buffer and borrows `extents`.
   bp_tensor_t tensor(bp_dtype_t dtype, const std::vector<int64_t>& extents) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -31,7 +31,7 @@ class Buffer {
     tensor.buffer = *buffer_;
     return tensor;
   }
-  // Returns a host pointer to the buffer, valid until `unmap`. `access`: BP_MAP_READ, BP_MAP_WRITE.
+  // Returns a host pointer to the buffer, valid until `unmap`. `access` is BP_MAP_READ, BP_MAP_WRITE or both.
   void* map(uint32_t access) const {
     const bp_map_t what{sizeof what, access, buffer_.get()};
     void* pointer = nullptr;
@@ -65,15 +65,15 @@ class Buffer {
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
-  bool only_given = false;                   // search no other places
+  bool only_given = false;                   // do not search anywhere else
   std::map<std::string, std::string> options;
-  uint32_t log_level = 0;                                          // BP_LOG_*; 0: as BACKPLANE_LOG says, else errors
-  uint32_t threads = 0;                                            // 0: as many as the process may use
-  std::vector<bp_plugin_query_t> plugins;                          // linked into the program
+  uint32_t log_level = 0;                  // BP_LOG_*; 0: the level in BACKPLANE_LOG, else errors
+  uint32_t threads = 0;                    // 0: as many as the process may use
+  std::vector<bp_plugin_query_t> plugins;  // linked into the program
   std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
 };
 
-// A device, and the name that placement and options use for it.
+// A device, with the name that placement and options use for it.
 struct Device {
   uint32_t index;    // from 1
   std::string name;  // "cpu", "opencl:1"
@@ -145,37 +145,37 @@ class Environment {
     }
     return result;
   }
-  // Opens a device in the framework's own native context; must come before any other use of the device.
+  // Opens a device in the framework's own native context. Must be called before any other use of the device.
   void open_device(uint64_t device, const bp_native_t& native) const {
     bp_device_open_t how{};
     how.size = sizeof how;
     how.native = &native;
     detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
   }
-  // Gives up a device that hangs: nothing waits for it any more.
+  // Gives up a device that hangs: nothing waits for it any longer.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
-  // The plugin's own handle of a device, to pass to its backend's extension functions.
+  // The plugin's own handle of a device, for the extension functions of its backend.
   bp_device_t* plugin_device(uint64_t device) const {
     bp_device_t* handle = nullptr;
     detail::call(api().env_plugin_device, get(), device, &handle);
     return handle;
   }
   Stream stream(uint64_t device, const bp_native_t* native = nullptr) const { return Stream(get(), device, native); }
-  // Allocates memory of a device (bp_device_info_t.id) in one of its spaces.
+  // Allocates memory of a device (bp_device_info_t.id) in one of its memory spaces.
   Buffer allocate(uint64_t device, uint64_t bytes, uint32_t space = 0) const {
     const bp_allocate_t what{sizeof what, space, bytes, nullptr, nullptr};
     bp_buffer_t buffer{};
     detail::call(api().memory_allocate, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Wraps memory that another library owns and must keep until external.release is called.
+  // Wraps memory that another library owns. The library must keep it until external.release is called.
   Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
     const bp_import_t what{sizeof what, space, &external};
     bp_buffer_t buffer{};
     detail::call(api().memory_import, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Returns a handle of kind `kind` (BP_EXTERNAL_*), owned by the caller.
+  // Returns a handle of kind `kind` (BP_EXTERNAL_*). The caller owns it.
   bp_external_t export_memory(const Buffer& buffer, uint32_t kind) const {
     const bp_export_t what{sizeof what, kind, &buffer.abi()};
     bp_external_t external{};
@@ -183,12 +183,12 @@ class Environment {
     detail::call(api().memory_export, get(), &what, &external);
     return external;
   }
-  // Blocks until the copy is done. For host memory set only `address` and `bytes` of bp_buffer_t.
+  // Copies memory and blocks until the copy is done. For host memory, set only `address` and `bytes` of bp_buffer_t.
   void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const {
     const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
     detail::call(api().memory_copy, get(), &what);
   }
-  // The JSON that `backplane list --json` prints.
+  // The JSON output of `backplane list --json`.
   std::string report() const { return detail::collect(api().env_report, get()); }
 
   Model open(std::string_view path) const {
@@ -196,7 +196,7 @@ class Environment {
     source.path = view::text(path);
     return open_source(source, nullptr);
   }
-  // The model keeps `bytes`. `directory`: the folder of its external data.
+  // The model keeps `bytes`. `directory` is the folder of its external data.
   Model parse(std::string bytes, std::string_view directory = {}) const {
     const auto keep = std::make_shared<const std::string>(std::move(bytes));
     bp_model_source_t source{};
@@ -235,7 +235,7 @@ class Environment {
     return Session(env_, model, session);
   }
 
-  // Collects spans of all sessions from now on; stop_trace returns them as Chrome/Perfetto JSON.
+  // Starts collecting spans of all sessions. stop_trace returns them as Chrome/Perfetto JSON.
   void start_trace() const { detail::call(api().trace_start, get()); }
   std::string stop_trace() const { return detail::collect(api().trace_stop, get()); }
 

@@ -18,9 +18,9 @@ class Model {
   explicit Model(bp_model_t* model, std::shared_ptr<const void> keep = nullptr)
       : model_(model, [keep = std::move(keep)](bp_model_t* m) { api().model_destroy(m); }) {}
 
-  // Valid as long as the model.
+  // Valid as long as the model exists.
   view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }
-  // The JSON that `backplane info --json` prints, without `uncovered`.
+  // The JSON output of `backplane info --json`, without `uncovered`.
   std::string report() const { return detail::collect(api().model_report, get()); }
   bp_model_t* get() const { return model_.get(); }
 

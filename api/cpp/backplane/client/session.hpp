@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled model, and its runs.
+// A compiled model and its runs.
 #pragma once
 
 #include <algorithm>
@@ -23,30 +23,30 @@ inline namespace client {
 struct RunOptions {
   std::chrono::nanoseconds timeout{0};  // 0: none
   const Cancel* cancel = nullptr;
-  const Stream* stream = nullptr;  // if set, `run` enqueues the run there and returns
+  const Stream* stream = nullptr;  // if set, `run` enqueues the run in this stream and returns
   std::vector<bp_point_t> waits;
   std::vector<bp_point_t> signals;
   int32_t priority = 0;
   uint64_t trace_id = 0;
 };
 
-// A session's run state. One thread at a time; each thread creates its own.
+// A session's state for one run at a time. Use an Exec from one thread at a time; create one for each thread.
 class Exec {
  public:
-  // Binds memory to an input, and keeps it until the input is bound again. Write new data into it between runs.
+  // Binds memory to an input and keeps it until another tensor is bound. Write new data into it between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
-  // Binds any memory to input `slot` or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
+  // Binds any memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
-  // Outputs that are not bound are allocated by the loader.
+  // The loader allocates outputs that are not bound.
   void bind_output(uint32_t output, const Tensor& tensor) {
-    // The sum must not wrap: it would be the slot of an input.
+    // Clamped, because a sum that wraps around would be the slot of an input.
     bind_slot(BP_SLOT_OUTPUT + std::min(output, UINT32_MAX - BP_SLOT_OUTPUT), tensor);
   }
   void bind_output(std::string_view output, const Tensor& tensor) {
     bind_slot(BP_SLOT_OUTPUT + find_output(output), tensor);
   }
-  // Sets new extents, which must fit in the bound memory.
+  // Sets new extents of a bound input. They must fit into the bound memory.
   void extents(uint32_t input, const std::vector<int64_t>& extents) {
     const bp_slot_extents_t slot{input, static_cast<uint32_t>(extents.size()), extents.data()};
     detail::call(api().exec_extents, get(), &slot, 1u, static_cast<uint32_t>(sizeof slot));
@@ -59,7 +59,7 @@ class Exec {
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
   }
-  // Sets the extents of many dimensions at once: only the resulting shapes must fit the bound memory.
+  // Sets the extents of many dimensions at once. Only the resulting shapes must fit into the bound memory.
   void symbols(const std::map<std::string, int64_t>& extents) {
     const bp_graph_t* graph = model_.graph().raw();
     std::vector<bp_symbol_extent_t> found;
@@ -67,14 +67,14 @@ class Exec {
       const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
       if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
     }
-    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is no named dimension of the model");
+    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is not a named dimension of the model");
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }
-  // Makes the loader stop using the bound memory; it allocates an unbound output itself.
+  // Makes the loader stop using the bound memory. The loader then allocates an output itself.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
-  // Runs, and returns when the run has ended or, with `options.stream`, when it is enqueued.
+  // Runs and returns when the run has ended. With `options.stream`, returns when the run is enqueued.
   void run(const RunOptions& options = {}) {
     bp_run_t run{};
     run.size = sizeof run;
@@ -92,10 +92,10 @@ class Exec {
     run.trace_id = options.trace_id;
     detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
   }
-  // Starts a run. `run` and its arrays are copied; its cancel token and semaphores live until the signals advance.
+  // Starts a run. `run` and its arrays are copied. The cancel token and semaphores must live until the signals advance.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
-  // Returns an output of the last run without copying it: valid until the next run or bind.
+  // Returns an output of the last run without copying it. Valid until the next run or bind.
   bp_tensor_t output_view(uint32_t output) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
@@ -142,11 +142,11 @@ class Exec {
   Model model_;
   std::map<uint32_t, Tensor> bound_;
   std::shared_ptr<bp_session_t> session_;
-  std::shared_ptr<bp_exec_t> exec_;  // destroyed first
+  std::shared_ptr<bp_exec_t> exec_;  // members are destroyed in reverse order: this one first
 };
 
 struct SessionOptions {
-  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // the smallest and largest extent of named dimensions
+  std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // minimum and maximum extent of named dimensions
   std::vector<std::string> devices;                            // preferred first; empty: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed in addition to each node's own type
@@ -169,17 +169,17 @@ class Session {
     detail::call(api().session_node, static_cast<const bp_session_t*>(get()), i, &placed);
     return placed;
   }
-  // The plugin's own handle of an island's program (bp_placed_node_t.island), as in Environment::plugin_device.
+  // The plugin's own handle of an island's program (bp_placed_node_t.island), for extension functions.
   const bp_program_t* plugin_program(uint32_t island) const {
     const bp_program_t* program = nullptr;
     detail::call(api().session_plugin_program, static_cast<const bp_session_t*>(get()), island, &program);
     return program;
   }
-  // The JSON that `backplane explain --json` prints.
+  // The JSON output of `backplane explain --json`.
   std::string report() const { return detail::collect(api().session_report, get()); }
   // Replaces a weight; requires BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
-  // Replaces all of `weights` or, if it throws, none of them.
+  // Replaces all of `weights`, or none of them if it throws.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
     std::vector<bp_tensor_t> tensors;
     std::vector<bp_named_tensor_t> named;
@@ -192,7 +192,7 @@ class Session {
     what.stride = sizeof(bp_named_tensor_t);
     detail::call(api().session_refit, get(), static_cast<const bp_session_refit_t*>(&what));
   }
-  // The verdict of a device (bp_device_info_t.id) on a node. Its texts live as long as the session.
+  // The verdict of a device (bp_device_info_t.id) on a node. The verdict's texts live as long as the session.
   bp_node_verdict_t verdict(uint32_t node, uint64_t device) const {
     bp_node_verdict_t verdict{};
     verdict.size = sizeof verdict;
@@ -213,7 +213,7 @@ class Session {
 
   std::shared_ptr<bp_env_t> env_;
   Model model_;
-  std::shared_ptr<bp_session_t> session_;  // destroyed first
+  std::shared_ptr<bp_session_t> session_;  // members are destroyed in reverse order: this one first
 };
 
 }  // namespace client

@@ -37,7 +37,8 @@ class Semaphore {
   void signal(uint64_t value) const {
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(nullptr));
   }
-  // Advances to `value` with a failure: waiting for a value reached by this throws BP_DEPENDENCY_FAILED with `text`.
+  // Advances to `value` with a failure. Waiting for a value reached by this call throws BP_DEPENDENCY_FAILED with
+  // `text`.
   void fail(uint64_t value, bp_status_t status, std::string text) const {
     bp_error_t failure{};
     failure.size = sizeof failure;
@@ -47,9 +48,9 @@ class Semaphore {
     failure.text_size = failure.text_capacity = text.size();
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
   }
-  // Sets any value and forgets failures. No thread may be waiting, and no earlier run may still signal the semaphore.
+  // Sets any value and clears failures. No thread may be waiting, and no earlier run may signal the semaphore later.
   void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
-  // Waits until the semaphore reaches `value`; `deadline` in ns on the monotonic clock.
+  // Waits until the semaphore reaches `value`. `deadline` is in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().semaphore_wait, semaphore_.get(), value, deadline, static_cast<const bp_cancel_t*>(nullptr));
   }
@@ -65,7 +66,7 @@ class Semaphore {
   std::shared_ptr<bp_semaphore_t> semaphore_;
 };
 
-// A device's queue of work: new, or the framework's own (`native`). The environment must outlive it.
+// A device's queue of work: a new one, or the framework's own (`native`). The environment must outlive it.
 class Stream {
  public:
   Stream(bp_env_t* env, uint64_t device, const bp_native_t* native = nullptr, int32_t priority = BP_PRIORITY_NORMAL) {
@@ -74,7 +75,7 @@ class Stream {
     detail::call(api().stream_create, env, device, &how, &stream);
     stream_ = std::shared_ptr<bp_stream_t>(stream, api().stream_destroy);
   }
-  // Waits until all work has ended; throws failures of runs without `done`. `deadline` in ns on the monotonic clock.
+  // Waits until all work has ended. Throws failures of runs without `done`. `deadline` is in ns on the monotonic clock.
   void wait(uint64_t deadline = BP_FOREVER) const { detail::call(api().stream_wait, get(), deadline); }
   bp_native_t native() const {
     bp_native_t native{};
@@ -82,7 +83,7 @@ class Stream {
     detail::call(api().stream_export, get(), &native);
     return native;
   }
-  // The plugin's own handle, to pass to its backend's extension functions.
+  // The plugin's own handle, for the extension functions of its backend.
   bp_stream_t* plugin_stream() const {
     bp_stream_t* stream = nullptr;
     detail::call(api().stream_plugin_stream, get(), &stream);
@@ -103,7 +104,7 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_create, env, device, &how, &semaphore);
     semaphore_ = std::shared_ptr<bp_native_semaphore_t>(semaphore, api().native_semaphore_destroy);
   }
-  // Blocks until the semaphore reaches `value`. `deadline` in ns on the monotonic clock.
+  // Blocks until the semaphore reaches `value`. `deadline` is in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
     detail::call(api().native_semaphore_wait, get(), value, deadline);
   }
@@ -113,8 +114,8 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_query, get(), &value);
     return value;
   }
-  // Exports a handle for another device or framework. `kind`: BP_NATIVE_*, or 0 to let the plugin choose; `value`: for
-  // kinds that represent a single value.
+  // Exports a handle for another device or framework. `kind` is BP_NATIVE_*, or 0 to let the plugin choose. `value` is
+  // used by kinds that represent a single value.
   bp_native_t native(uint32_t kind = 0, uint64_t value = 0) const {
     const bp_semaphore_export_t what{sizeof what, kind, value, nullptr};
     bp_native_t native{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one block of memory for many tensors: tensors that are live at the same time do not overlap.
+// Plans one block of memory for many tensors. Tensors that are live at the same time do not overlap.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace backplane::sdk {
 
-// A tensor in the arena, live from the first to the last program step that uses it.
+// A tensor in the arena. It is live from the first to the last program step that uses it.
 struct ArenaTensor {
   uint64_t bytes = 0;
   size_t first = SIZE_MAX;  // first step that uses it
@@ -27,8 +27,8 @@ constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Sets the offset of every tensor that a step uses, a multiple of `alignment`, and returns the size of the arena.
-// The largest are placed first, each in the lowest gap between tensors that are live at the same time.
+// Sets the offset of every tensor that a step uses to a multiple of `alignment`, and returns the size of the arena.
+// Places the largest tensors first, each in the lowest gap between tensors that are live at the same time.
 inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
   std::vector<ArenaTensor*> order;
   for (ArenaTensor& tensor : tensors) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous runs, by the rules of plugin.h and sync.h: what a run waits for, how its
-// end is reported, and a stream and a timeline for devices whose driver has none.
+// Helpers for asynchronous runs, by the rules of plugin.h and sync.h: waiting for points, reporting the end of a run,
+// and a stream and a timeline for devices whose driver has none.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,8 @@ inline uint64_t monotonic_now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// Waits until `is_true()`; returns false if the deadline passed first (ns on the monotonic clock; BP_FOREVER: none).
+// Waits until `is_true()`. Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock;
+// BP_FOREVER means no deadline.
 template <class Predicate>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline,
                 const Predicate& is_true) {
@@ -34,12 +35,12 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   return changed.wait_until(lock, end, is_true);
 }
 
-// Copies of the waits and signals of a run or a memory copy. Must live until the end has been reported.
+// Copies of the waits and signals of a run or a memory copy. Must live until the end of the run has been reported.
 class RunSync {
  public:
   RunSync() = default;
   RunSync(const Host& host, const bp_run_t& run) { assign(host, run); }
-  // Replaces the run; the vectors keep their memory.
+  // Replaces the run. The vectors keep their memory.
   void assign(const Host& host, const bp_run_t& run) {
     host_ = &host;
     run_ = run;
@@ -48,7 +49,7 @@ class RunSync {
     run_.waits = waits_.data();
     run_.signals = signals_.data();
   }
-  RunSync(const RunSync&) = delete;  // `run_` points into the vectors; moving them keeps their memory
+  RunSync(const RunSync&) = delete;  // `run_` points into the vectors, so a copy would point into the original
   RunSync& operator=(const RunSync&) = delete;
   RunSync(RunSync&&) = default;
   RunSync& operator=(RunSync&&) = default;
@@ -57,7 +58,7 @@ class RunSync {
   const std::vector<bp_point_t>& waits() const { return waits_; }
   const std::vector<bp_point_t>& signals() const { return signals_; }
 
-  // Whether `wait` would block. Assumes so of host points if the host has no `semaphore_query`.
+  // Whether `wait` would block. Without the host's `semaphore_query`, assumes that host points block.
   bool must_wait() const {
     const bp_host_t* host = host_->raw();
     return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
@@ -70,7 +71,7 @@ class RunSync {
       return value < point.value;
     });
   }
-  // Waits until all points are reached. Throws if a host point has failed, at the deadline, and on cancellation.
+  // Waits until all points are reached. Throws if a host point failed, if the deadline passes, and on cancellation.
   void wait() const {
     for (const bp_point_t& point : waits_) {
       if (NativeSemaphore* native = semaphore_of(bp_point_native(&point)))
@@ -80,7 +81,7 @@ class RunSync {
     }
     host_->check(run_.cancel, run_.deadline);
   }
-  // Returns the failure of a run whose native point this run waited for; nullopt if none failed.
+  // If this run waited for a native point of a failed run, returns that run's failure. Otherwise nullopt.
   std::optional<Error> dependency() const {
     for (const bp_point_t& point : waits_) {
       NativeSemaphore* const native = semaphore_of(bp_point_native(&point));
@@ -138,7 +139,7 @@ class RunSync {
   std::vector<bp_point_t> waits_, signals_;
 };
 
-// The first failure in a stream that was not reported yet, because its run had no `done`. Thread-safe.
+// The first failure in a stream that is not reported yet, because its run had no `done`. Thread-safe.
 class Unreported {
  public:
   void add(Error failure, uint64_t run) {
@@ -151,7 +152,7 @@ class Unreported {
     const std::lock_guard lock(mutex_);
     return std::exchange(failure_, std::nullopt);
   }
-  // The failure, which stays unreported.
+  // Returns the failure, which still counts as not reported.
   std::optional<Error> get() const {
     const std::lock_guard lock(mutex_);
     return failure_;
@@ -162,20 +163,22 @@ class Unreported {
   std::optional<Error> failure_;
 };
 
-// Reports the end of a run that a stream executed. An earlier run's unreported failure replaces the run's own: `done`
-// reports it; without `done`, the run's signals carry it, and it stays unreported.
+// Reports the end of a run that a stream executed. If an earlier run in the stream has an unreported failure, that
+// failure replaces this run's own. A run with `done` reports it. A run without `done` only passes it on to its signals,
+// so it stays unreported.
 inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::optional<Error> failure) noexcept {
   const bp_run_t& run = sync.run();
   if (!failure) failure = sync.dependency();
-  if (run.stream == nullptr) return sync.end(failure ? &*failure : nullptr);  // an instance's own: nothing follows it
+  if (run.stream == nullptr)
+    return sync.end(failure ? &*failure : nullptr);  // the instance's own stream: nothing follows
   if (run.done == nullptr && failure) unreported.add(std::move(*failure), run.id);
   if (std::optional<Error> before = run.done != nullptr ? unreported.take() : unreported.get())
     failure = std::move(before);
-  if (failure && failure->run == run.id) failure->run = 0;  // the run that is reported
+  if (failure && failure->run == run.id) failure->run = 0;  // the failure is this run's own
   sync.end(failure ? &*failure : nullptr);
 }
 
-// A timeline that lives on the host, for devices whose driver has none.
+// A timeline on the host, for devices whose driver has none.
 class HostTimeline : public NativeSemaphore {
  public:
   explicit HostTimeline(uint64_t value = 0) : value_(value) {}
@@ -191,7 +194,7 @@ class HostTimeline : public NativeSemaphore {
   }
   bool wakes() const override { return true; }
   void wake() override {
-    const std::lock_guard lock(mutex_);  // a waiter that saw `stop` unset is blocked by now
+    const std::lock_guard lock(mutex_);  // ensures that a waiter that saw `stop` unset is blocked by now
     changed_.notify_all();
   }
   void signal(uint64_t value, const Error* failure) override {
@@ -200,7 +203,7 @@ class HostTimeline : public NativeSemaphore {
     value_ = std::max(value_, value);
     changed_.notify_all();
     if (failure == nullptr || value <= before) return;
-    if (failures_.size() == kKept) {  // merge the two oldest, including the values between them
+    if (failures_.size() == kKept) {  // merges the two oldest, including the values between them
       failures_[1].first = failures_[0].first;
       failures_.pop_front();
     }
@@ -219,7 +222,7 @@ class HostTimeline : public NativeSemaphore {
 
  private:
   struct Failure {
-    uint64_t first, last;  // values
+    uint64_t first, last;  // the values that this failure covers
     Error cause;
   };
   static constexpr size_t kKept = 16;
@@ -230,7 +233,8 @@ class HostTimeline : public NativeSemaphore {
   std::deque<Failure> failures_;
 };
 
-// A piece of a stream's work: a small function object, stored without an allocation, called with its run's RunSync.
+// A piece of a stream's work: a small function object that is stored without allocation and called with the run's
+// RunSync.
 class Work {
  public:
   Work() = default;
@@ -248,11 +252,11 @@ class Work {
   void* words_[6];
 };
 
-// A stream for devices whose work is a blocking call: a thread that executes one piece of work after the other.
+// A stream for devices whose work is a blocking call. A thread executes one piece of work after the other.
 class HostStream : public Stream {
  public:
   HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}
-  // Waits until everything submitted has ended.
+  // Waits until all submitted work has ended.
   ~HostStream() override {
     {
       const std::lock_guard lock(state_->mutex);
@@ -264,7 +268,8 @@ class HostStream : public Stream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Queues `work`; the thread calls it in order, then reports the end. `work` must first call RunSync::wait.
+  // Queues `work`. The thread calls the pieces in order and reports the end of each. `work` must call RunSync::wait
+  // first.
   void submit(const Host& host, const bp_run_t& run, Work work) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -304,7 +309,7 @@ class HostStream : public Stream {
         std::optional<Error> failure = caught([&] { piece.work(piece.sync); });
         lock.lock();
         std::swap(ended, piece.sync);
-        spare.splice(spare.end(), pieces, pieces.begin());  // room for a run that is submitted from `done`
+        spare.splice(spare.end(), pieces, pieces.begin());  // makes room for a run that `done` submits
         lock.unlock();
         end_in_stream(ended, unreported, std::move(failure));
         lock.lock();

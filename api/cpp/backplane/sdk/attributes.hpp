@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of ONNX's operator attributes, by name: only attributes that have the same type in every operator.
+// The types of ONNX's attributes, by name. Lists only names that have the same type in every operator.
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes that a vendor derives from. Four are required, each created by the one before it:
+// The classes that a vendor derives from. Four are required; each creates the next one:
 //   Backend → Device → Program → Instance
-// Methods may throw: the SDK turns exceptions into statuses. Thread classes are those of the slots in plugin.h. A
-// method marked "slot" becomes a slot of the ABI only if it is overridden; otherwise the slot stays NULL, with the
-// meaning that plugin.h documents. Memory, Sync, Cache and Refit are optional further bases of a Device or Program.
+// Methods may throw: the SDK converts exceptions to statuses. Methods may be called from the threads that plugin.h
+// allows for their slots. A method marked "slot" becomes a slot of the ABI only if it is overridden. Otherwise the slot
+// stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional bases of a
+// Device or Program.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ class Device;
 class Program;
 class Instance;
 
-// What bp_plugin_query reports. Text must be static.
+// The plugin's description in bp_plugin_query. Texts must be static.
 struct About {
   std::string_view id;  // lower case, digits, '_'; the same as in the manifest and the file name
   std::string_view name;
@@ -29,7 +30,7 @@ struct About {
 // The plugin's root object. A concrete backend also has:
 //   static constexpr sdk::About kAbout{…};
 //   static constexpr bp_opset_t kOpsets[] = {…};      the newest supported opset of each domain
-//   using Device = …; using Program = …; using Instance = …;   its classes: slots follow from what they override
+//   using Device = …; using Program = …; using Instance = …;   its classes; the methods they override become slots
 //   explicit MyBackend(const bp_backend_create_t& how) : sdk::Backend(how) {}
 class Backend : public Object {
  public:
@@ -38,15 +39,15 @@ class Backend : public Object {
   const Host& host() const { return host_; }
   const std::string& directory() const { return directory_; }  // the folder of the plugin's file
 
-  // May start the driver. If there are no devices, sets `why_none` to a message that says why.
+  // May start the driver. If there are no devices, sets `why_none` to a message with the reason.
   virtual uint32_t device_count(std::string& why_none) = 0;
-  // Texts live as long as the backend. `size` and `index` are filled in by the SDK.
+  // Texts must live as long as the backend. The SDK fills in `size` and `index`.
   virtual bp_device_info_t device_info(uint32_t index) = 0;
   virtual std::unique_ptr<Device> open(uint32_t index, const Options& options, const bp_device_open_t& how) = 0;
   // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // A backend remains usable after a fork if no device was opened.
+  // A backend stays usable after a fork if no device was opened.
   bool forked() const noexcept override { return opened_ && Object::forked(); }
   void mark_opened() noexcept { opened_ = true; }
 
@@ -68,7 +69,7 @@ class Compile {
   bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
   Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
   void check_cancelled() const { host_.check(raw_.cancel); }
-  // The bytes of a weight, at any alignment, valid as long as the program.
+  // The bytes of a weight, at any alignment. Valid as long as the program.
   const void* weight(uint32_t index) const {
     const void* data = bp_graph_weight(raw_.graph, index)->data;
     if (data != nullptr) return data;
@@ -76,7 +77,7 @@ class Compile {
     detail.check(raw_.graph->api->weight_map(raw_.graph, index, &data, detail.get()), "the weight cannot be read");
     return data;
   }
-  // Call it when the backend has its own copy of the weight: the host may then release the pages.
+  // Call this once the backend has its own copy of the weight. The host may then release the pages.
   void weight_consumed(uint32_t index) const { raw_.graph->api->weight_consumed(raw_.graph, index); }
   void progress(uint32_t done, uint32_t total) const {
     if (raw_.progress != nullptr) raw_.progress(raw_.progress_self, done, total);
@@ -111,19 +112,20 @@ class Device : public Object {
   uint64_t id() const { return id_; }
   void set_id(uint64_t id) { id_ = id; }  // called by the SDK
 
-  // Judges all nodes in one call. Usually: table.answer(coverage).
+  // Reports verdicts on all nodes in one call. Usually: table.answer(coverage).
   virtual void cover(Coverage& coverage) = 0;
   virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
-  // slot: throws when the device is lost.
+  // slot: throws if the device is lost.
   virtual void health() {}
-  // slot: fills `out` for a proposed island; sets `why` if it is not accepted. Accepted islands must compile.
+  // slot: fills `out` for a proposed island, and sets `why` if it is not accepted. An accepted island must compile.
   virtual void review(const Compile&, bp_review_t& /*out*/, std::string& /*why*/) {}
-  // slot: the types of the outputs of a node of a domain that the host does not know.
+  // slot: sets the output types of a node of a domain that the host does not know.
   virtual void infer(const Node&, const Types&) {}
-  // slot: this device's newest opsets and IR version, if they differ from the backend's. `size` is filled in by the
-  // SDK; the arrays live as long as the device.
+  // slot: this device's newest opsets and IR version, if they differ from the backend's. The SDK fills in `size`. The
+  // arrays must live as long as the device.
   virtual bp_opsets_t opsets() { return {}; }
-  // slot: the device hangs and was abandoned. Release threads that wait for it; keep memory that it may still access.
+  // slot: the device hangs and was abandoned. Release threads that wait for it, but keep memory that it may still
+  // access.
   virtual void abandon() noexcept {}
 
  private:
@@ -131,7 +133,7 @@ class Device : public Object {
   uint64_t id_ = 0;
 };
 
-// A compiled island: immutable, shared by threads.
+// A compiled island. Immutable, and shared by threads.
 class Program : public Object {
  public:
   Program(const Device& device, const Compile& what) : device_(device), graph_(what.graph()) {}
@@ -140,10 +142,11 @@ class Program : public Object {
   const Graph& graph() const { return graph_; }
 
   virtual std::unique_ptr<Instance> instance() const = 0;
-  // Scratch memory, in-place pairs, when output shapes are known. `size` and the counts are filled in by the SDK.
+  // Describes scratch memory, in-place pairs, and when output shapes become known. The SDK fills in `size` and the
+  // counts.
   virtual bp_program_info_t info() const { return {}; }
-  // slot: the extents of all outputs for these inputs, whose extents were checked against the graph. Leave an output's
-  // rank at BP_NONE if it is known only during the run.
+  // slot: sets the extents of all outputs for these inputs, which the SDK has checked against the graph. Leave an
+  // output's rank at BP_NONE if it is known only during the run.
   virtual void output_extents(const std::vector<bp_tensor_t>& /*inputs*/, std::vector<bp_shape_t>& /*outputs*/) const {}
 
  private:
@@ -170,7 +173,8 @@ class Slots {
   uint32_t stride_;
 };
 
-// A program's run state. It keeps bindings and checks them against the graph: a backend only has to implement `run`.
+// A program's state for one run at a time. It keeps bindings and checks them against the graph, so a backend only has
+// to implement `run`.
 class Instance : public Object {
  public:
   explicit Instance(const Program& program)
@@ -185,15 +189,16 @@ class Instance : public Object {
   const Program& program() const { return program_; }
   const Host& host() const { return host_; }
 
-  // Executes a run and returns when it is done. The waits are over; all slots are bound, except outputs that `may_ask`.
+  // Executes a run and returns when it is done. At this point the waits are over and all slots are bound, except
+  // outputs for which `may_ask` is true.
   virtual void run(const bp_run_t& run) = 0;
 
-  // Prepares a run before its waits are over: inputs may not have their values yet. Slots are bound as for `run`.
+  // Prepares a run before its waits are over, so inputs may not have their values yet. Slots are bound as for `run`.
   virtual void plan(const bp_run_t&) {}
 
   // Waits, calls `run` and signals, for devices whose `run` returns when the work is done. Asynchronous devices
-  // override it: wait for the points, start the work, and when it ends call `done` and advance the signals. If it
-  // throws, it must have done neither of these: the host then does both.
+  // override it: wait for the points and start the work; when the work ends, call `done` and advance the signals. If
+  // the override throws, it must not have called `done` or advanced a signal, because the host then does both.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);
@@ -206,7 +211,7 @@ class Instance : public Object {
       check_synchronous(what);
       do_work(what);
     }
-    report_end(what);  // the callback may start the next run
+    report_end(what);  // not marked as running: the callback may start the next run
   }
 
   virtual void bind(const bp_binding_t& binding) {
@@ -241,7 +246,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // Sets the extents of all slots or, if it throws, of none.
+  // Sets the extents of all given slots, or of none if it throws.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t& given = slots[i];
@@ -268,18 +273,18 @@ class Instance : public Object {
                                             : static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
   }
 
-  // Bytes of memory bound for a tensor; 0 if none.
+  // Bytes of memory bound for a tensor; 0 if no memory is bound.
   static uint64_t capacity(const bp_tensor_t& tensor) {
     return tensor.buffer.memory == nullptr && tensor.buffer.address == nullptr ? 0 : tensor.buffer.bytes;
   }
-  // Elements of a tensor; its memory may have room for more.
+  // The number of elements of a tensor. Its memory may have room for more.
   static uint64_t count(const bp_tensor_t& tensor) {
     uint64_t n = 1;
     for (uint32_t i = 0; i < tensor.rank; ++i) n *= static_cast<uint64_t>(tensor.extents[i]);
     return n;
   }
 
-  // Whether memory of this space and layout may be bound; by default dense host memory.
+  // Whether memory of this space and layout may be bound. By default, only dense host memory may.
   virtual bool reaches(const bp_tensor_t& tensor) const {
     return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
   }
@@ -287,8 +292,8 @@ class Instance : public Object {
   virtual bool may_ask(uint32_t /*output*/, const bp_run_t& run) const {
     return is_data_dependent_ && run.output != nullptr;
   }
-  // Throws if the type or extents contradict the slot's declaration, or the tensor needs more than `capacity` bytes.
-  // Strings are not measured: their size is known only during the run.
+  // Throws if the type or extents contradict the slot's declaration, or if the tensor needs more than `capacity` bytes.
+  // Does not measure strings, because their size is known only during the run.
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
     if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
       throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
@@ -328,7 +333,7 @@ class Instance : public Object {
                   where(slot) + " needs " + std::to_string(bytes) + " bytes but was given " + std::to_string(capacity));
     }
   }
-  // Names a slot, for example "input 'x'".
+  // The slot's name in messages, for example "input 'x'".
   std::string where(uint32_t slot) const {
     if (slot == BP_SLOT_SCRATCH) return "the scratch memory";
     return (slot < BP_SLOT_OUTPUT ? "input '" : "output '") + std::string(value(slot).name()) + "'";
@@ -343,7 +348,7 @@ class Instance : public Object {
     bool bound = false;
   };
 
-  // Marks the instance as running while this object lives.
+  // Marks the instance as running during this object's lifetime.
   class Running {
    public:
     explicit Running(std::atomic<bool>& flag) : flag_(flag) {
@@ -401,7 +406,7 @@ class Instance : public Object {
     slot.tensor.rank = rank;
     slot.tensor.extents = slot.extents.data();
   }
-  // Slots are never unbound: once all are bound, the check is not repeated.
+  // Slots are never unbound, so the check is not repeated once all are bound.
   void check_bound(const bp_run_t& run) {
     for (uint32_t i = 0; i < inputs_.size(); ++i) check_bound(i, inputs_[i]);
     if (wants_scratch_) check_bound(BP_SLOT_SCRATCH, scratch_);
@@ -412,7 +417,7 @@ class Instance : public Object {
     }
     all_bound_ = all;
   }
-  // A container must not be both an input and an output: outputs are written while inputs are still being read.
+  // A container must not be both an input and an output, because outputs are written while inputs are still being read.
   void check_container(const bp_binding_t& binding) const {
     if (host().containers() == nullptr)
       throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container, but the host has no container functions");
@@ -436,7 +441,7 @@ class Instance : public Object {
   std::atomic<bool> running_{false};
 };
 
-// ---- further bases -------------------------------------------------------------------------------------------------
+// ---- optional bases ------------------------------------------------------------------------------------------------
 
 // A Device with its own memory.
 class Memory {
@@ -454,30 +459,32 @@ class Memory {
   virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }   // slot
 };
 
-// A queue of work. bp_stream_t is a Stream.
+// A queue of work. A bp_stream_t is a pointer to a Stream.
 class Stream : public Object {
  public:
-  // Throws BP_TIMED_OUT at the deadline, and failures of runs without `done`.
+  // Throws BP_TIMED_OUT at the deadline, and the failures of runs without `done`.
   virtual void wait(uint64_t deadline) = 0;
   virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
 };
 
-// A timeline semaphore of the device. bp_native_semaphore_t is a NativeSemaphore. Thread-safe.
+// A timeline semaphore of the device. A bp_native_semaphore_t is a pointer to a NativeSemaphore. Thread-safe.
 class NativeSemaphore : public Object {
  public:
-  // Returns false if the deadline passed first (ns on the monotonic clock; 0 checks without waiting).
+  // Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock; 0 checks without waiting.
   virtual bool wait(uint64_t value, uint64_t deadline) = 0;
-  // Also returns false once `stop` is set, provided that `wakes()` is true. The caller sets `stop`, then calls `wake`.
-  // Devices whose waits cannot be interrupted need not override this method.
+  // Like `wait` above. If `wakes()` is true, it also returns false once `stop` is set: the caller sets `stop`, then
+  // calls `wake`. Devices whose waits cannot be interrupted need not override this method.
   virtual bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& /*stop*/) {
     return wait(value, deadline);
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // With `failure`, the run that was to signal `value` failed: waits still succeed, `failure(value)` returns the error.
+  // A `failure` means that the run that was to signal `value` failed. Waits still succeed, and `failure(value)` returns
+  // the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   virtual uint64_t value() = 0;
-  // The failure with which `value` was signalled, or nullopt; runs that waited for it report it through `done`.
+  // The failure with which `value` was signaled, or nullopt. Runs that waited for the value report the failure through
+  // `done`.
   virtual std::optional<Error> failure(uint64_t value) = 0;
   virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
     throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
@@ -512,7 +519,7 @@ class Cache {
 class Refit {
  public:
   virtual ~Refit() = default;
-  // Replaces all of `weights` or, if it throws, none of them.
+  // Replaces all of `weights`, or none of them if it throws.
   virtual void refit(const std::vector<bp_refit_weight_t>& weights) = 0;
   virtual void read_weight(uint32_t weight, bp_tensor_t& tensor) const = 0;
 };

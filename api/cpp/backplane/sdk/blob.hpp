@@ -21,9 +21,9 @@
 
 namespace backplane::sdk {
 
-// A 64-bit hash that is the same in every process. It detects accidental damage, not attacks.
+// A 64-bit hash that is the same in every process. Detects accidental damage, not attacks.
 inline uint64_t fingerprint(std::string_view text) {
-  // FNV-1a, eight bytes a step, with a final mix: texts are megabytes.
+  // FNV-1a with eight bytes per step and a final mix, because texts may have megabytes.
   uint64_t hash = 0xcbf29ce484222325 ^ text.size();
   while (!text.empty()) {
     uint64_t word = 0;
@@ -40,10 +40,10 @@ inline uint64_t fingerprint(std::string_view text) {
 struct BlobHeader {
   static constexpr char kMagic[8] = {'B', 'P', 'B', 'L', 'O', 'B', '1', '\n'};
   char magic[8];
-  uint32_t version;  // of the format of the content
+  uint32_t version;  // format version of the content
   uint32_t reserved;
-  uint64_t key_bytes;      // the content depends on the key: device, driver, build, options
-  uint64_t content_bytes;  // all that follows the key
+  uint64_t key_bytes;      // of the key: the device, driver, build and options that the content depends on
+  uint64_t content_bytes;  // of everything after the key
   uint64_t checksum;       // of the key, the content, and the fields above
 
   uint64_t sum(std::string_view rest) const {
@@ -57,7 +57,7 @@ static_assert(sizeof(BlobHeader) == 40 && std::is_trivially_copyable_v<BlobHeade
 // Builds a blob in one string.
 class BlobWriter {
  public:
-  // `key` is compared byte by byte. `content_bytes` is the expected size, to allocate once.
+  // `key` is compared byte by byte. `content_bytes` is the expected size, for a single allocation.
   BlobWriter(uint32_t version, std::string_view key, size_t content_bytes = 0) : key_bytes_(key.size()) {
     BlobHeader header{};
     std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
@@ -92,7 +92,7 @@ class BlobWriter {
 };
 
 // Returns the content as a view into `blob`. Throws BP_CORRUPT if it is damaged or not a blob, and BP_STALE if it is
-// intact but of another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
+// intact but has another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
 inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
   const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
   BlobHeader header{};
@@ -104,14 +104,15 @@ inline std::string_view open_blob(std::string_view blob, uint32_t version, std::
     throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header states another size");
   if (header.checksum != header.sum(rest)) throw corrupt("its checksum differs");
   if (header.version != version)
-    throw Error(BP_STALE, "the stored data is of version " + std::to_string(header.version) + "; this build reads " +
+    throw Error(BP_STALE, "the stored data has version " + std::to_string(header.version) + "; this build reads " +
                               std::to_string(version));
   if (rest.substr(0, header.key_bytes) != key)
-    throw Error(BP_STALE, "the stored data was made for another device, driver, build or setting");
+    throw Error(BP_STALE, "the stored data is for another device, driver, build or setting");
   return rest.substr(header.key_bytes);
 }
 
-// As open_blob, but returns BP_CACHE_EXACT, or another BP_CACHE_* and sets `why`.
+// Like open_blob, but does not throw: returns BP_CACHE_EXACT if the blob fits. Otherwise returns another BP_CACHE_* and
+// sets `why`.
 inline uint32_t check_blob(std::string_view blob, uint32_t version, std::string_view key, std::string& why) {
   try {
     open_blob(blob, version, key);

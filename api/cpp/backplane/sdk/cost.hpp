@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's cost, whatever the device: its arithmetic and memory traffic. A device divides them by its throughput.
+// The cost of a node regardless of the device: its arithmetic and memory traffic. A device divides them by its
+// throughput.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace backplane::sdk {
 
-// Arithmetic operations of a node; a multiply-add counts as two. 0 if extents are unknown. Products and convolutions
-// are counted by their definition, every other operator as one operation for each output element.
+// The number of arithmetic operations of a node; a multiply-add counts as two. 0 if extents are unknown. Products and
+// convolutions are counted by their definition, every other operator as one operation per output element.
 inline double operations(const Node& node) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), node.op_type()) != names.end();
@@ -23,7 +24,7 @@ inline double operations(const Node& node) {
     outputs += static_cast<double>(elements(node.output(i)));
   }
   const Value x = node.input(0), w = node.input(1);
-  // Weights by which each output element (each input element of a transposed convolution) is multiplied.
+  // The number of weights by which each output element is multiplied; for a transposed convolution, each input element.
   const auto filter = [&] {
     const Shape shape = w.extents();
     return static_cast<double>(elements(shape, 1, shape.size()));
@@ -39,7 +40,7 @@ inline double operations(const Node& node) {
   return outputs;
 }
 
-// Bytes that a node reads and writes if nothing is cached; nullopt if an operand's extents are unknown.
+// Bytes that a node reads and writes if nothing is cached. nullopt if an operand's extents are unknown.
 inline std::optional<double> bytes_moved(const Node& node) {
   double bytes = 0;
   for (uint32_t i = 0; i < node.input_count() + node.output_count(); ++i) {

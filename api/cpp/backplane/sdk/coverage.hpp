@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's verdicts on nodes, and the sink for them. Most backends answer from an operator table: sdk/table.hpp.
+// A device's verdicts on nodes, and the sink that receives them. Most backends use an operator table: sdk/table.hpp.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ struct Verdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
-  double seconds = 0;  // expected, 0 when unknown
+  double seconds = 0;  // expected; 0 if unknown
   float confidence = 0;
   uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
   uint64_t bytes = 0;
-  std::vector<bp_range_t> ranges;  // makes a yes conditional
+  std::vector<bp_range_t> ranges;  // a yes holds only in these ranges
 };
 
 inline Verdict yes(double seconds = 0, float confidence = 0) {
@@ -33,7 +33,7 @@ inline Verdict yes(double seconds = 0, float confidence = 0) {
   return verdict;
 }
 
-// `detail` states the value found and what is supported.
+// `detail` states the value that was found and what is supported.
 inline Verdict no(uint32_t reason, std::string detail) {
   Verdict verdict;
   verdict.reason = reason;
@@ -41,7 +41,7 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
-// One coverage query: its nodes, and the sink for answers. Verdicts are delivered in batches while the query runs,
+// A coverage query: its nodes, and the sink for verdicts. Verdicts are delivered in batches while the query runs,
 // groups at the end.
 class Coverage {
  public:
@@ -60,7 +60,7 @@ class Coverage {
     verdicts_.emplace_back(node.index(), std::move(verdict));
     if (verdicts_.size() >= kBatch) deliver_verdicts();
   }
-  // Reports nodes that would run as one kernel; `flags` is BP_GROUP_*.
+  // Reports nodes that would run as one kernel. `flags` is BP_GROUP_*.
   void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
     groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
   }
@@ -115,7 +115,7 @@ class Coverage {
   const bp_coverage_sink_t& sink_;
   Graph graph_;
   std::vector<std::pair<uint32_t, Verdict>> verdicts_;  // not delivered yet
-  std::vector<bp_verdict_t> abi_;                       // those that are being delivered
+  std::vector<bp_verdict_t> abi_;                       // the batch that is being delivered
   std::vector<Group> groups_;
 };
 

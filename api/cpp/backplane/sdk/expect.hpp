@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that every vendor makes before a node is accepted, as a chain. The first that fails sets the verdict: its
-// reason code, and a message that says what is wrong.
+// The checks that every vendor needs before accepting a node, as a chain. The first check that fails sets the verdict:
+// its reason code, and a message that describes the problem.
 //
 //   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
 //
-// Checks skip omitted operands: `inputs` decides which may be omitted.
+// Checks skip omitted operands; `inputs` decides which ones may be omitted.
 #pragma once
 
 #include <initializer_list>
@@ -16,8 +16,8 @@
 
 namespace backplane::sdk {
 
-// The form of a call: the least and most inputs (optional ones in between may be omitted), the most outputs, and the
-// type of output 0.
+// The form of a call: the minimum and maximum number of inputs (optional ones in between may be omitted), the type of
+// output 0, and the maximum number of outputs.
 struct Form {
   uint32_t least, most;
   enum Result { kSame, kBool, kOpen } result = kSame;  // the type of input 0; bool; anything that `supports` allows
@@ -36,9 +36,9 @@ class Expect {
 
   // ---- operands ----------------------------------------------------------------------------------------------------
 
-  // Exactly `count` inputs, none of them omitted.
+  // There are exactly `count` inputs, and none is omitted.
   Expect& inputs(uint32_t count) { return inputs(count, count); }
-  // Requires the first `least`; omitted trailing inputs do not count.
+  // The first `least` inputs are required. Omitted trailing inputs do not count.
   Expect& inputs(uint32_t least, uint32_t most) {
     const uint32_t count = given(node_.input_count(), [&](uint32_t i) { return node_.input(i); });
     if (count < least || count > most)
@@ -70,7 +70,7 @@ class Expect {
     return *this;
   }
 
-  // All inputs and outputs are tensors of these types.
+  // All inputs and outputs are tensors of these data types.
   Expect& dtypes(bp_dtype_set_t set) {
     return each_operand([&](const Value& value, const Place& place) {
       if (!value.is_tensor()) fail(BP_REASON_DTYPE, place.text() + " is not a tensor");
@@ -87,12 +87,12 @@ class Expect {
       fail_dtype(node_.output(slot), {true, slot}, set);
     return *this;
   }
-  // All inputs have the type of input 0.
+  // All inputs have the data type of input 0.
   Expect& same_dtypes() {
     for (uint32_t i = 1; ok() && node_.input(0) && i < node_.input_count(); ++i) same_dtype(0, i);
     return *this;
   }
-  // Both inputs, if present, have the same type.
+  // Both inputs, if present, have the same data type.
   Expect& same_dtype(uint32_t a, uint32_t b) {
     const Value x = node_.input(a), y = node_.input(b);
     if (ok() && x && y && x.dtype() != y.dtype())
@@ -147,7 +147,8 @@ class Expect {
 
   // ---- attributes --------------------------------------------------------------------------------------------------
 
-  // Every attribute has ONNX's type for its name: one of another type would be treated as absent.
+  // Every attribute has ONNX's type for its name. (The functions that read attributes treat one of another type as
+  // absent.)
   Expect& attributes() {
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
@@ -165,7 +166,7 @@ class Expect {
                                     std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)));
     return *this;
   }
-  // Absent, or a finite number in this range.
+  // The attribute is absent, or a finite number in this range.
   Expect& number(std::string_view name, float least, float most) {
     if (!has(name, BP_ATTR_FLOAT)) return *this;
     const float value = node_.float_attribute(name, least);
@@ -174,7 +175,7 @@ class Expect {
                                     "; supported: " + std::to_string(least) + " to " + std::to_string(most));
     return *this;
   }
-  // Absent, or one of these strings.
+  // The attribute is absent, or one of these strings.
   Expect& choice(std::string_view name, std::initializer_list<std::string_view> known) {
     if (!has(name, BP_ATTR_STRING)) return *this;
     const std::string_view value = node_.text_attribute(name, "");
@@ -183,7 +184,7 @@ class Expect {
     for (const std::string_view each : known) all.append(all.empty() ? "" : ", ").append(each);
     return fail(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + std::string(value) + "'; supported: " + all);
   }
-  // Absent, empty, or `count` integers in this range.
+  // The attribute is absent, empty, or `count` integers in this range.
   Expect& integers(std::string_view name, size_t count, int64_t least, int64_t most) {
     if (!has(name, BP_ATTR_INTS)) return *this;
     const std::vector<int64_t> values = node_.ints_attribute(name);
@@ -195,9 +196,8 @@ class Expect {
     return *this;
   }
 
-  // ---- the rest ----------------------------------------------------------------------------------------------------
-
-  // The vendor's own check. `detail` is the message, or a function that returns it, called only if the check fails.
+  // A check of the vendor's own. `detail` is the message, or a function that returns it and is called only if the check
+  // fails.
   template <class Text>
   Expect& that(bool holds, uint32_t reason, const Text& detail) {
     if (holds || !ok()) return *this;
@@ -206,7 +206,7 @@ class Expect {
     else
       return fail(reason, detail);
   }
-  // Applies another `supports` function to the node; NULL: none.
+  // Applies another `supports` function to the node. NULL does nothing.
   Expect& also(Verdict (*supports)(const Node&)) {
     if (ok() && supports != nullptr) verdict_ = supports(node_);
     return *this;
@@ -214,7 +214,7 @@ class Expect {
 
   bool ok() const { return accepted(verdict_); }
   operator Verdict() const { return verdict_; }  // NOLINT(google-explicit-constructor): ends the chain
-  // Returns the verdict; a yes gets these estimates.
+  // Returns the verdict. If it is a yes, it gets these estimates.
   Verdict yes(double seconds, float confidence) {
     if (ok()) {
       verdict_.seconds = seconds;
@@ -248,7 +248,7 @@ class Expect {
                               "; supported: " + std::to_string(least) +
                               (most == INT32_MAX ? " and more" : " to " + std::to_string(most)));
   }
-  // Whether the attribute is present and has this type. Another type makes the verdict a no.
+  // Whether the attribute is present with this type. If it has another type, the verdict becomes a no.
   bool has(std::string_view name, uint32_t type) {
     const bp_attribute_t* attribute = ok() ? node_.attribute(name) : nullptr;
     if (attribute == nullptr) return false;

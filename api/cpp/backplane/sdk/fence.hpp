@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between C++ and the C ABI: a backend throws on failure; each slot runs within `fence`, which turns any
-// exception into a status and an error text. No exception crosses the ABI.
+// The border between C++ and the C ABI. A backend throws on failure. Each slot runs within `fence`, which converts any
+// exception to a status and an error text, because no exception may cross the ABI.
 #pragma once
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ class Error : public std::exception {
  public:
   Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
       : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
-  // The failure of a lost device: it and all its objects are unusable from now on.
+  // The failure of a lost device. The device and all its objects are unusable from now on.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
     Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
     error.flags = BP_ERROR_DEVICE_LOST;
@@ -41,7 +41,7 @@ class Error : public std::exception {
   uint64_t run = 0;  // bp_run_t.id of the run that failed, if another run reports the failure
 };
 
-// Writes a failure to the caller's bp_error_t, by the rules of status.h. Returns the status.
+// Writes a failure to the caller's bp_error_t by the rules of status.h. Returns the status.
 inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view text, uint64_t node = BP_NO_NODE,
                           int64_t vendor_code = 0, uint32_t flags = 0) noexcept {
   if (out == nullptr) return status;
@@ -58,7 +58,7 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
   return status;
 }
 
-// A bp_error_t, with a message buffer, for calls of host functions.
+// A bp_error_t with a message buffer, for calls of host functions.
 class Detail {
  public:
   bp_error_t* get() { return &error_; }
@@ -96,7 +96,7 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// Runs `body`; returns what it threw as an Error, or nullopt.
+// Runs `body`. Returns an exception of `body` as an Error, or nullopt if there was none.
 template <class Body>
 std::optional<Error> caught(Body&& body) noexcept {
   try {
@@ -122,8 +122,8 @@ inline uint32_t fork_generation() noexcept {
   return generation.load(std::memory_order_relaxed);
 }
 
-// The base of every handle. Drivers and threads do not survive a fork, so neither does a handle: in the child its
-// slots return BP_FORKED and destroying it does nothing.
+// The base of every handle. Drivers and threads do not survive a fork, so handles are unusable in the child: their
+// slots return BP_FORKED, and destroying them does nothing.
 class Object {
  public:
   Object() = default;
@@ -152,7 +152,7 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
               std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " + std::to_string(least));
 }
 
-// Checks a host's struct and returns it; fields newer than ABI 1.0 must be guarded by BP_HAS.
+// Checks a host's struct and returns it. Guard fields that are newer than ABI 1.0 with BP_HAS.
 template <class T>
 const T& checked(const T* in, const char* name) {
   if (in == nullptr) throw_bad_struct(name, nullptr, kSize10<T>);
@@ -160,7 +160,7 @@ const T& checked(const T* in, const char* name) {
   return *in;
 }
 
-// Copies a host's struct, with zeros for fields that an older host lacks. `name` is for the error.
+// Copies a host's struct. Fields that an older host lacks are zero. Errors refer to the struct as `name`.
 template <class T>
 T read(const T* in, const char* name) {
   if (in != nullptr && in->size >= sizeof(T)) return *in;
@@ -170,8 +170,9 @@ T read(const T* in, const char* name) {
   return copy;
 }
 
-// Copies element `i` of the host's array, whose stride is the size of its elements, with zeros for fields that an older
-// host lacks. An element must not be copied by assignment: the last one of an older host may end where its memory does.
+// Copies element `i` of the host's array; `stride` is the size of its elements. Fields that an older host lacks are
+// zero. Do not copy elements by assignment: the array of an older host may end before sizeof(T) bytes of its last
+// element.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T copy{};
@@ -187,7 +188,7 @@ const T& read_in_place(const T* in, const char* name, T& room) {
   return room = read(in, name);
 }
 
-// Fills a host's struct, up to the size that the host knows.
+// Fills a host's struct, up to the size that the host supports.
 template <class T>
 void write(T* out, T value, const char* name) {
   value.size = static_cast<uint32_t>(std::min<size_t>(read(out, name).size, sizeof value));
@@ -202,7 +203,7 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
-// The SDK knows no extension structs: it refuses required ones and skips optional ones.
+// The SDK supports no extension structs: it refuses required ones and skips optional ones.
 inline void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next) {
     if (chain->required == 0) continue;
@@ -211,7 +212,7 @@ inline void check_chain(const bp_chain_t* chain) {
   }
 }
 
-// Refuses unknown flags that must be understood (BP_FLAGS_REQUIRED); ignores unknown hints.
+// Refuses unknown flags that must be understood (BP_FLAGS_REQUIRED). Ignores unknown hints.
 inline void check_flags(uint32_t given, uint32_t known, const char* name) {
   const uint32_t unknown = given & BP_FLAGS_REQUIRED & ~known;
   if (unknown != 0)
@@ -243,7 +244,7 @@ inline void check_run(const bp_run_t& run) {
   check_points(run.signals, run.signal_count, "run.signals");
 }
 
-// Checks the run of a copy or a fill, which may be NULL.
+// Checks the run of a copy or a fill. `run` may be NULL.
 inline void check_order(const bp_run_t* run) {
   if (run == nullptr) return;
   check_run(checked(run, "what.run"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that save work at the next start: kernel binaries, measurements. An entry is found by a key, which is
-// compared byte by byte; a damaged entry counts as missing. Failing to write an entry is not an error.
+// Small files that save work at the next start, such as kernel binaries and measurements. An entry is found by its key,
+// which is compared byte by byte. A damaged entry counts as missing. Failing to write an entry is not an error.
 #pragma once
 
 #include <unistd.h>
@@ -21,8 +21,8 @@ namespace backplane::sdk {
 
 class FileCache {
  public:
-  // In $BACKPLANE_CACHE_DIR, else $XDG_CACHE_HOME/backplane, else $HOME/.cache/backplane; if none of them is an
-  // absolute path, nothing is cached. `folder` is a subfolder.
+  // The cache is in $BACKPLANE_CACHE_DIR, else in $XDG_CACHE_HOME/backplane, else in $HOME/.cache/backplane. If none of
+  // them is an absolute path, nothing is cached. `folder` is a subfolder of the cache.
   explicit FileCache(std::string_view folder) : folder_(root()) {
     if (!folder_.empty()) folder_ /= folder;
   }
@@ -36,7 +36,7 @@ class FileCache {
     bytes.erase(0, sizeof(BlobHeader) + key.size());
     return bytes;
   }
-  // Atomic: readers see the complete entry or none.
+  // Writes atomically: readers see the complete entry or none.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
@@ -79,7 +79,7 @@ class FileCache {
   std::filesystem::path folder_;
 };
 
-// Formats numbers as an entry's content, one per line, independent of the locale.
+// Formats numbers as the content of an entry, one per line. Does not depend on the locale.
 inline std::string write_numbers(std::initializer_list<double> numbers) {
   std::string text;
   for (const double number : numbers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's services and settings in C++. Slots that the host leaves NULL are replaced by simple implementations.
+// The host's services and settings in C++. Simple implementations replace slots that the host leaves NULL.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Host {
     if (slots_.trace != nullptr) slots_.trace(host_, &span);
   }
 
-  // Throws std::bad_alloc. Call `release` with the same size and alignment.
+  // Allocates host memory. Throws std::bad_alloc. Call `release` with the same size and alignment.
   void* allocate(uint64_t bytes, uint64_t alignment) const {
     void* memory = slots_.allocate != nullptr ? slots_.allocate(host_, bytes, alignment)
                                               : std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
@@ -50,8 +50,8 @@ class Host {
     slots_.release(host_, memory, bytes, alignment);
   }
 
-  // Calls body(begin, end) over [0, count) in pieces of at least `grain`; or body(worker, begin, end):
-  // `worker` < `thread_count` differs between concurrent pieces. Rethrows the first exception of a body.
+  // Calls body(begin, end), or body(worker, begin, end), over [0, count) in chunks of at least `grain`. Concurrent
+  // chunks have different values of `worker`, which is below `thread_count`. Rethrows the first exception of a body.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;
@@ -79,9 +79,9 @@ class Host {
     slots_.parallel_for(host_, &what);
     if (loop.failure) std::rethrow_exception(loop.failure);
   }
-  // Runs `task`, which must not throw, on a thread of the host, or a new one if the host offers none. Throws
-  // BP_RESOURCE_EXHAUSTED if it will not run. The backend must outlive the task; a host that offers threads ensures
-  // that.
+  // Runs `task`, which must not throw, on a thread of the host, or on a new thread if the host offers none. Throws
+  // BP_RESOURCE_EXHAUSTED if the task will not run. The backend must outlive the task; a host that offers threads
+  // ensures that.
   template <class Task>
   void submit(Task&& task) const {
     auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));
@@ -105,14 +105,14 @@ class Host {
     return topology;
   }
 
-  // Returns a setting of this plugin, named without its prefix, or nullopt. Valid as long as the backend.
+  // Returns a setting of this plugin, or nullopt. The name has no prefix. The text is valid as long as the backend.
   std::optional<std::string_view> option(std::string_view name) const {
     bp_text_t value{};
     if (slots_.option == nullptr || slots_.option(host_, text(name), &value) != BP_OK) return std::nullopt;
     return text(value);
   }
 
-  // Throws BP_NOT_FOUND for a setting of this plugin that is not in `known`. Passes if the host lists no settings.
+  // Throws BP_NOT_FOUND if the plugin has a setting that is not in `known`. Passes if the host cannot list settings.
   template <class Names>
   void check_options(const Names& known) const {
     bp_option_t option{};
@@ -126,7 +126,7 @@ class Host {
     }
   }
 
-  // Throws Error if the run or compilation was cancelled or its deadline has passed (0: none).
+  // Throws Error if the run or compilation was cancelled or its deadline has passed. A deadline of 0 means none.
   void check(const bp_cancel_t* cancel, uint64_t deadline = 0) const {
     if (cancel != nullptr && slots_.cancelled != nullptr && slots_.cancelled(host_, cancel) != 0) {
       throw Error(BP_CANCELLED, "the cancel token was set");
@@ -137,7 +137,7 @@ class Host {
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
-  // Waits for a host point. Native points belong to the device and are refused here.
+  // Waits for a host point. Refuses native points, which belong to the device.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
@@ -155,7 +155,7 @@ class Host {
       slots_.semaphore_signal(host_, semaphore, point.value, failure);
   }
 
-  // While this object lives, calls `wake` once, on a thread of the host, soon after the token is set. `wake` must not
+  // During its lifetime, calls `wake` once, on a thread of the host, soon after the token is set. `wake` must not
   // throw, block or destroy this object.
   class OnCancel {
    public:
@@ -170,7 +170,7 @@ class Host {
     ~OnCancel() {
       if (link_ != nullptr) host_.slots_.off_cancel(host_.host_, link_);
     }
-    // False if the host does not call `wake`: then poll the token.
+    // Whether the host will call `wake`. If not, poll the token.
     bool is_called() const { return link_ != nullptr; }
 
    private:
@@ -179,7 +179,7 @@ class Host {
     bp_cancel_link_t* link_ = nullptr;
   };
 
-  // NULL when the host has none.
+  // NULL if the host has no containers.
   const bp_container_api_t* containers() const { return slots_.containers; }
   const void* extension(std::string_view name, uint32_t version) const {
     return slots_.get_extension != nullptr ? slots_.get_extension(host_, text(name), version) : nullptr;
@@ -190,7 +190,7 @@ class Host {
   bp_host_t slots_;
 };
 
-// Settings passed with a call.
+// Settings that are passed with a call.
 class Options {
  public:
   Options() = default;

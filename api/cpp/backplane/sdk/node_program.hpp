@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ready-made program for devices that compute one node after the other in host memory. The vendor writes kernels and
-// the operator table; this header handles steps, weights and memory between nodes.
+// A ready-made program for devices that compute node after node in host memory. The vendor writes kernels and the
+// operator table. This header handles steps, weights and the memory between nodes.
 //
 //   using Kernel = std::function<void(const sdk::NodeCall&)>;
 //   using Program = sdk::NodeProgram<Kernel>;
@@ -17,7 +17,7 @@
 
 namespace backplane::sdk {
 
-// The arguments of a kernel: its node and the addresses of its operands. All shapes are static, all tensors dense.
+// The arguments of a kernel: its node and the addresses of its operands. All shapes are static and all tensors dense.
 class NodeCall {
  public:
   NodeCall(const Host& host, const Node& node, void* const* operands)
@@ -34,7 +34,7 @@ class NodeCall {
   T* output(uint32_t slot) const {
     return slot < node_.output_count() ? static_cast<T*>(operands_[node_.input_count() + slot]) : nullptr;
   }
-  // Elements of output 0.
+  // The number of elements of output 0.
   uint64_t count() const { return count_; }
 
  private:
@@ -44,7 +44,7 @@ class NodeCall {
   uint64_t count_;
 };
 
-// A block of the host's memory, aligned for every kernel.
+// A block of host memory, aligned for every kernel.
 class HostBlock {
  public:
   static constexpr uint64_t kAlignment = 64;  // bytes: a cache line, and the widest vectors
@@ -74,12 +74,13 @@ class HostBlock {
 };
 
 // A compiled island: its kernels in order, a copy of its weights, and the location of every value. `Kernel` is called
-// with a NodeCall, by many threads at once. Weights can be replaced if it was compiled for that (Compile::refit): a
-// kernel that would keep data derived from a weight must then refuse to be created.
+// with a NodeCall, by many threads concurrently. If the program was compiled for it (Compile::refit), weights can be
+// replaced later. A kernel that would keep data derived from a weight must then refuse to be created.
 template <class Kernel>
 class NodeProgram : public Program, public Refit {
  public:
-  // `create` returns a node's kernel, a std::unique_ptr<Kernel>, or throws BP_UNSUPPORTED if the node was not claimed.
+  // `create` returns a node's kernel as a std::unique_ptr<Kernel>. It throws BP_UNSUPPORTED for a node that was not
+  // claimed.
   template <class Create>
   NodeProgram(const sdk::Device& device, const Compile& what, const Create& create)
       : Program(device, what), refits_(what.refit()), places_(graph().raw()->value_count) {
@@ -125,11 +126,11 @@ class NodeProgram : public Program, public Refit {
   // The location of a value.
   struct Place {
     enum Kind { kNowhere, kInput, kOutput, kWeight, kArena } kind = kNowhere;
-    uint32_t slot = 0;  // kInput, kOutput: of the island; kArena: in arena_tensors_
+    uint32_t slot = 0;  // kInput, kOutput: the island's slot; kArena: index in arena_tensors_
     uint64_t bytes = 0;
     uint64_t offset = 0;  // kWeight
   };
-  // An output of the island that no kernel writes, as it is also an input, a weight, or another output.
+  // An output of the island that no kernel writes, because it is also an input, a weight, or another output.
   struct Copy {
     uint32_t value, output;
   };
@@ -166,7 +167,7 @@ class NodeProgram : public Program, public Refit {
     Place& place = places_[value.index()];
     place = {Place::kOutput, 0, bytes_of(value)};
     while (place.slot < graph().output_count() && graph().output(place.slot).index() != value.index()) ++place.slot;
-    if (place.slot < graph().output_count()) return;  // kernels write to the bound memory, and read it there
+    if (place.slot < graph().output_count()) return;  // kernels write to the bound memory and read it from there
     place.kind = Place::kArena;
     place.slot = static_cast<uint32_t>(arena_tensors_.size());
     arena_tensors_.push_back({place.bytes});
@@ -179,7 +180,7 @@ class NodeProgram : public Program, public Refit {
     read(value, 0);
     copies_.push_back({value.index(), output});
   }
-  // Weights come at any alignment; once they are copied the host may release their pages.
+  // Copies the weights, because they may be unaligned. The host may release their pages afterwards.
   void copy_weights(const Compile& what) {
     weights_ = HostBlock(host(), weight_bytes_);
     for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -190,7 +191,7 @@ class NodeProgram : public Program, public Refit {
     }
   }
 
-  // Calls `use` for every copy of a weight: each value that refers to the weight has its own.
+  // Calls `use` for every copy of a weight. Each value that refers to the weight has its own copy.
   template <class F>
   void each_copy(uint32_t weight, const F& use) const {
     for (uint32_t i = 0; i < places_.size(); ++i) {
@@ -198,7 +199,7 @@ class NodeProgram : public Program, public Refit {
         use(weights_.at(places_[i].offset), places_[i].bytes);
     }
   }
-  // Throws unless the tensor is dense, in host memory, and of the weight's type and extents.
+  // Throws unless the tensor is dense, in host memory, and has the weight's type and extents.
   void check_fits(uint32_t weight, const bp_tensor_t& tensor) const {
     if (weight >= graph().raw()->weight_count)
       throw Error(BP_NOT_FOUND, "the program has no weight " + std::to_string(weight));
@@ -215,7 +216,7 @@ class NodeProgram : public Program, public Refit {
   }
 
   const bool refits_;
-  mutable std::shared_mutex runs_;                // held by runs if weights may be replaced
+  mutable std::shared_mutex runs_;                // runs hold it shared if weights may be replaced
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
   std::vector<Place> places_;                     // by value
   std::vector<ArenaTensor> arena_tensors_;
@@ -224,7 +225,7 @@ class NodeProgram : public Program, public Refit {
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
 };
 
-// A run's state: memory for the values between kernels. Runs allocate nothing.
+// An instance with memory for the values between kernels. Runs allocate no memory.
 template <class Kernel>
 class NodeProgram<Kernel>::Run : public Instance {
  public:
@@ -287,7 +288,7 @@ class NodeProgram<Kernel>::Run : public Instance {
 
   const NodeProgram& program_;
   const HostBlock arena_;
-  std::vector<void*> operands_;  // of each node, its inputs and then its outputs; NULL for absent operands
+  std::vector<void*> operands_;  // for each node its inputs, then its outputs; NULL for absent operands
   std::vector<Bound> bound_;
 };
 

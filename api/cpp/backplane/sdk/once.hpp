@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an initializer exactly once. Concurrent callers block until it finishes; if it throws, the next caller retries.
+// Runs an initializer exactly once. Concurrent callers block until it finishes. If it throws, the next caller retries.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace backplane::sdk {
 
-// std::call_once promises the same, but where it uses a pthread_once without exception support (under ThreadSanitizer,
-// for example), an exception leaves the flag locked for ever.
+// Replaces std::call_once. Some implementations of that use a pthread_once without exception support (for example under
+// ThreadSanitizer), where an exception leaves the flag locked forever.
 class Once {
  public:
   template <class Work>

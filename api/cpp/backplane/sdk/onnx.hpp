@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as a serialized ONNX ModelProto, for vendors with a parser or compiler of their own.
+// A graph as a serialized ONNX ModelProto, for vendors with their own parser or compiler.
 #pragma once
 
 #include "backplane/sdk/coverage.hpp"
 
 namespace backplane::sdk {
 
-// Calls `piece` with a std::string_view for each piece of the message, in order, so that a compiler that reads a stream
+// Calls `piece` with a std::string_view for each piece of the message, in order. Thus a compiler that reads a stream
 // needs no complete copy. Weights of more than `external_above` bytes that lie in files become references to the files.
-// Rethrows what `piece` throws. Throws Error: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB).
+// Rethrows exceptions of `piece`. Throws Error: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB).
 template <class Piece>
 void write_onnx(const Graph& graph, Piece&& piece, uint64_t external_above = UINT64_MAX) {
   struct Sink {

@@ -9,7 +9,7 @@ namespace backplane::sdk {
 template <class B>
 class Plugin {
  public:
-  // Implements bp_plugin_query: there is a static descriptor for each supported version and each reason to refuse.
+  // Implements bp_plugin_query. There is a static descriptor for each supported version and for each reason to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
     static const bp_plugin_t kNoOffer =
         refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");

@@ -12,7 +12,8 @@ namespace backplane::sdk {
 
 using Shape = std::vector<int64_t>;
 
-// The number of elements in the dimensions [begin, end). Throws Error on overflow, unless a dimension is 0.
+// The number of elements in the dimensions [begin, end). Throws Error on overflow, except that it returns 0 if a
+// dimension is 0.
 inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
   int64_t n = 1;
   bool beyond = false;
@@ -26,7 +27,8 @@ inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
 inline int64_t elements(const Shape& shape) {
   return elements(shape, 0, shape.size());
 }
-// Returns 0 if there is no value or its shape is not static; INT64_MAX on overflow. Allocates nothing.
+// The number of elements of a value: 0 if there is no value or its shape is not static, INT64_MAX on overflow. Does not
+// allocate.
 inline int64_t elements(const view::Value& value) {
   if (!value || !value.has_static_shape()) return 0;
   int64_t n = 1;
@@ -46,7 +48,7 @@ inline std::string to_string(const Shape& shape) {
   return text + "]";
 }
 
-// The shape to which both broadcast by ONNX's rules. Throws Error if they do not.
+// The shape that results from broadcasting by ONNX's rules. Throws Error if the shapes do not broadcast.
 inline Shape broadcast(const Shape& a, const Shape& b) {
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = a.size() >= b.size() ? a : b;
@@ -61,7 +63,8 @@ inline Shape broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-// Returns a nonnegative axis; negative ones count from the end. Throws Error if `axis` is out of range.
+// Converts an axis that may be negative (counted from the end) to one counted from the front. Throws Error if it is out
+// of range.
 inline size_t axis_of(int64_t axis, size_t rank) {
   const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
   if (at < 0 || at >= static_cast<int64_t>(rank)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous programs for vendors whose launch is a blocking call over host memory: a stream's thread makes the calls
+// Asynchronous programs for vendors whose launch is a blocking call on host memory. A stream's thread makes the calls
 // in order. The vendor derives the device from HostStreams and the program from StreamedProgram.
 #pragma once
 
@@ -24,8 +24,8 @@ class StreamedProgram : public Program {
  public:
   using Program::Program;
 
-  // Executes one run. The operands are those of the island, in its order, dense and in host memory; the run's waits are
-  // over. Throws Error on failure. Called by many threads at once, for different instances.
+  // Executes one run. Inputs and outputs are in the island's order, dense and in host memory, and the run's waits are
+  // over. Throws Error on failure. Many threads may call it concurrently, for different instances.
   virtual void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                       const RunSync& sync) const = 0;
 
@@ -33,7 +33,7 @@ class StreamedProgram : public Program {
   class Run;  // the backend's `Instance`
 };
 
-// Runs may follow each other in one stream: each has its own copy of the addresses.
+// Runs may follow each other in one stream, so each has its own copy of the addresses.
 class StreamedProgram::Run final : public Instance {
  public:
   explicit Run(const StreamedProgram& program)
@@ -49,7 +49,7 @@ class StreamedProgram::Run final : public Instance {
     Instance::bind(binding);
     if (binding.slot != BP_SLOT_SCRATCH) is_bound_[place_of(binding.slot)] = true;
   }
-  void run(const bp_run_t&) override {}  // `submit` does all the work
+  void run(const bp_run_t&) override {}  // not used: `submit` does all the work
   void submit(const bp_run_t& run) override {
     check_bound();
     host().check(run.cancel, run.deadline);
@@ -58,7 +58,7 @@ class StreamedProgram::Run final : public Instance {
       for (uint32_t i = 0; i < flight.inputs.size(); ++i) flight.inputs[i] = address(input(i));
       for (uint32_t i = 0; i < flight.outputs.size(); ++i) flight.outputs[i] = address(output(i));
       stream_for(run).submit(host(), run, [this, &flight](const RunSync& sync) {
-        const Ended ended{*this};  // before the end is reported: the callback may start the next run
+        const Ended ended{*this};  // ends the run before reporting it, because the callback may start the next run
         sync.wait();
         program_.launch(flight.inputs, flight.outputs, sync);
       });
@@ -76,7 +76,7 @@ class StreamedProgram::Run final : public Instance {
     std::vector<void*> outputs;
   };
   using Flights = std::list<Flight>;
-  // Ends the oldest run.
+  // The destructor ends the oldest run.
   struct Ended {
     Run& instance;
     ~Ended() {
@@ -85,7 +85,7 @@ class StreamedProgram::Run final : public Instance {
     }
   };
 
-  // Throws BP_BUSY unless the run follows all those in flight in their stream.
+  // Adds a run in flight. Throws BP_BUSY unless it follows all runs in flight in their stream.
   Flight& take_off(bp_stream_t* stream) {
     const std::lock_guard lock(mutex_);
     if (!flights_.empty() && (stream == nullptr || stream != stream_))
@@ -98,7 +98,7 @@ class StreamedProgram::Run final : public Instance {
     stream_ = stream;
     return flights_.back();
   }
-  // The mutex is held.
+  // Requires that the mutex is held.
   void land(Flights::iterator flight) {
     spare_.splice(spare_.end(), flights_, flight);
     changed_.notify_all();
@@ -128,8 +128,8 @@ class StreamedProgram::Run final : public Instance {
   std::vector<bool> is_bound_;  // inputs, then outputs
   std::mutex mutex_;
   std::condition_variable changed_;
-  Flights flights_, spare_;          // the oldest first; one stream executes them in order
-  bp_stream_t* stream_ = nullptr;    // of the last flight
+  Flights flights_, spare_;          // oldest first; one stream executes them in order
+  bp_stream_t* stream_ = nullptr;    // the stream of the latest run in flight
   std::unique_ptr<HostStream> own_;  // for runs without a stream
 };
 

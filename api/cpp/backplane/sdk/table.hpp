@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table of a backend: it reports coverage and decides what the compiler accepts.
+// The operator table of a backend. It reports coverage and decides which nodes the compiler accepts.
 #pragma once
 
 #include <initializer_list>
@@ -9,12 +9,12 @@
 
 namespace backplane::sdk {
 
-// What a row's verdict may depend on besides the node: the device's capabilities, and what the session allows.
+// What a verdict depends on in addition to the node: the device's capabilities, and what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
-  Options options = {};        // of this query or compile
+  Options options = {};        // settings passed with this query or compilation
 };
 template <>
 struct Query<void> {
@@ -22,8 +22,8 @@ struct Query<void> {
   Options options = {};
 };
 
-// One form of an operator, valid from its version up to that of the operator's next row. `supports` alone decides
-// coverage and gates `create`, so that they cannot drift apart.
+// A row: one form of an operator, valid from its version until the operator's next row. `supports` decides coverage and
+// is also checked before `create`, so the two always agree.
 template <class Kernel, class Caps = void>
 struct Op {
   std::string_view domain;  // "" is ai.onnx
@@ -55,8 +55,8 @@ struct Claim {
   Verdict judge(const Node& node, const Query<void>&) const { return supports(node); }
 };
 
-// Rows of any kind, from one array or several (one per family of operators): a Row has `domain`, `type`,
-// `since_version` and `judge`, as Op has. The rows must outlive the table.
+// A table of rows from one array or several (one per family of operators). A Row has `domain`, `type`, `since_version`
+// and `judge`, like Op. The rows must outlive the table.
 template <class Row, class Caps = void>
 class RowTable {
  public:
@@ -69,13 +69,15 @@ class RowTable {
     size_t count;
   };
 
-  // An operator's last row has no upper version: the host never presents a form newer than the backend's `opsets`.
+  // Creates a table in which an operator's last row has no upper version. The host never presents a form that is newer
+  // than the backend's `opsets`.
   explicit RowTable(std::initializer_list<Rows> families) {
     for (const Rows& family : families) {
       for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
     }
   }
-  // An operator's last row is valid up to its domain's version in `newest`: later forms are refused.
+  // Creates a table in which an operator's last row is valid up to its domain's version in `newest`. Later forms are
+  // refused.
   template <size_t kCount>
   RowTable(std::initializer_list<Rows> families, const bp_opset_t (&newest)[kCount]) : RowTable(families) {
     newest_ = newest;
@@ -99,7 +101,7 @@ class RowTable {
     return row != nullptr ? row->judge(node, query) : unknown(node);
   }
 
-  // Returns the node's row. Throws BP_UNSUPPORTED, with the node and the reason, if the verdict is no.
+  // Returns the node's row. If the verdict is no, throws BP_UNSUPPORTED with the node and the reason.
   const Row& require(const Node& node, const Query<Caps>& query) const {
     const Verdict verdict = ask(node, query);
     if (verdict.answer == BP_ANSWER_NO)
@@ -163,7 +165,7 @@ class RowTable {
   std::unordered_map<Name, Forms, Hash> forms_;
 };
 
-// A table of Op, for backends that create a kernel object per node.
+// A table of Op rows, for backends that create a kernel object for each node.
 template <class Kernel, class Caps = void>
 class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
  public:
@@ -180,7 +182,7 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 
-  // Throws BP_UNSUPPORTED with the node and the reason.
+  // Creates the node's kernel. Throws BP_UNSUPPORTED with the node and the reason.
   std::unique_ptr<Kernel> create(const Node& node, const Query<Caps>& query) const {
     return this->require(node, query).create(node);
   }

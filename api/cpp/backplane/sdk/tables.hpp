@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a backend's C tables from its classes. Vendors write nothing here.
+// Fills a backend's C tables from its classes. Vendors need not read this file.
 #pragma once
 
 #include <type_traits>
@@ -21,14 +21,14 @@ inline constexpr uint32_t kSanitizer = __has_feature(address_sanitizer)  ? BP_SA
 inline constexpr uint32_t kSanitizer = BP_SANITIZER_NONE;
 #endif
 
-// Whether a backend lists its settings in `static constexpr std::string_view kOptions[]`. All others are then refused.
+// Whether a backend lists its settings in `static constexpr std::string_view kOptions[]`. If so, settings that are not
+// listed are refused.
 template <class B, class = void>
 struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
-// A handle points at an object of the concrete class, so that overrides and further bases are known at compile
-// time.
+// A handle points to an object of the concrete class, so that overrides and additional bases are known at compile time.
 template <class B>
 struct Tables {
   using D = typename B::Device;
@@ -45,12 +45,12 @@ struct Tables {
   static const P* program(const bp_program_t* h) { return reinterpret_cast<const P*>(h); }
   static I* instance(bp_instance_t* h) { return reinterpret_cast<I*>(h); }
 
-  // Turns `base` into a handle, which is a pointer to the concrete class T.
+  // Converts `base` to a handle, which is a pointer to the concrete class T.
   template <class T, class Base, class Handle>
   static void hand_over(std::unique_ptr<Base> base, Handle** out) {
     *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "the object that the backend created")));
   }
-  // In a forked child there is nothing to close: driver and threads exist only in the parent.
+  // In a forked child, does nothing: driver and threads exist only in the parent.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
   }
@@ -213,7 +213,7 @@ struct Tables {
         std::memcpy(out + i * question.output_stride, &shapes[i], sizeof shapes[i]);
     });
   }
-  // Throws BP_TYPE_MISMATCH if an input cannot have these extents.
+  // Throws BP_TYPE_MISMATCH if the input cannot have these extents.
   static void check_input(const Value& value, const bp_tensor_t& tensor) {
     bool fits = tensor.rank <= BP_MAX_RANK && (tensor.rank == 0 || tensor.extents != nullptr) &&
                 (value.rank() < 0 || static_cast<uint32_t>(value.rank()) == tensor.rank);
@@ -451,8 +451,8 @@ struct Tables {
   }
 };
 
-// Whether `method`, written &D::name, overrides Base's: a member pointer's type names the class that declares the
-// member.
+// Whether `method`, written &D::name, is declared in Base and not overridden. The type of a member pointer names the
+// class that declares the member.
 template <class Base, class Method>
 struct DeclaredIn : std::false_type {};
 template <class Base, class R, class... A>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph's constants, read on the host: axes, shapes, scales that a kernel takes as numbers.
+// Reads the graph's constants on the host: axes, shapes and scales that a kernel needs as numbers.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,8 @@
 
 namespace backplane::sdk {
 
-// The bytes of a value that is a weight, at any alignment. Throws Error if they cannot be read. They stay valid as long
-// as the program being compiled or, during coverage, until the query returns.
+// The bytes of a value that is a weight, at any alignment. They stay valid as long as the program that is being
+// compiled; during coverage, until the query returns. Throws Error if they cannot be read.
 inline const void* weight_data(const Value& value) {
   const bp_weight_t& weight = *value.weight();
   const void* data = weight.data;
@@ -40,7 +40,7 @@ inline std::vector<int64_t> host_ints(bp_dtype_t dtype, const void* data, uint64
   if (dtype == BP_DTYPE_INT32) return converted<int32_t, int64_t>(data, bytes);
   throw Error(BP_UNSUPPORTED, "integers of type " + std::string(view::dtype_name(dtype)) + " are not read on the host");
 }
-// Reads numbers of any type that C++ has. Throws Error for other types.
+// Reads numbers of any data type that C++ also has. Throws Error for other types.
 inline std::vector<double> host_numbers(bp_dtype_t dtype, const void* data, uint64_t bytes) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:
@@ -68,7 +68,7 @@ inline std::vector<double> host_numbers(bp_dtype_t dtype, const void* data, uint
   throw Error(BP_UNSUPPORTED, "numbers of type " + std::string(view::dtype_name(dtype)) + " are not read on the host");
 }
 
-// The elements of a weight of type `dtype`, which T represents; nullopt for any other value.
+// The elements of a weight of type `dtype`, whose C++ type is T. nullopt for any other value.
 template <class T>
 std::optional<std::vector<T>> weight_elements(const Value& value, bp_dtype_t dtype) {
   if (!value || value.weight() == nullptr || value.dtype() != dtype) return std::nullopt;

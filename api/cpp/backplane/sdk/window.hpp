@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window of a convolution, pool or transposed convolution over up to three spatial dimensions. Missing dimensions
-// are prepended with extent 1, so that kernels are written once, for three.
+// are prepended with extent 1, so that kernels can always work on three.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace backplane::sdk {
 using Spatial = std::array<int64_t, 3>;
 
 struct Window {
-  size_t dims = 0;  // of the tensor, at most 3
+  size_t dims = 0;  // spatial dimensions of the tensor, at most 3
   Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   Spatial begin{0, 0, 0}, end{0, 0, 0};  // padding before and after
 
@@ -24,7 +24,7 @@ struct Window {
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
   // The extent that the window covers in a dimension, including the gaps of dilation.
   int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
-  // [first, second, spatial output extents].
+  // Returns [first, second, spatial output extents].
   Shape output_shape(int64_t first, int64_t second) const {
     Shape shape{first, second};
     shape.insert(shape.end(), out.end() - static_cast<ptrdiff_t>(dims), out.end());
@@ -42,7 +42,7 @@ struct WindowAttributes {
         ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
-  // Returns the window without its output extents, and with padding only if that is explicit.
+  // Returns the window without its output extents. Sets the padding only if it is explicit.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;
@@ -77,8 +77,8 @@ inline Verdict supports_window(const Node& node) {
       .integers("pads", 2 * dims, 0, INT32_MAX);
 }
 
-// Returns the window of a convolution or pool. `shape`: extents of input 0; `kernel`: spatial extents of the window.
-// Throws Error if the window does not fit.
+// Returns the window of a convolution or pool. `shape` has the extents of input 0, `kernel` the spatial extents of the
+// window. Throws Error if the window does not fit.
 inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
@@ -96,13 +96,13 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
                                         std::to_string(w.in[d]) + " with padding");
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
-    // A window that would begin in the trailing padding is dropped.
+    // Drops a last window that would begin in the trailing padding.
     if (attributes.ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.begin[d]) --w.out[d];
   }
   return w;
 }
 
-// Returns the window of a ConvTranspose: `in` has the extents of its input, `out` those of its output.
+// Returns the window of a ConvTranspose. Its `in` has the spatial extents of the input, its `out` those of the output.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
