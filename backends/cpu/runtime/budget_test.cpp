@@ -99,6 +99,48 @@ TEST_F(Limited, RefusesScoresBeyondIt) {
   EXPECT_THAT(refused.text, HasSubstr("FlexAttention"));
 }
 
+// The indices that these operators keep while they plan count, before their results are allocated.
+TEST_F(Limited, RefusesIndicesBeyondIt) {
+  const std::vector<uint8_t> ones(12 << 20, 1);  // 96 MiB of indices
+  GraphBuilder non_zero;
+  non_zero.input("x", BP_DTYPE_UINT8, {12 << 20}).node("NonZero", 13, {"x"}, {"y"}, BP_DTYPE_INT64).output("y");
+  GraphBuilder compress;
+  compress.input("x", BP_DTYPE_UINT8, {12 << 20}).input("c", BP_DTYPE_BOOL, {12 << 20});
+  compress.node("Compress", 11, {"x", "c"}, {"y"}, BP_DTYPE_UINT8).output("y");
+  const HostTensor x = HostTensor::of(BP_DTYPE_UINT8, {12 << 20}, ones);
+  const HostTensor chosen = HostTensor::of(BP_DTYPE_BOOL, {12 << 20}, ones);
+  for (const Outcome& refused : {run(non_zero, {x}), run(compress, {x, chosen})}) {
+    EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr(std::to_string(8 * ones.size())));
+  }
+}
+
+// Any positive `size` is valid. A window that is larger than all channels takes no more memory or time than they do.
+TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
+  for (const int64_t channels : {3, 32}) {  // the convolution's output is in blocks of channels if it has whole ones
+    std::vector<float> identity(static_cast<size_t>(channels * channels));
+    for (int64_t c = 0; c < channels; ++c) identity[static_cast<size_t>(c * channels + c)] = 1;
+    const std::vector<int64_t> extents{1, channels, 8, 8};
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, extents).weight("w", BP_DTYPE_FLOAT, {channels, channels, 1, 1}, identity);
+    b.node("Conv", 11, {"x", "w"}, {"c"});
+    b.node("LRN", 13, {"c"}, {"y"}, BP_DTYPE_FLOAT, {{"size", INT64_MAX}}).output("y");
+    const std::vector<float> twos(static_cast<size_t>(64 * channels), 2.0f);
+    const Outcome result = run(b, {HostTensor::of(BP_DTYPE_FLOAT, extents, twos)});
+    ASSERT_EQ(result.status, BP_OK) << result.text;
+    for (float y : result.outputs[0].as<float>()) EXPECT_FLOAT_EQ(y, 2.0f);  // alpha / size is next to nothing
+  }
+}
+
+TEST(Windows, OfNegativeSizeAreRefused) {
+  Plugin plugin("1");
+  GraphBuilder b;
+  b.input("n", BP_DTYPE_INT64, {}).node("HannWindow", 17, {"n"}, {"y"}, BP_DTYPE_FLOAT).output("y");
+  const Outcome refused = Compiled(plugin, b.graph()).run({HostTensor::of<int64_t>(BP_DTYPE_INT64, {}, {-3})});
+  EXPECT_NE(refused.status, BP_OK);
+  EXPECT_THAT(refused.text, HasSubstr("size is -3"));
+}
+
 TEST(Options, RefuseALimitThatIsNoNumber) {
   const Plugin plugin("1", {{"max_bytes", "much"}});
   EXPECT_NE(plugin.status, BP_OK);

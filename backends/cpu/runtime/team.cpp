@@ -193,7 +193,7 @@ void Team::work(int share) {
 
 void Team::wait_for(Helper& helper) {
   auto since = Clock::time_point::max();
-  while (helper.inside.load(std::memory_order_acquire) != 0) {
+  while (helper.inside.load() != 0) {
     relax();
     const auto now = Clock::now();
     since = std::min(since, now);

@@ -8,6 +8,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -122,9 +123,13 @@ std::unique_ptr<Kernel> create_align(const Node& node) {
                 node.attr("spatial_scale", 1.0f)};
   return make_kernel([a](Tensors inputs) -> Plan {
     const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
-    if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || !(inputs[2].shape == Shape{rois[0]}) ||
-        image[2] == 0 || image[3] == 0)
-      return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
+    if (image.rank() != 4 || image[2] == 0 || image[3] == 0)
+      return fail("the image has shape " + to_string(image) +
+                  "; it must be [batch, channels, height, width], not empty");
+    if (rois.rank() != 2 || rois[1] != 4) return fail("rois has shape " + to_string(rois) + "; it must be [count, 4]");
+    if (!(inputs[2].shape == Shape{rois[0]}))
+      return fail("batch_indices has shape " + to_string(inputs[2].shape) + "; rois needs " +
+                  to_string(Shape{rois[0]}));
     return make_plan({{rois[0], image[1], a.height, a.width}}, [a](Tensors in, Tensors out) {
       return dispatch<Floats>(in[0].dtype,
                               [&](auto tag) { return roi_align<typename decltype(tag)::type>(a, in, out); });
@@ -245,12 +250,16 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
     const auto iou_threshold = static_cast<float>(number(3, 0));
     const double score_threshold = number(4, -std::numeric_limits<double>::infinity());
     const int64_t n = boxes[1];
-    std::vector<std::array<int64_t, 3>> selected;
+    using Selection = std::array<int64_t, 3>;
+    std::vector<Selection> selected;
+    require_memory(n, sizeof(int64_t) + sizeof(Box));
     std::vector<int64_t> order;
     Pace pace;
     for (int64_t batch = 0; batch < scores[0] && scores.elements() > 0; ++batch)
       for (int64_t c = 0; c < scores[1]; ++c) {
         pace.spend(n);
+        require_memory(2 * (std::ssize(selected) + std::min(n, most)),
+                       sizeof(Selection));  // a vector grows by doubling
         const float* score = inputs[1].as<float>() + (batch * scores[1] + c) * n;
         order.clear();
         for (int64_t i = 0; i < n; ++i)

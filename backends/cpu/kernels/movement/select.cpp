@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NonZero, Compress and Unique. The extents of their results depend on values, so they select elements while planning.
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -12,6 +13,26 @@
 namespace backplane::cpu {
 namespace {
 
+// Returns the indices below n for which `chosen` is true. Counts them first, so that a tensor with few of them needs
+// little memory.
+template <class Predicate>
+std::vector<int64_t> indices_where(int64_t n, const Predicate& chosen) {
+  Pace pace;
+  const auto for_each_chosen = [&](auto&& action) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (i % kCheapGrain == 0) pace.spend(kCheapGrain);
+      if (chosen(i)) action(i);
+    }
+  };
+  int64_t count = 0;
+  for_each_chosen([&](int64_t) { ++count; });
+  require_memory(count, sizeof(int64_t));
+  std::vector<int64_t> indices;
+  indices.reserve(static_cast<size_t>(count));
+  for_each_chosen([&](int64_t i) { indices.push_back(i); });
+  return indices;
+}
+
 // ---- NonZero -------------------------------------------------------------------------------------------------------
 
 Verdict supports_non_zero(const Node& node) {
@@ -23,15 +44,10 @@ std::unique_ptr<Kernel> create_non_zero(const Node&) {
     if (!known(inputs[0])) return deferred();
     const Shape shape = inputs[0].shape;
     std::vector<int64_t> found;
-    Pace pace;
     dispatch<NumbersAndBool>(inputs[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* x = inputs[0].template as<T>();
-      const int64_t n = shape.elements();
-      for (int64_t i = 0; i < n; ++i) {
-        if (i % kCheapGrain == 0) pace.spend(kCheapGrain);
-        if (static_cast<compute_t<T>>(x[i]) != 0) found.push_back(i);
-      }
+      found = indices_where(shape.elements(), [x](int64_t i) { return static_cast<compute_t<T>>(x[i]) != 0; });
     });
     const auto count = static_cast<int64_t>(found.size());
     return make_plan({{shape.rank(), count}}, [shape, found = std::move(found), count](Tensors, Tensors out) {
@@ -56,9 +72,9 @@ std::unique_ptr<Kernel> create_compress(const Node& node) {
     const Shape shape = flat ? Shape{inputs[0].shape.elements()} : inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
-    std::vector<int64_t> chosen;
-    for (int64_t i = 0; i < std::min(inputs[1].shape.elements(), shape[axis]); ++i)
-      if (inputs[1].as<Bool>()[i]) chosen.push_back(i);
+    const Bool* const condition = inputs[1].as<Bool>();
+    std::vector<int64_t> chosen = indices_where(std::min(inputs[1].shape.elements(), shape[axis]),
+                                                [&](int64_t i) -> bool { return condition[i]; });
     Shape to = shape;
     to[axis] = static_cast<int64_t>(chosen.size());
     const int64_t outer = shape.elements(0, axis), extent = shape[axis];

@@ -5,6 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
+#include "runtime/memory.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -14,6 +15,10 @@ namespace {
 struct Lrn {
   float alpha, beta, bias;
   int64_t size;
+
+  // The number of channels before and after a channel in its window. At most all channels, whatever the model's `size`.
+  int64_t before(int64_t channels) const { return std::min((size - 1) / 2, channels); }
+  int64_t after(int64_t channels) const { return std::min(size / 2, channels); }
 };
 
 // Number of positions processed together, small enough for the sums to stay in the cache.
@@ -25,8 +30,8 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
   C sums[kStrip];
   Pace pace;
   for (int64_t c = 0; c < channels; ++c) {
-    int64_t first = std::max<int64_t>(0, c - (lrn.size - 1) / 2);
-    int64_t last = std::min(channels - 1, c + lrn.size / 2);
+    int64_t first = std::max<int64_t>(0, c - lrn.before(channels));
+    int64_t last = std::min(channels - 1, c + lrn.after(channels));
     std::fill_n(sums, count, C{0});
     pace.spend(count * (last - first + 8));
     for (int64_t k = first; k <= last; ++k) {
@@ -45,16 +50,16 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
 }
 
 // Normalizes one position of a blocked tensor. Its squared channels are copied to `squares` with zeros on both sides,
-// so that windows need no bounds checks. `squares` and `sums` have blocks * lanes + lrn.size elements.
+// so that windows need no bounds checks. `squares` and `sums` have channels + before + after elements.
 CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
                       float* squares, float* sums) {
-  const int64_t before = (lrn.size - 1) / 2;
   const int64_t channels = blocks * lanes;
+  const int64_t before = lrn.before(channels), others = before + lrn.after(channels);
   for (int64_t b = 0; b < blocks; ++b) {
     for (int64_t l = 0; l < lanes; ++l) squares[before + b * lanes + l] = x[b * step + l] * x[b * step + l];
   }
   for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
-  for (int64_t k = 1; k < lrn.size; ++k) {
+  for (int64_t k = 1; k <= others; ++k) {
     for (int64_t c = 0; c < channels; ++c) sums[c] += squares[c + k];
   }
   const float scale = lrn.alpha / static_cast<float>(lrn.size);
@@ -75,10 +80,12 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
   const int64_t lanes = channel_block(), blocks = (x[1] + lanes - 1) / lanes, places = x.elements(2, x.rank());
   Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
     parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
-      std::vector<float> squares(static_cast<size_t>(blocks * lanes + lrn.size)), sums(squares.size());
+      const int64_t channels = blocks * lanes, others = lrn.before(channels) + lrn.after(channels);
+      require_memory(2 * (channels + others), sizeof(float));
+      std::vector<float> squares(static_cast<size_t>(channels + others)), sums(squares.size());
       Pace pace;
       for (int64_t i = begin; i < end; ++i) {
-        pace.spend(blocks * lanes * lrn.size);
+        pace.spend(channels * (others + 1));
         const int64_t at = (i / places * blocks * places + i % places) * lanes;
         clone_of<run_place>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes,
                             squares.data(), sums.data());

@@ -212,7 +212,6 @@ const char* refuse_pointwise(const Q8Work& work) {
   if (pointwise_kernel(1, false, false) == nullptr) return "AVX-512 VNNI is not available";
   if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups or a window larger than 1x1";
   if (reads_padding(w)) return "it reads padding";
-  if (work.source.is_signed()) return "its input is signed";
   if (work.size.in_channels % kGroup != 0) return "its number of input channels is not a multiple of 4";
   // If the last chunk overlaps the one before it, some results are computed twice: at most a fifth of the work.
   if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks of 64 well enough";

@@ -32,6 +32,7 @@ std::unique_ptr<Kernel> create_window(const Node& node) {
     if (inputs[0].shape.elements() != 1) return fail("size is not a scalar");
     if (!known(inputs[0])) return deferred();
     const int64_t n = integers(inputs[0])[0];
+    if (n < 0) return fail("size is " + std::to_string(n) + "; it must not be negative");
     return make_plan({{n}}, [=](Tensors, Tensors out) {
       const auto period = static_cast<double>(periodic ? n : std::max<int64_t>(1, n - 1));
       dispatch<Numbers>(dtype, [&](auto tag) {
