@@ -89,7 +89,6 @@ class OnnxModel {
 
  private:
   void add(const Node& node);
-  void take_name(const Value& value, std::string name);
 
   const Graph graph_;
   std::vector<OnnxNode> nodes_;

@@ -19,12 +19,12 @@ size_t offset_of(const bp_buffer_t& buffer) {
   return allocation(buffer).offset + buffer.offset;
 }
 
-void check_reach(const bp_buffer_t& buffer, uint64_t bytes) {
+void check_reach(const bp_buffer_t& buffer, const char* name, uint64_t bytes) {
   if (buffer.memory == nullptr && buffer.address == nullptr && bytes != 0)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "a buffer has neither memory nor address");
+    throw sdk::Error(BP_INVALID_ARGUMENT, std::string("copy.") + name + " has neither memory nor an address");
   if (bytes > buffer.bytes) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "a copy of " + std::to_string(bytes) + " bytes exceeds a buffer of " +
-                                              std::to_string(buffer.bytes) + " bytes");
+    throw sdk::Error(BP_INVALID_ARGUMENT, std::string("copy.") + name + " has " + std::to_string(buffer.bytes) +
+                                              " bytes, fewer than the " + std::to_string(bytes) + " to be copied");
   }
 }
 
@@ -102,8 +102,8 @@ void Device::copy(const bp_copy_t& what) {
   const bp_buffer_t &from = *what.from, &to = *what.to;
   const uint64_t bytes = what.bytes;
   const bp_run_t* const run = what.run;
-  check_reach(from, bytes);
-  check_reach(to, bytes);
+  check_reach(from, "from", bytes);
+  check_reach(to, "to", bytes);
   if (run == nullptr) {
     move(*transfers_, true, from, to, bytes);
     return;

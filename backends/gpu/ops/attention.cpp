@@ -179,10 +179,11 @@ Verdict supports_attention(const Node& node) {
   }
   if (node.input(0).rank() != 3 && node.input(0).rank() != 4)
     return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));
-  if (node.input(kMask) &&
-      (node.input(kMask).rank() < 2 || node.input(kMask).rank() > 4 || node.input(kMask).dtype() == BP_DTYPE_DOUBLE))
-    return sdk::no(BP_REASON_SHAPE,
-                   "the mask has rank " + std::to_string(node.input(kMask).rank()) + ", not 2 to 4, or type double");
+  if (const auto mask = node.input(kMask)) {
+    if (mask.dtype() == BP_DTYPE_DOUBLE) return sdk::no(BP_REASON_DTYPE, "the mask has type double");
+    if (mask.rank() < 2 || mask.rank() > 4)
+      return sdk::no(BP_REASON_SHAPE, "the mask has rank " + std::to_string(mask.rank()) + ", not 2 to 4");
+  }
   if (static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)))
     return sdk::no(BP_REASON_OTHER, "past_key and past_value must be given together");
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);

@@ -292,7 +292,8 @@ Verdict supports_top_k(const Node& node) {
     return sdk::no(BP_REASON_ATTRIBUTE,
                    "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
   const int64_t n = node.input(0).extent(static_cast<uint32_t>(axis < 0 ? axis + rank : axis));
-  if (n < 0 || n > kMaxCompared)
+  if (n < 0) return sdk::no(BP_REASON_SHAPE, "the length of the rows is unknown");
+  if (n > kMaxCompared)
     return sdk::no(BP_REASON_SHAPE, "rows of " + std::to_string(n) + " elements; at most " +
                                         std::to_string(kMaxCompared) + " are supported");
   return known_on_host(node, 1);
