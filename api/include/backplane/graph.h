@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The graph that a backend sees: immutable indexed arrays. The host owns them, and they are valid until the call that
- * passed them returns, unless a slot says longer. Fields are read directly, without function calls.
+ * passed them returns, unless the comment of a slot says longer. Fields are read directly, without function calls.
  *
  * The graph is canonical: operators are in the newest form that the plugin knows, default attributes are written out,
  * types and shapes are inferred, and nodes are in topological order. An index is a position in one of this graph's
@@ -108,7 +108,7 @@ typedef struct bp_weight_t {
   uint64_t id;          /* the weight's identity in the model: the same in every view */
 } bp_weight_t;
 
-#define BP_WEIGHT_REFIT 0x1u /* the framework may replace its bytes later, so folding it must be reversible */
+#define BP_WEIGHT_REFIT 0x1u /* the framework may replace its bytes later: fold it only in a way that allows that */
 
 /* The version of the operator set that the nodes of a domain use. */
 typedef struct bp_opset_t {
@@ -123,7 +123,7 @@ typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;
   /* Returns the bytes of a weight. [blocks] on the file. They stay valid as long as the program that is being compiled
-   * (during coverage and review: until the call returns). Errors: BP_IO_ERROR, BP_RESOURCE_EXHAUSTED. */
+   * lives (during coverage and review: until the call returns). Errors: BP_IO_ERROR, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* weight_map)(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error);
   /* Reports that the plugin has its own copy (packed, uploaded) and will not read the bytes again, so the host may
    * release the pages. The bytes remain readable; reading them later only costs time. */
@@ -180,7 +180,7 @@ struct bp_graph_t {
   uint32_t subgraph_count;
   const bp_graph_t* const* subgraphs; /* bodies of control-flow nodes */
   const bp_graph_t* parent;           /* NULL for the outermost graph */
-  void* host;                         /* private to the host */
+  void* host;                         /* private to the host; plugins leave it alone */
   uint32_t ir_version;                /* the ONNX IR version that `serialize` writes */
   uint32_t reserved;
 };

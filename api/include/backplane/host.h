@@ -88,10 +88,10 @@ typedef struct bp_loop_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   uint64_t count;
-  uint64_t grain; /* minimum number of iterations of a piece; 0: 1 */
+  uint64_t grain; /* minimum number of iterations in a chunk; 0: 1 */
   void* context;
-  /* Handles [begin, end). Pieces that run at the same time have different values of `worker`, which is below
-   * `thread_count`. It must not throw, and must not wait for another piece or for a semaphore. */
+  /* Runs the chunk [begin, end) of the loop. Chunks that run at the same time have different values of `worker`, which
+   * is below `thread_count`. It must not throw, and must not wait for another chunk or for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 
@@ -120,7 +120,7 @@ typedef struct bp_host_t bp_host_t;
 struct bp_host_t {
   uint32_t size;
   uint32_t version; /* the version that the plugin chose */
-  void* self;       /* private to the host */
+  void* self;       /* private to the host; plugins leave it alone */
 
   /* Writes a log line; the text is copied. [thread-safe]. NULL: nothing is logged. */
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
@@ -132,7 +132,8 @@ struct bp_host_t {
   /* Allocates host memory; `alignment` is a power of two up to 4096. Returns NULL if there is no memory.
    * [thread-safe]. NULL slot: use your own allocator. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
-  /* Frees memory of `allocate`, with the same `bytes` and `alignment`. [thread-safe]. NULL where `allocate` is. */
+  /* Frees memory of `allocate`. Pass the same `bytes` and `alignment` as to `allocate`. [thread-safe]. NULL where
+   * `allocate` is. */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
   /* Runs a loop on the host's threads and on the calling thread, and returns when all of it is done. May be called
@@ -149,17 +150,17 @@ struct bp_host_t {
   /* Returns 1 if the token was set. A NULL token is never set. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
-  /* Waits until the semaphore reaches the value. `deadline` in ns on the monotonic clock, BP_FOREVER for none.
-   * [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that it was
-   * signaled with). */
+  /* Waits until a host semaphore (as in points of kind BP_POINT_HOST) reaches the value. `deadline` is in ns on the
+   * monotonic clock; BP_FOREVER means none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
+   * BP_DEPENDENCY_FAILED (with the detail of the failure that the value was signaled with). */
   bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
                                        uint64_t deadline, const bp_cancel_t* cancel, bp_error_t* error);
   /* Sets the semaphore to `value` if that is larger, and wakes every waiter. With `failure` (copied; its status is not
-   * BP_OK), the values that this call adds have failed. */
+   * BP_OK), the values that this call adds have failed. [thread-safe] */
   void(BP_CALL* semaphore_signal)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
                                   const bp_error_t* failure);
-  /* Returns the semaphore's current value. Errors: BP_DEPENDENCY_FAILED if that value has failed, with the detail;
-   * `out_value` is then written too. */
+  /* Returns the semaphore's current value. [thread-safe]. Errors: BP_DEPENDENCY_FAILED if that value has failed, with
+   * the detail; `out_value` is then written too. */
   bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value,
                                         bp_error_t* error);
 
@@ -175,9 +176,9 @@ struct bp_host_t {
    * of a plugin before it calls the plugin's `destroy`. [thread-safe]. NULL: start a thread of your own. Errors:
    * BP_RESOURCE_EXHAUSTED (the task will not run). */
   bp_status_t(BP_CALL* submit)(const bp_host_t* host, const bp_task_t* task);
-  /* Requests a callback when a token is set; if the token is already set, the callback comes soon. Unlink every link
-   * before the token is destroyed, which happens at the end of the run or call that the token came with.
-   * [thread-safe]. NULL: poll `cancelled`. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Requests a callback when a token is set; if the token is already set, the callback comes soon. Remove every link
+   * with `off_cancel` before the token is destroyed; the token is destroyed at the end of the run or call that it came
+   * with. [thread-safe]. NULL: poll `cancelled`. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* on_cancel)(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
                                   bp_cancel_link_t** out_link);
   /* Removes the callback. When this returns, the callback is not running and will not run. Must not be called from

@@ -37,8 +37,8 @@ typedef struct bp_exec_t bp_exec_t;
  *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
  *   7. next to the loader: <loader's folder>/../share/backplane/backends.d
  * Within a folder, manifests are read by descending priority, then in byte order of their names. A manifest masks
- * manifests with the same id in later folders; an empty manifest masks those with the same file name. A process with
- * elevated privileges ignores these environment variables. docs/reference/manifest.md has the details. */
+ * manifests with the same id in later folders; an empty manifest masks manifests with the same file name there. In a
+ * process with elevated privileges, no environment variable is read. docs/reference/manifest.md has the details. */
 typedef struct bp_env_desc_t {
   uint32_t size;
   uint32_t flags; /* BP_ENV_* */
@@ -50,7 +50,7 @@ typedef struct bp_env_desc_t {
   uint32_t option_count;
   uint32_t option_stride;
   uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG, otherwise errors */
-  uint32_t threads;   /* number that the backends share; 0: one for each core that the process may use */
+  uint32_t threads;   /* number of threads that the backends share; 0: one for each core that the process may use */
   void* self;
   /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed;
    * after a device was abandoned, until the process ends.
@@ -85,7 +85,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_SANITIZER 9u     /* built with a different sanitizer */
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
 #define BP_REFUSED_ID 11u           /* the id is not valid, or differs from the manifest's */
-#define BP_REFUSED_DUPLICATE 12u    /* a backend with that id was accepted before */
+#define BP_REFUSED_DUPLICATE 12u    /* an earlier backend or manifest has that id */
 #define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
@@ -124,15 +124,15 @@ BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
  * [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
                                             bp_text_t* out_name, bp_error_t* error);
-/* Opens a device before anything else does, in the framework's own context (`how->native`) or with its own options.
- * `how->id` is ignored. Other devices are opened when they are needed. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
- * BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
+/* Opens a device before anything else does, in the framework's own context (`how->native`) or with options for this
+ * device (`how->options`). `how->id` is ignored. Other devices are opened when they are needed. [thread-safe] [blocks].
+ * Errors: BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
                                                  bp_error_t* error);
-/* Gives up a device that hangs. Nothing more is started on it, and waits for it return BP_DEVICE_LOST. Streams, execs
- * and memory of it are destroyed without waiting, and memory that the device may still access is kept until the
- * process ends. Runs in flight on it, including those without a deadline, end like runs 100 ms after their deadline.
- * [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Abandons a device that hangs. Nothing more is started on it, and waits for it return BP_DEVICE_LOST. Destroying its
+ * streams, execs and memory does not wait, and memory that the device may still access is kept until the process ends.
+ * Runs in flight on it, including those without a deadline, end as if their deadline had passed 100 ms before (see
+ * bp_exec_run). [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
@@ -339,7 +339,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint3
  * BP_SESSION_PLACE_ONLY. [thread-safe]. Errors: BP_NOT_FOUND (no such node, or the session does not use the device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
-/* The model's canonical graph with the session's inputs and outputs, as from bp_model_graph. Lives as long as the
+/* The model's canonical graph with the session's inputs and outputs. As bp_model_graph, but lives as long as the
  * session. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session);
 /* Writes islands, reasons, costs and copies as one JSON object, like `backplane explain --json`. [thread-safe] */
@@ -357,8 +357,8 @@ typedef struct bp_session_refit_t {
 /* Replaces weights by name: all of them or, if the call fails, none. The session must have been created with
  * BP_SESSION_REFIT. A run in flight continues: islands that have begun end with the old weights; those that have not
  * may begin with either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND,
- * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (devices are changing: call again),
- * those of bp_session_create. */
+ * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (the session switched to other devices
+ * during the call: call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight into the caller's memory, as a dense tensor. [thread-safe] [blocks]. Errors: as above. */
@@ -387,13 +387,13 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, const bp_exe
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
 /* Binds dense memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller owns the memory, which is used
- * until other memory is bound. The loader allocates outputs that are not bound. [one at a time] [blocks while a stream
- * has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout),
- * BP_BUSY, BP_DEVICE_LOST. */
+ * until the slot is bound again or unbound. The loader allocates outputs that are not bound. [one at a time] [blocks
+ * while a stream has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED
+ * (layout), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
-/* Likewise binds a sequence, optional or map. The caller owns the container, which is used until another one is bound.
- */
+/* Likewise binds a sequence, optional or map. The caller owns the container, which is used until the slot is bound
+ * again or unbound. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
@@ -422,16 +422,17 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
  * points that the run waits for, for earlier work in the stream, or for the run. Results are valid in the order of the
  * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must be for that
- * stream, that is, islands of its device and the copies. Anything else is refused (BP_UNSUPPORTED, with what it is)
- * before anything is put into the stream. The first run, and a run after a bind, an unbind, new extents or a run
- * elsewhere, may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits for the last. Bind, unbind and extents
- * wait for the stream.
+ * stream: islands of its device, and their copies. Anything else is refused (BP_UNSUPPORTED, with what it is) before
+ * anything is put into the stream. The first run, and a run after a bind, an unbind, new extents or a run elsewhere,
+ * may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. Bind, unbind and extents wait
+ * for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
  * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms after its deadline is
- * given up: BP_TIMED_OUT with BP_ERROR_ABANDONED. The exec is then lost (BP_DEVICE_LOST); other execs continue without
- * the device, and the memory bound to them must stay allocated. */
+ * abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) The
+ * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
+ * other execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its

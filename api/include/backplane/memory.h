@@ -98,7 +98,7 @@ typedef struct bp_container_api_t {
 #define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
 #define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */
 #define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensorVersioned*; import takes ownership on success */
-#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; the caller keeps it */
+#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; the caller keeps ownership */
 
 typedef struct bp_external_t {
   uint32_t size;

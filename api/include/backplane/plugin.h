@@ -85,11 +85,11 @@ typedef struct bp_device_open_t {
   void* self;
   /* The framework's own allocator of the device's memory. The host uses it for memory between islands and for outputs;
    * a plugin may use it for its own memory. It writes `out_external` (of a kind that the space imports): at least
-   * `what->bytes` bytes, aligned as the space requires, with a `release` that is called when no work uses the memory
-   * any more, because it takes no stream. `what->stream` and `what->chain` are NULL. `self` and the function live
-   * until the device was closed and the last `release` was called: in loader.h, until the environment and every
-   * session, exec and stream made from it are destroyed; if the device was abandoned, until the process ends. NULL:
-   * the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
+   * `what->bytes` bytes, aligned as the space requires, with a `release` that is called once no work uses the memory
+   * any more, because `release` takes no stream. `what->stream` and `what->chain` are NULL. `self` and the
+   * function live until the device was closed and the last `release` was called: in loader.h, until the environment and
+   * every session, exec and stream made from it are destroyed; if the device was abandoned, until the process ends.
+   * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
@@ -109,11 +109,11 @@ typedef struct bp_device_api_t {
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
-  /* Gives up a device that hangs: a run did not end after its deadline, or the framework reports it. The host starts
-   * nothing more on the device. It calls no slot with the device or with anything created on it, not even `destroy`
-   * and `close`: program, instances, streams, memory, backend and library stay. Bound memory stays allocated, and
-   * `done` of a run may still be called. The plugin stops whatever would wait for the device, and must not wait
-   * itself. [thread-safe]. NULL: nothing to stop. */
+  /* Abandons a device that hangs: a run has not ended although its deadline passed, or the framework reports that the
+   * device hangs. The host starts nothing more on the device. It calls no slot with the device or with anything created
+   * on it, not even `destroy` and `close`: program, instances, streams, memory, backend and library stay. Bound memory
+   * stays allocated, and `done` of a run may still be called. The plugin stops whatever would wait for the device, and
+   * must not wait itself. [thread-safe]. NULL: nothing to stop. */
   void(BP_CALL* abandon)(bp_device_t* device);
 } bp_device_api_t;
 
@@ -125,8 +125,8 @@ typedef struct bp_device_api_t {
 
 /* Why a device does not support a node. The codes are stable: tools and tests compare them. */
 #define BP_REASON_NONE 0u
-#define BP_REASON_OPERATOR 1u /* the operator is not supported */
-#define BP_REASON_OPSET 2u    /* this form of the operator is not supported */
+#define BP_REASON_OPERATOR 1u /* the device does not know the operator */
+#define BP_REASON_OPSET 2u    /* the device does not know this form of the operator */
 #define BP_REASON_DTYPE 3u
 #define BP_REASON_SHAPE 4u /* rank, extent or an unknown dimension */
 #define BP_REASON_ATTRIBUTE 5u
@@ -158,7 +158,7 @@ typedef struct bp_verdict_t {
   uint32_t node;          /* index into bp_graph_t.nodes */
   uint32_t answer;        /* BP_ANSWER_* */
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
-  uint32_t compute_types; /* the allowed BP_COMPUTE_* in which it computes; 0: the node's own */
+  uint32_t compute_types; /* BP_COMPUTE_* in which it computes, among those that the query allows; 0: the node's own */
   bp_text_t detail;       /* for people: the value found and what is supported; copied */
   double seconds;         /* expected time; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
@@ -241,7 +241,7 @@ typedef struct bp_review_t {
   uint64_t bytes; /* device memory that it needs; 0 if unknown */
   void* split_self;
   /* Set by the host. With BP_REVIEW_SPLIT, the plugin calls it once for each part that it would accept, with node
-   * indices of the island. Nodes in no part are given back. May be called from any thread while `review` is in
+   * indices of the island. Nodes in no part go back to the host. May be called from any thread while `review` is in
    * progress. [one at a time] */
   void(BP_CALL* split)(void* split_self, const uint32_t* nodes, uint32_t count);
 } bp_review_t;
@@ -291,7 +291,7 @@ typedef struct bp_coverage_api_t {
                               bp_error_t* error);
   /* Reviews an island: a graph of its own, with the island's inputs and outputs. An accepted island must compile with
    * the same `what`. To reject one, return BP_OK with the reason in `error`. [thread-safe] [blocks]. NULL: every
-   * supported island is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+   * island of supported nodes is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
   /* Reports the output types of a node that the device claims and whose domain the host does not know. The types of
@@ -325,7 +325,7 @@ typedef struct bp_program_info_t {
   uint32_t size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t shapes; /* BP_SHAPES_*; the highest of its outputs */
+  uint32_t shapes; /* BP_SHAPES_*: the highest number among the outputs */
   /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, in the space of its tensors, as UINT8. 0:
    * none. The content is lost between runs, because other instances of the device share the memory. */
   uint64_t scratch_bytes;
@@ -339,7 +339,7 @@ typedef struct bp_program_info_t {
 typedef struct bp_shape_query_t {
   uint32_t size;
   uint32_t input_count;
-  /* One for each input. `address` points to the data if it is known and in host memory; otherwise NULL. */
+  /* One for each input. `buffer.address` points to the data if they are known and in host memory; otherwise NULL. */
   const bp_tensor_t* inputs;
   uint32_t input_stride;
   uint32_t output_stride; /* of the array that receives the shapes */
@@ -371,7 +371,7 @@ typedef struct bp_program_api_t {
 
 /* ---- run --------------------------------------------------------------------------------------------------------- */
 
-/* Slots of an instance: inputs from 0, outputs from BP_SLOT_OUTPUT, and scratch memory. */
+/* Slots of an instance, to which memory is bound: inputs from 0, outputs from BP_SLOT_OUTPUT, and scratch memory. */
 #define BP_SLOT_OUTPUT 0x40000000u
 #define BP_SLOT_SCRATCH 0x80000000u
 
@@ -471,7 +471,7 @@ typedef struct bp_instance_api_t {
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
    * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
-   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, at whatever point, the
+   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, however late, the
    * plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does both; a
    * synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
    * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
@@ -648,8 +648,8 @@ typedef struct bp_cache_api_t {
   /* Writes the program in pieces. It need not contain the weights, because the graph is available when it is read.
    * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED. (The host handles failures of its sink.) */
   bp_status_t(BP_CALL* serialize)(const bp_program_t* program, bp_text_sink_t sink, void* context, bp_error_t* error);
-  /* Checks a blob without loading it. The reason goes to `error` with BP_OK. [thread-safe]. Errors: only the general
-   * ones. */
+  /* Checks a blob without loading it. Sets `out_answer` to BP_CACHE_*; the reason goes to `error` with BP_OK.
+   * [thread-safe]. Errors: only the general ones. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
   /* Loads a program. The blob is untrusted: damage results in BP_CORRUPT, never in a crash. It is borrowed as long as
    * the program lives. [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */

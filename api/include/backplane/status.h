@@ -25,9 +25,9 @@ typedef uint32_t bp_status_t;
 #define BP_INVALID_MODEL 0x0102u     /* the model or the graph violates ONNX's rules */
 #define BP_UNSUPPORTED 0x0103u       /* correct, but not supported; the detail says what is missing */
 #define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */
-#define BP_BUFFER_TOO_SMALL 0x0105u  /* the required size has been written where the slot says */
+#define BP_BUFFER_TOO_SMALL 0x0105u  /* the required size was written where the comment of the slot says */
 #define BP_BAD_STATE 0x0106u         /* a call out of order; the detail names the call that was expected first */
-#define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what the slot declares */
+#define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what is declared */
 #define BP_PERMISSION_DENIED 0x0108u /* the system or the user's policy forbids it */
 
 #define BP_RESOURCE_EXHAUSTED 0x0201u /* memory, instances or handles are used up */
@@ -46,8 +46,8 @@ typedef uint32_t bp_status_t;
 #define BP_IO_ERROR 0x0404u     /* the file system or the network failed */
 
 /* Details of an error. The caller owns the struct and the text buffer, and passes NULL if it does not need the
- * details. The callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text, sets
- * `text_size` to the length of the whole text in bytes (which may exceed `text_capacity`). On success it writes
+ * details. On failure, the callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text,
+ * and sets `text_size` to the length of the whole text in bytes, which may exceed `text_capacity`. On success it writes
  * nothing, except in slots that are documented to explain a result with BP_OK. The text is UTF-8 without a final zero:
  * one line that names the object, the value found and how to fix it. */
 typedef struct bp_error_t {

@@ -8,15 +8,15 @@
  * Host points advance after `done`, from the host. They carry failure: if a run failed, waiting for its point returns
  * BP_DEPENDENCY_FAILED with the detail. So does waiting for a later point of its stream while the failure is unreported
  * (see bp_run_t). A failure belongs to the values that its signal added: values reached before stay reached, and the
- * semaphore can be signaled further. The last 16 failures are kept separately; of older ones, values between two count
- * as failed too.
+ * semaphore can be signaled further. Such a semaphore keeps 16 failures. When there are more, the two oldest become
+ * one, which also covers the values between them.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: work that waits for them on a device runs even if the run before failed, and may then compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream). Every run of the same backend that depended on it reports BP_DEPENDENCY_FAILED in the
- * same way, so no result is read before its failure was reported. Between backends, a native point carries only order:
- * query the failure where the work was started.
+ * `stream_wait` of its stream). Every run of the same backend that depended on the failed run reports
+ * BP_DEPENDENCY_FAILED in the same way, so no result is read before its failure was reported. Between backends, a
+ * native point carries only order: query the failure where the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
@@ -36,7 +36,7 @@ typedef struct bp_point_t {
   uint64_t handle;
   uint32_t kind;   /* BP_POINT_* */
   uint32_t flags;  /* none defined */
-  uint64_t device; /* the device that owns a native point; otherwise 0 */
+  uint64_t device; /* the id of the device that owns a native point; otherwise 0 */
   uint64_t value;
 } bp_point_t;
 
@@ -62,8 +62,8 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
 /* Native objects that can be imported and exported. Kinds from BP_VENDOR up are a vendor's own. */
 #define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
 #define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
-/* A single-value semaphore reaches 1 when the event, which was recorded before the import, has happened. The event
- * must outlive the semaphore. */
+/* A single-value semaphore reaches 1 when its event has happened. The event must have been recorded before the import,
+ * and must outlive the semaphore. */
 #define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a single-value semaphore */
 #define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a single-value semaphore */
 #define BP_NATIVE_SYNC_FD 5u      /* handle: a sync_file descriptor; import takes ownership on success */

@@ -12,10 +12,11 @@
  *    most `size` bytes. Zero in a new field means the behavior before the field existed.
  *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
  *    their size.
- *  - A NULL function pointer means "not offered"; the comment of the slot says what the caller then does. A slot whose
- *    comment does not mention NULL is always set, unless the comment of its table says otherwise.
+ *  - A slot is a function pointer in a table or another struct. NULL means "not offered"; the comment of the slot says
+ *    what the caller then does. A slot whose comment does not mention NULL is always set, unless the comment of its
+ *    table says otherwise.
  *  - A pointer argument is borrowed until the call returns, unless the comment of the slot says longer. `out_`
- * arguments are written on success only; a created handle's out-argument is set to NULL on failure.
+ *    arguments are written on success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
  *    parents.
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
@@ -23,8 +24,8 @@
  *    it, a call returns in microseconds.
  *  - A callback calls no function of the side that calls it, unless its comment names the function. Work that the host
  *    runs on its threads for a plugin (bp_loop_t.body, bp_task_t.run) is not a callback in this sense: it may call
- * every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its comment
- * says so.
+ *    every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its
+ *    comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  *    and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
  *  - Neither side passes a type, kind, flag or attribute type that is newer than the version they negotiated.
@@ -77,10 +78,10 @@ typedef struct bp_option_t {
   bp_text_t value;
 } bp_option_t;
 
-/* Descriptors may point to a chain of extension structs. A reader skips structs that it does not know. If such a
- * struct has `required` set to 1, the reader instead refuses with BP_UNSUPPORTED and the extension's name. A struct of
- * another version than the reader knows counts as unknown. Run-path structs have no chain. An extension struct begins
- * with this one, which never grows. */
+/* Descriptors may point to a chain of extension structs. A reader skips a struct that it does not know, unless its
+ * `required` is 1: then the reader refuses with BP_UNSUPPORTED and the extension's name. A struct of another version
+ * than the reader knows counts as unknown. Run-path structs have no chain. An extension struct begins with this one,
+ * which never grows. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;

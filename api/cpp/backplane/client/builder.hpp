@@ -39,8 +39,8 @@ struct NodeOptions {
   std::vector<std::string> output_names;  // empty, or one for each output
 };
 
-// Values are numbered in order of creation. The builder keeps tensors that are passed in for as long as the model and
-// its sessions need them. Use a Builder from one thread at a time.
+// Values are numbered in order of creation. Tensors that are passed in are kept for as long as the model and its
+// sessions need them, even after the Builder is destroyed. Use a Builder from one thread at a time.
 class Builder {
  public:
   explicit Builder(uint32_t opset) : Builder(std::map<std::string, uint32_t>{{"", opset}}) {}

@@ -152,7 +152,7 @@ class Environment {
     how.native = &native;
     detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
   }
-  // Gives up a device that hangs: nothing waits for it any longer.
+  // Abandons a device that hangs: nothing waits for it any longer.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
   // The plugin's own handle of a device, for the extension functions of its backend.
   bp_device_t* plugin_device(uint64_t device) const {

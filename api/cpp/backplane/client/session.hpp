@@ -33,7 +33,7 @@ struct RunOptions {
 // A session's state for one run at a time. Use an Exec from one thread at a time; create one for each thread.
 class Exec {
  public:
-  // Binds memory to an input and keeps it until another tensor is bound. Write new data into it between runs.
+  // Binds memory to an input and keeps it until the input is bound again. Write new data into it between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
   // Binds any memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }

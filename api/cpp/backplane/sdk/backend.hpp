@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classes that a vendor derives from. Four are required; each creates the next one:
 //   Backend → Device → Program → Instance
-// Methods may throw: the SDK converts exceptions to statuses. Methods may be called from the threads that plugin.h
-// allows for their slots. A method marked "slot" becomes a slot of the ABI only if it is overridden. Otherwise the slot
-// stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional bases of a
-// Device or Program.
+// Methods may throw: the SDK converts exceptions to statuses. The marks of a slot in plugin.h ([thread-safe], [one at a
+// time]) also hold for its method. A method marked "slot" becomes a slot of the ABI only if it is overridden. Otherwise
+// the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional
+// bases of a Device or Program.
 #pragma once
 
 #include <array>
@@ -145,8 +145,8 @@ class Program : public Object {
   // Describes scratch memory, in-place pairs, and when output shapes become known. The SDK fills in `size` and the
   // counts.
   virtual bp_program_info_t info() const { return {}; }
-  // slot: sets the extents of all outputs for these inputs, which the SDK has checked against the graph. Leave an
-  // output's rank at BP_NONE if it is known only during the run.
+  // slot: sets the extents of all outputs for these inputs, whose extents the SDK has checked against the graph. Leave
+  // an output's rank at BP_NONE if it is known only during the run.
   virtual void output_extents(const std::vector<bp_tensor_t>& /*inputs*/, std::vector<bp_shape_t>& /*outputs*/) const {}
 
  private:
@@ -189,7 +189,7 @@ class Instance : public Object {
   const Program& program() const { return program_; }
   const Host& host() const { return host_; }
 
-  // Executes a run and returns when it is done. At this point the waits are over and all slots are bound, except
+  // Executes a run and returns when it is done. Before the call, the waits have ended and all slots are bound, except
   // outputs for which `may_ask` is true.
   virtual void run(const bp_run_t& run) = 0;
 
@@ -459,7 +459,7 @@ class Memory {
   virtual bp_external_t export_memory(const bp_buffer_t&, uint32_t /*kind*/) { return {}; }   // slot
 };
 
-// A queue of work. A bp_stream_t is a pointer to a Stream.
+// A queue of work. A bp_stream_t* points to a Stream.
 class Stream : public Object {
  public:
   // Throws BP_TIMED_OUT at the deadline, and the failures of runs without `done`.
@@ -467,7 +467,7 @@ class Stream : public Object {
   virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
 };
 
-// A timeline semaphore of the device. A bp_native_semaphore_t is a pointer to a NativeSemaphore. Thread-safe.
+// A timeline semaphore of the device. A bp_native_semaphore_t* points to a NativeSemaphore. Thread-safe.
 class NativeSemaphore : public Object {
  public:
   // Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock; 0 checks without waiting.

@@ -196,6 +196,8 @@ class Expect {
     return *this;
   }
 
+  // ---- other checks, and the verdict -------------------------------------------------------------------------------
+
   // A check of the vendor's own. `detail` is the message, or a function that returns it and is called only if the check
   // fails.
   template <class Text>

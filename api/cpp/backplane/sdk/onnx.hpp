@@ -6,9 +6,9 @@
 
 namespace backplane::sdk {
 
-// Calls `piece` with a std::string_view for each piece of the message, in order. Thus a compiler that reads a stream
-// needs no complete copy. Weights of more than `external_above` bytes that lie in files become references to the files.
-// Rethrows exceptions of `piece`. Throws Error: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB).
+// Calls `piece` with a std::string_view for each piece of the message, in order. A compiler that reads the message
+// piece by piece needs no complete copy. Weights of more than `external_above` bytes that lie in files become
+// references to the files. Rethrows exceptions of `piece`. Throws Error: BP_IO_ERROR, BP_UNSUPPORTED (over 2 GB).
 template <class Piece>
 void write_onnx(const Graph& graph, Piece&& piece, uint64_t external_above = UINT64_MAX) {
   struct Sink {

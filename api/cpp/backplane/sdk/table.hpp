@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// What a verdict depends on in addition to the node: the device's capabilities, and what the session allows.
+// What a verdict may depend on in addition to the node: the device's capabilities, and what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;

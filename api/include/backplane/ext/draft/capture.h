@@ -43,7 +43,7 @@ typedef struct bp_draft_capture_api_t {
   bp_status_t(BP_CALL* end)(bp_stream_t* stream, bp_draft_recording_t** out_recording, bp_error_t* error);
   /* Replaces the content of `recording` by that of `other`, which records the same work with other addresses or
    * extents. Use this where it is cheaper than a new recording. `other` is unchanged. [one at a time] [blocks].
-   * Errors: BP_TYPE_MISMATCH (the work differs: keep the new recording). */
+   * Errors: BP_TYPE_MISMATCH (the work differs: keep `other`, the new recording). */
   bp_status_t(BP_CALL* update)(bp_draft_recording_t* recording, const bp_draft_recording_t* other, bp_error_t* error);
   /* Puts the recording into a stream of the same device, as one run: order, `done`, signals and failures are as for
    * `run`. [one at a time]. Errors: those of bp_instance_api_t.run. */
