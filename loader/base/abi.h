@@ -40,7 +40,8 @@ Status check_size(const T* given, std::string_view name) {
   if (!given) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   if (given->size >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) + ", less than the " +
-                                   std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
+                                   std::to_string(Size<T>::k10) +
+                                   " bytes of ABI 1.0: set it to the sizeof of the struct"};
 }
 
 // Copies a sized struct from the other side of the ABI. Fields that the given struct lacks are zero.
@@ -66,7 +67,8 @@ template <class T>
 Status write(const T& value, T* out, std::string_view name) {
   if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   if (out->size < sizeof out->size)
-    return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(out->size) + ": set it to sizeof"};
+    return {BP_INVALID_ARGUMENT,
+            std::string(name) + ".size is " + std::to_string(out->size) + ": set it to the sizeof of the struct"};
   const uint32_t size = out->size;
   std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(size, sizeof(T)));
   out->size = size;
@@ -103,14 +105,15 @@ inline Status check_target(const bp_buffer_t& buffer, std::string_view name) {
   return {BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY)"};
 }
 
-// Checks a framework's array. `stride` is the size of one of its structs, in bytes.
+// Checks an array that a framework passes. `stride` is the framework's size of one element, in bytes.
 template <class T>
 Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {
   if (!count) return {};
   if (!array) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is " + std::to_string(count)};
   if (stride >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
-                                   ", less than the " + std::to_string(Size<T>::k10) + " of ABI 1.0: set it to sizeof"};
+                                   ", less than the " + std::to_string(Size<T>::k10) +
+                                   " bytes of ABI 1.0: set it to the sizeof of an element"};
 }
 
 // Copies element `i` of an array whose structs are `stride` bytes apart. Fields that they lack are zero.

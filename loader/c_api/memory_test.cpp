@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invalid copies, fills, mappings, imports and bindings are refused. Valid ones succeed.
+// Invalid copies, fills, mappings, imports and bindings are refused. Valid copies, fills and mappings succeed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -110,7 +110,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
   for (size_t k = 0; k < proposals.size(); ++k) {
     Program& program = *proposals[k];
     if (!program.plugin->coverage->review) continue;
-    if (cancelled(how.cancel)) return Status(BP_CANCELLED, "cancelled while islands were reviewed");
+    if (cancelled(how.cancel)) return Status(BP_CANCELLED, "cancelled while islands were being reviewed");
     const Island& island = placement.islands[k];
     DeviceCoverage& device = coverage[island.device];
     if (device.device->given_up()) return device.device->lost();
@@ -208,7 +208,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
   const auto compile_one = [&](size_t k) -> Status {
     Program& program = *programs[k];
     if (program.handle) return {};
-    if (cancelled(options.cancel)) return {BP_CANCELLED, "cancelled while islands were compiled"};
+    if (cancelled(options.cancel)) return {BP_CANCELLED, "cancelled while islands were being compiled"};
     const DeviceCoverage& device = coverage[placement.islands[k].device];
     if (device.device->given_up()) return device.device->lost();
     const Request request(program, options);

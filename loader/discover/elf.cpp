@@ -109,7 +109,10 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
     return not_a_library(fmt::format("its dynamic section has no end within {} entries", kMaxEntries));
 
   const auto table = std::ranges::find(entries, DT_STRTAB, &Elf64_Dyn::d_tag);
-  if (table == entries.end()) return {};  // a broken file without a string table: the system's loader will report it
+  if (table == entries.end()) {
+    const bool needs_any = std::ranges::find(entries, DT_NEEDED, &Elf64_Dyn::d_tag) != entries.end();
+    return needs_any ? not_a_library("it needs other libraries, but has no table of their names") : Refusal{};
+  }
   uint64_t strings = UINT64_MAX;
   for (const Elf64_Phdr& s : segments)
     if (s.p_type == PT_LOAD && table->d_un.d_ptr >= s.p_vaddr && table->d_un.d_ptr - s.p_vaddr < s.p_filesz)

@@ -165,6 +165,7 @@ struct BombCase {
   size_t names, name_bytes;
   bool terminated;
   const char* in_text;
+  bool table = true;
 };
 
 class Bomb : public ::testing::TestWithParam<BombCase> {};
@@ -176,7 +177,7 @@ TEST_P(Bomb, IsRefusedWithinMilliseconds) {
   const BombCase& bomb = GetParam();
   const fs::path file = sandbox.write(std::string(bomb.name) + ".so",
                                       testing::elf_file(header(bytes), bomb.segments, bomb.dynamic_sections, bomb.names,
-                                                        bomb.name_bytes, bomb.terminated));
+                                                        bomb.name_bytes, bomb.terminated, bomb.table));
   const std::clock_t begin = std::clock();  // CPU time of this process, because other processes may use the cores
   auto env = Request().only_given().file(file).create();
   const std::clock_t took = std::clock() - begin;
@@ -194,7 +195,8 @@ INSTANTIATE_TEST_SUITE_P(Files, Bomb,
                                            BombCase{"strtab_bomb", 2, 1, 300'000, 60, true, "no end within 4096"},
                                            BombCase{"many_names", 2, 1, 4000, 60, true, "more than 256 libraries"},
                                            BombCase{"long_name", 2, 1, 10, 100'000, true, "has no end"},
-                                           BombCase{"name_without_end", 2, 1, 1, 20, false, "has no end"}),
+                                           BombCase{"name_without_end", 2, 1, 1, 20, false, "has no end"},
+                                           BombCase{"no_names", 2, 1, 1, 6, true, "no table of their names", false}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

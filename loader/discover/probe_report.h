@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The probe's progress reports. The plugin runs in the probe's process and could write to the same pipe. Each report
-// therefore carries a MAC, with a key that the loader sends before the plugin is loaded. While the plugin runs, the key
-// lies in memory that cannot be read.
+// therefore carries a MAC, computed with a key that the loader sends before the plugin is loaded. While the plugin
+// runs, the key is in memory that is not readable.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's bp_host_t. The services belong to an environment. A Host is their interface for one backend, with the
-// backend's options and with its name at the start of log lines.
+// The loader's bp_host_t. The services belong to an environment. A Host offers them to one backend, together with that
+// backend's options, and labels its log lines with its id.
 #pragma once
 
 #include <atomic>

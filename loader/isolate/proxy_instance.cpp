@@ -206,7 +206,8 @@ bool ProxyInstance::is_shared(const Slot& slot) const {
 }
 
 Status ProxyInstance::bind(const bp_binding_t& binding) {
-  if (binding.slot == BP_SLOT_SCRATCH) return {BP_INVALID_ARGUMENT, "the program needs no scratch memory"};
+  if (binding.slot == BP_SLOT_SCRATCH)
+    return {BP_INVALID_ARGUMENT, "BP_SLOT_SCRATCH is bound, but the program needs no scratch memory"};
   BP_ASSIGN(Slot * slot, this->slot(binding.slot));
   if (binding.container || !binding.tensor) {
     const bool is_input = binding.slot < BP_SLOT_OUTPUT;

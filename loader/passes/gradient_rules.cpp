@@ -313,8 +313,8 @@ Result<ValueId> Step::sum_to(ValueId gradient, const Type& from, const Type& to)
     const int64_t extent = to.dims[axis].extent;
     if (extent == 0 || extent > 1 || same_extent(to.dims[axis], from.dims[ahead + axis])) continue;
     if (extent != 1) {
-      return refuse("whether it broadcasts axis " + std::to_string(axis) +
-                    " of an input is not known; declare the shapes");
+      return refuse("it is not known whether axis " + std::to_string(axis) +
+                    " of an input is broadcast; declare the shapes of the inputs");
     }
     inner.push_back(static_cast<int64_t>(axis));
   }

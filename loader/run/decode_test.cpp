@@ -79,8 +79,8 @@ Model gpt2(bool cached) {
   return graph.finish(outputs);
 }
 
-// Decodes with caches in the memory of the device with this id (0: host memory). With `counters`, checks that no cache
-// is copied.
+// Decodes with caches that are allocated on device `cache_device` (an id). With `counters`, checks that no cache is
+// copied.
 void decode(const Environment& env, uint64_t cache_device, const partial::Counters* counters) {
   const Model model = gpt2(true);
   Exec exec = env.compile(model).exec();

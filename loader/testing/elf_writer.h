@@ -18,9 +18,9 @@ void append(std::string& bytes, const T& value) {
 
 // Returns a file with `segments` program headers. `dynamic_sections` of them share one dynamic section that lists
 // `names` needed libraries. All of these have the same name, of `name_bytes` bytes. `terminated` means that the name
-// ends within the file.
+// ends within the file, `table` that the dynamic section has the string table of the names.
 inline std::string elf_file(const Elf64_Ehdr& like, uint16_t segments, uint16_t dynamic_sections, size_t names,
-                            size_t name_bytes, bool terminated = true) {
+                            size_t name_bytes, bool terminated = true, bool table = true) {
   Elf64_Ehdr header = like;
   header.e_shoff = 0;
   header.e_shnum = 0;
@@ -38,7 +38,7 @@ inline std::string elf_file(const Elf64_Ehdr& like, uint16_t segments, uint16_t 
     segment.p_filesz = segment.p_memsz = i == 0 ? end : strings - dynamic;
     append(bytes, segment);
   }
-  append(bytes, Elf64_Dyn{DT_STRTAB, {strings}});
+  append(bytes, Elf64_Dyn{table ? DT_STRTAB : DT_DEBUG, {strings}});
   for (size_t i = 0; i < names; ++i) append(bytes, Elf64_Dyn{DT_NEEDED, {0}});
   append(bytes, Elf64_Dyn{DT_NULL, {0}});
   bytes.append(name_bytes, 'x');

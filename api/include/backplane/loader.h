@@ -35,7 +35,7 @@ typedef struct bp_exec_t bp_exec_t;
  *   4. `backend_folders`                  folders of manifests, given here
  *   5. configuration: $XDG_CONFIG_HOME, $XDG_CONFIG_DIRS, the system's; each with /backplane/backends.d
  *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
- *   7. next to the loader: <loader's folder>/../share/backplane/backends.d
+ *   7. next to the loader: ../share/backplane/backends.d, then ../../share/backplane/backends.d
  * Within a folder, manifests are read by descending priority, then in byte order of their names. A manifest masks
  * manifests with the same id in later folders; an empty manifest masks manifests with the same file name there. In a
  * process with elevated privileges, no environment variable is read. docs/reference/manifest.md has the details. */
@@ -137,7 +137,8 @@ BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t devi
 /* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", a
- * backend's. NULL if there is none. It lives until the environment is destroyed. [thread-safe] */
+ * backend's, which is loaded if necessary. NULL if there is none. It lives until the environment is destroyed.
+ * [thread-safe] [blocks for a backend's] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 /* Returns the plugin's own handle of a device, for the functions of the plugin's extension tables only. Opens the
  * device if necessary. The handle lives until the environment and every session, exec and stream made from it are
@@ -551,9 +552,10 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* wha
  * for `copy`. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
- * ordered as that run, which must belong to one device (its stream's, or that of either buffer). Otherwise the call
- * returns when the copy is done. [thread-safe] [blocks without a run]. Errors: BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED
- * (with a run: no single device can do the copy in that order), and those of `copy` in plugin.h. */
+ * ordered as that run, which must belong to the device that copies: that of `to` or, if `to` is host memory, that of
+ * `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run]. Errors:
+ * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of
+ * `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
 /* Starts collecting spans of all sessions of the environment. [thread-safe] */

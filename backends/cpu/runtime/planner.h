@@ -12,8 +12,8 @@
 
 namespace backplane::cpu {
 
-// The time in which nodes may still be folded, and the bytes that their results may still take. Nodes that need more
-// are computed during the run.
+// The time left for folding nodes, and the bytes left for their results. Nodes that would exceed either are computed
+// during the run.
 struct FoldAllowance {
   std::chrono::nanoseconds time;
   int64_t bytes;

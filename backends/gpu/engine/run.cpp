@@ -26,7 +26,7 @@ void Instance::submit(const bp_run_t& what) {
     Stream* const stream = stream_of(what);
     const bool follows = stream != nullptr && stream_queue_ != nullptr && same(*stream->queue(), *stream_queue_);
     if (running_ || (in_stream_ != 0 && !follows))
-      throw sdk::Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+      throw sdk::Error(BP_BUSY, "this instance still has a run in flight: wait until it ends, or use another instance");
     running_ = true;
   }
   try {

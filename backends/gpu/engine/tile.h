@@ -24,7 +24,8 @@ Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t
 
 struct Tile {
   int64_t rows, vector, columns;  // a work item computes `rows` × (`columns` vectors of `vector` elements)
-  // A work group shares `depth` lines at a time in local memory. With depth 0, work items share nothing.
+  // A work group loads `depth` columns of the left matrix and `depth` rows of the right one into local memory at a
+  // time. With depth 0, work items share nothing.
   int64_t depth = 0, group_rows = 1, group_columns = 1;
 
   bool operator==(const Tile&) const = default;

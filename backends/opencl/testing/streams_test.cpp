@@ -46,7 +46,7 @@ TEST_F(StreamsTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
-  for (const int instance : {0, 1}) {  // makes the plans; in a stream, this would wait for the stream
+  for (const int instance : {0, 1}) {  // plans, and maps the bound memory, which would wait in a stream
     Ended warm;
     ok(start(instance, &warm, {}, {}));
     ASSERT_EQ(warm.status(), BP_OK);

@@ -173,7 +173,7 @@ class SyncTest : public OpenCl {
   bp_status_t wait(bp_native_semaphore_t* semaphore, uint64_t value) {
     return slots->sync->semaphore_wait(semaphore, value, in(std::chrono::seconds(30)), error());
   }
-  // Abandons the device. Its objects, and the memory that is bound, stay until the process ends.
+  // Abandons the device. Its objects and x, y and z are kept alive until the process exits.
   void abandon() {
     slots->device->abandon(device);
     struct Kept {

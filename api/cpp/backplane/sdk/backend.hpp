@@ -353,7 +353,7 @@ class Instance : public Object {
    public:
     explicit Running(std::atomic<bool>& flag) : flag_(flag) {
       if (flag.exchange(true, std::memory_order_acquire))
-        throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+        throw Error(BP_BUSY, "this instance still has a run in flight: wait until it ends, or use another instance");
     }
     ~Running() { flag_.store(false, std::memory_order_release); }
     Running(const Running&) = delete;

@@ -89,7 +89,7 @@ class StreamedProgram::Run final : public Instance {
   Flight& take_off(bp_stream_t* stream) {
     const std::lock_guard lock(mutex_);
     if (!flights_.empty() && (stream == nullptr || stream != stream_))
-      throw Error(BP_BUSY, "a run of this instance is in flight: wait for its end, or use another instance");
+      throw Error(BP_BUSY, "this instance still has a run in flight: wait until it ends, or use another instance");
     if (spare_.empty()) {
       spare_.push_back({std::vector<const void*>(program_.graph().input_count()),
                         std::vector<void*>(program_.graph().output_count())});

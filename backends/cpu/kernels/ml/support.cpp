@@ -45,8 +45,9 @@ std::optional<Value> tensor_attribute(const Node& node, std::string_view name) {
   const bp_weight_t* weight = bp_graph_weight(&graph, index);
   const void* data = weight->data;
   if (data == nullptr && weight->bytes > 0) {
-    bp_status_t status = graph.api->weight_map(&graph, index, &data, nullptr);
-    if (status != BP_OK) throw sdk::Error(status, "the tensor in attribute " + std::string(name) + " cannot be read");
+    sdk::Detail detail;
+    detail.check(graph.api->weight_map(&graph, index, &data, detail.get()),
+                 "the tensor in attribute '" + std::string(name) + "' cannot be read");
   }
   Shape shape;
   for (uint32_t d = 0; d < weight->rank; ++d) shape.push_back(graph.dims[weight->first_dim + d].extent);
