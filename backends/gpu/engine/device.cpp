@@ -48,7 +48,7 @@ void Device::tune() {
   tuned_([this] {
     caps_.tile = chosen_tile();
     caps_.winograd = chosen_winograd();
-    char line[80];
+    char line[120];
     std::snprintf(line, sizeof line, " at %.4g GFLOP/s, Winograd's transforms at %.4g G elements per second",
                   caps_.winograd.flops * 1e-9, caps_.winograd.elements * 1e-9);
     host().log(BP_LOG_INFO, caps_.name + ": computes matrix products in tiles of " + caps_.tile.text() +
