@@ -246,7 +246,7 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// Determines when output extents become known (BP_SHAPES_*). A schedule shows this. If input extents are not static,
+// Determines when output extents become known (BP_SHAPES_*), by creating a schedule. If input extents are not static,
 // sample extents are used: whether a node depends on a value follows from the graph and not from the extents.
 uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {
