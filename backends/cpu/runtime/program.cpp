@@ -207,8 +207,8 @@ PlanContext Program::plan_context() const {
   return device_.plan_context();
 }
 
-// Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, because
-// runs would do it again and again. Exceptions are types of fewer than 8 bits: they would grow too much.
+// Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, not in
+// each run. Exceptions are types of fewer than 8 bits: they would grow too much.
 void Program::fold_and_fuse() {
   const auto run = [&](std::span<const Pass> passes) {
     if (plan_context().reference) return;

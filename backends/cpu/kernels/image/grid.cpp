@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample, which samples an image at the positions that a grid contains, in any number of spatial dimensions.
-// AffineGrid, which computes such grids.
+// GridSample samples an image at the positions that a grid contains, in any number of spatial dimensions. AffineGrid
+// computes such grids for two and three dimensions.
 #include <cmath>
 #include <limits>
 
