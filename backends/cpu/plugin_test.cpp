@@ -33,8 +33,8 @@ class Engine : public ::testing::Test {
   Plugin plugin;
 };
 
-// Relu may overwrite its input, Reshape shares its memory, and a value in the middle is also an output. Memory must not
-// be overwritten while it is still needed.
+// Relu may overwrite its input, Reshape shares the memory of its input, and a value in the middle is also an output.
+// Memory must not be overwritten while it is still needed.
 TEST_F(Engine, SharesMemoryInAChainWithoutLosingValues) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2, 3}).weight<int64_t>("shape", BP_DTYPE_INT64, {2}, {3, 2});

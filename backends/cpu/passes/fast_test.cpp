@@ -54,7 +54,7 @@ Attributes with(Attributes attributes, const std::string& name, AttributeValue v
   return attributes;
 }
 
-// Adds "j": the result of a convolution of "x" with these extents, with its channels shuffled.
+// Adds "j" with these extents: the result of a convolution of "x", with its channels shuffled.
 void shuffled(Network& n, const Extents& extents) {
   const Extents parts{extents[0], 4, extents[1] / 4, extents[2], extents[3]};
   n.conv("x", "c", {extents[1], 16, 1, 1});

@@ -143,7 +143,7 @@ class QuantizedFusion {
         result.zero = z;
       }
     }
-    // Only with this zero point do the differences from it fit in int8.
+    // Only with this zero point do all differences of weights from it fit in int8.
     if (result.zero != (w.dtype == BP_DTYPE_INT8 ? 0 : 128)) return std::nullopt;
     return result;
   }

@@ -6,8 +6,8 @@
 
 namespace backplane::cpu {
 
-// Fuses a Softmax with the scaled product of queries and keys before it, the mask that may be added to that, the
-// product with the values after it, and the transpositions around these.
+// Fuses a Softmax with the scaled product of queries and keys before it, the optional mask between the two, the product
+// with the values after it, and the surrounding transpositions.
 void find_attention(FusionGraph& graph, uint32_t softmax);
 
 }  // namespace backplane::cpu

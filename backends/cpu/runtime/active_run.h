@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the runs in progress in this process, on all devices, and reports whether a run is the only one. A run that is
-// alone may use all cores; runs that overlap leave cores to each other. For kQuiet after an overlap, no new run counts
-// as alone: another caller may only be pausing between two runs, and threads woken meanwhile would compete with its
-// next run.
+// alone may use all cores; runs that overlap leave cores to each other. For kQuiet after a run began during another, no
+// new run counts as alone: another caller may only be pausing between two runs, and threads woken meanwhile would
+// compete with its next run.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class ActiveRun {
   ActiveRun(const ActiveRun&) = delete;
   ActiveRun& operator=(const ActiveRun&) = delete;
 
-  // Whether this run began with no other in progress, no other has begun since, and none overlapped during the kQuiet
-  // before it began.
+  // Whether this run began with no other in progress, no other has begun since, and in the kQuiet before it began, no
+  // run began during another.
   bool alone() const { return quiet_ && last_overlap_.load(std::memory_order_relaxed) == seen_; }
 
   // Whether at least two runs are in progress.

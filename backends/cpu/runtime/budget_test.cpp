@@ -99,7 +99,7 @@ TEST_F(Limited, RefusesScoresBeyondIt) {
   EXPECT_THAT(refused.text, HasSubstr("FlexAttention"));
 }
 
-// The indices that these operators keep while they plan count, before their results are allocated.
+// The indices that these operators collect during planning count against the budget, even before results are allocated.
 TEST_F(Limited, RefusesIndicesBeyondIt) {
   const std::vector<uint8_t> ones(12 << 20, 1);  // 96 MiB of indices
   GraphBuilder non_zero;
@@ -115,9 +115,10 @@ TEST_F(Limited, RefusesIndicesBeyondIt) {
   }
 }
 
-// Any positive `size` is valid. A window that is larger than all channels takes no more memory or time than they do.
+// Any positive `size` is valid. A window larger than the number of channels costs no more memory or time than one of
+// all channels.
 TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
-  for (const int64_t channels : {3, 32}) {  // the convolution's output is in blocks of channels if it has whole ones
+  for (const int64_t channels : {3, 32}) {  // the convolution's output is blocked if its channels fill whole blocks
     std::vector<float> identity(static_cast<size_t>(channels * channels));
     for (int64_t c = 0; c < channels; ++c) identity[static_cast<size_t>(c * channels + c)] = 1;
     const std::vector<int64_t> extents{1, channels, 8, 8};

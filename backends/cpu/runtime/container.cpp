@@ -16,7 +16,7 @@ void check(bp_status_t status, const char* what) {
 Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   if (tensor.dtype != type.dtype) {
     throw sdk::Error(BP_TYPE_MISMATCH, "an element of a container has data type " + std::to_string(tensor.dtype) +
-                                           ", declared is " + std::to_string(type.dtype));
+                                           ", but its declared type is " + std::to_string(type.dtype));
   }
   if (tensor.rank > BP_MAX_RANK || tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory != nullptr)
     throw sdk::Error(BP_UNSUPPORTED, "an element of a container is not a dense tensor in host memory");
@@ -68,7 +68,8 @@ Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, con
   Value value = Value::container(type.kind);
   uint64_t count = api.count(container);
   if (type.kind == BP_KIND_OPTIONAL && count > 1)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "an optional has " + std::to_string(count) + " elements");
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "an optional has " + std::to_string(count) + " elements; at most one is allowed");
   if (type.element >= graph.type_count)
     throw sdk::Error(BP_TYPE_MISMATCH, "the elements of a container have no known type");
   const bp_type_t& element = *bp_graph_type(&graph, type.element);

@@ -29,7 +29,7 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::st
     return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
   }
   if (type.rank > BP_MAX_RANK) {
-    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + ", at most " +
+    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + "; at most " +
                                    std::to_string(BP_MAX_RANK) + " is supported");
   }
   return yes();
@@ -126,7 +126,8 @@ void cover(const Device& device, sdk::Coverage& coverage) {
     if (i % kNodesBetweenChecks == 0) coverage.check_cancelled();
     const sdk::Node asked = coverage.node(i);
     if (asked.index() >= graph.node_count) {
-      throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(asked.index()) + " is beyond the graph's " +
+      throw sdk::Error(BP_INVALID_ARGUMENT, "node " + std::to_string(asked.index()) +
+                                                " does not exist; the number of nodes in the graph is " +
                                                 std::to_string(graph.node_count));
     }
     const Node node(graph, asked.index(), &device.operators());

@@ -103,7 +103,8 @@ bool choose_reference(const sdk::Host& host) {
   const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
   const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
   if (value != "0" && value != "1")
-    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference is '" + std::string(value) + "'; give 0 or 1");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference or variable BACKPLANE_CPU_REFERENCE is '" +
+                                              std::string(value) + "'; give 0 or 1");
   return value == "1";
 }
 

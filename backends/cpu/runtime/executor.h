@@ -19,8 +19,8 @@ class Outputs {
   // Returns memory for an output with the dtype and extents of `tensor`; the run writes the output to it. Throws
   // sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
-  // Receives an output that is in other memory. A run with deferred calls passes every output, also those that it wrote
-  // to the memory from `memory`. Throws sdk::Error.
+  // Receives an output that is in other memory. A run with deferred calls passes every output, including those that it
+  // wrote to the memory from `memory`. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
 };
 

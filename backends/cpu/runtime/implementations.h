@@ -22,7 +22,7 @@ struct Implementation {
   // Returns the reason why this implementation cannot compute the problem, or null if it can. May store data for `plan`
   // in `problem`. A null pointer to this function means that no problem is refused.
   const char* (*refuses)(const PlanContext& context, Problem& problem);
-  // Called only after `refuses` returned null.
+  // Called only if the problem was not refused.
   Plan (*plan)(const PlanContext& context, Problem& problem);
 };
 

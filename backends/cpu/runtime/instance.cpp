@@ -84,8 +84,8 @@ void Instance::plan(const bp_run_t& run) {
   }
 }
 
-// Writes outputs to the memory bound to them. Gets memory from bp_run_t.output if none is bound, or if an output's size
-// is known only during the run.
+// Writes outputs to the memory bound to them, or to memory from bp_run_t.output if none is bound. If bp_run_t.output is
+// set, it also provides the memory of outputs whose size is known only during the run.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {
@@ -138,8 +138,8 @@ class Instance::RunOutputs final : public Outputs {
 
   [[noreturn]] void too_small(uint32_t output, const Shape& shape, uint64_t needed, uint64_t given) const {
     throw sdk::Error(BP_BUFFER_TOO_SMALL, instance_.where(BP_SLOT_OUTPUT + output) + ": extents " + to_string(shape) +
-                                              " need " + std::to_string(needed) + " bytes, the run provided " +
-                                              std::to_string(given));
+                                              " need " + std::to_string(needed) +
+                                              " bytes; the number of bytes provided is " + std::to_string(given));
   }
 
   Instance& instance_;

@@ -34,8 +34,8 @@ class Step {
   virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                          void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
-  // The input whose memory output 0 may reuse if no other reader needs it, or -1. Their element types must have the
-  // same size.
+  // The input whose memory output 0 may reuse if no other reader needs it, or -1. The element types of the two must
+  // have the same size.
   virtual int inplace() const { return -1; }
   // The input whose bytes output 0 shares unchanged (Reshape, Identity), or -1. The runtime then skips `run`.
   virtual int alias() const { return -1; }

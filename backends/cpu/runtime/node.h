@@ -11,10 +11,11 @@
 
 namespace backplane::cpu {
 
-// Cheap to create. Borrows the graph.
 class Body;
 class Operators;
 class Program;
+
+// Cheap to create. Borrows the graph.
 class Node {
  public:
   // `operators`: the table, for rows that look up other rows; may be null after compilation. `program`: the program

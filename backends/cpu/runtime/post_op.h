@@ -47,7 +47,7 @@ inline bool shifts(const PostOp& op) {
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
-// Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds tensors,
+// Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds a tensor,
 // then applies activations. The constants of two additions are not combined, because their sum would be rounded one
 // more time than the nodes round. (Scaling, which comes from normalizations, is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {

@@ -207,8 +207,8 @@ PlanContext Program::plan_context() const {
   return device_.plan_context();
 }
 
-// Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, because
-// runs would do it again and again. Exceptions are types of fewer than 8 bits: they would grow too much.
+// Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, not in
+// each run. Exceptions are types of fewer than 8 bits: they would grow too much.
 void Program::fold_and_fuse() {
   const auto run = [&](std::span<const Pass> passes) {
     if (plan_context().reference) return;
@@ -246,7 +246,7 @@ void Program::fold_constants() {
   held_bytes_ += planner.block_bytes;
 }
 
-// Determines when output extents become known (BP_SHAPES_*). A schedule shows this. If input extents are not static,
+// Determines when output extents become known (BP_SHAPES_*), by creating a schedule. If input extents are not static,
 // sample extents are used: whether a node depends on a value follows from the graph and not from the extents.
 uint32_t Program::classify() const {
   auto shapes_for = [&](int64_t sample) -> std::optional<std::vector<Shape>> {

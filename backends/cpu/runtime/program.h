@@ -33,8 +33,8 @@ class Program {
   // graph.
   std::span<const uint32_t> inputs() const { return inputs_; }
   std::span<const uint32_t> captures() const { return captures_; }
-  // By value of the graph: its data type. If it is known (the same in every run: a weight, or computed from weights),
-  // its extents and data too.
+  // Indexed by value of the graph. Each tensor has the value's data type. If the value is known (the same in every run:
+  // a weight, or computed from weights), it also has extents and data.
   std::span<const Tensor> values() const { return values_; }
   bool known(uint32_t value) const { return known_[value]; }
   const std::vector<bool>& known_values() const { return known_; }

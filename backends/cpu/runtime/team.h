@@ -3,9 +3,9 @@
 // then sleep: a loop that soon follows another starts without a system call, and an idle team uses no CPU time.
 //
 // If another process takes a helper's core in the middle of a piece, the helper stops for milliseconds, a time slice of
-// the system. The caller detects this, moves the helper to its own core and sleeps until the piece is done. The helper
-// then leaves that core and backs off: because the move took time from the other process, it sleeps, at most as long as
-// it had worked.
+// the system. The caller detects this, moves the helper to the caller's core and sleeps until the piece is done. The
+// helper then leaves that core and backs off: because the move took time from the other process, it sleeps, at most as
+// long as it had worked.
 #pragma once
 
 #include <pthread.h>
@@ -78,7 +78,7 @@ class Team {
   struct alignas(64) Helper {
     std::atomic<uint32_t> inside{0};  // 1: may be running a piece; 0: is not
     std::atomic<uint32_t> parked{0};
-    std::atomic<bool> on_callers_core{false};  // the caller moved the helper to its own core
+    std::atomic<bool> on_callers_core{false};  // the caller moved the helper to the caller's core
     clockid_t clock{};                         // measures the CPU time of `thread`
     std::thread thread;
 
@@ -88,8 +88,8 @@ class Team {
     int backoffs = 0;  // number of backoffs in a row
   };
 
-  // The pieces that a thread runs first. Loops over the same positions or channels then find them in that thread's
-  // cache.
+  // The pieces that a thread runs first. Loops over the same positions or channels then find their data in that
+  // thread's cache.
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
     int64_t end = 0;

@@ -58,8 +58,8 @@ class UseActiveRun {
   const ActiveRun* before_;
 };
 
-// Runs f() on one of these threads, which may be another than the calling thread. Loops in f then need not enter the
-// arena, and callers wait if there are more of them than threads. Rethrows an exception of f to the caller.
+// Runs f() on one of these threads, not necessarily the calling one. Loops in f then need not enter the arena, and
+// callers wait if there are more of them than threads. Rethrows an exception of f to the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>

@@ -90,7 +90,8 @@ struct Sized {
 template <class C>
 void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in, Tensors out, void* scratch) {
   const AttentionSize& s = sized.size;
-  // All keys and values, past and new: stored in the node's outputs if it has them, else in these blocks.
+  // All keys and values, past and new: stored in the node's outputs if it has them, else in these blocks. If there are
+  // neither outputs nor past positions, the inputs are read directly.
   std::vector<std::byte> key_block, value_block;
   const auto joined = [&](size_t slot, size_t past_slot, size_t out_slot, int64_t width,
                           std::vector<std::byte>& block) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention, shared by Attention, MultiHeadAttention and GroupQueryAttention. Processes tiles, each
 // of up to kAttentionTile queries of one head: a matrix product, the softmax, and another matrix product. FlexAttention
-// uses its parts.
+// uses only the products and the softmax.
 #pragma once
 
 #include <cmath>
@@ -43,7 +43,7 @@ struct AttentionRules {
   double softcap = 0;        // 0: no cap
   bool causal = false;       // query i sees keys 0 to past(b) + i
   int64_t window = -1;       // with `causal`: a query sees only this many of its latest keys; -1: all
-  std::vector<float> sinks;  // by query head: an additional score in the softmax that has no value; may be empty
+  std::vector<float> sinks;  // by query head: an additional score in the softmax, without a row of V; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined
 };
 
@@ -70,8 +70,9 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
   }
 }
 
-// Computes the softmax of a row of `n` scores in place. `sink`: an additional score, or -infinity. A row whose scores
-// are all masked becomes NaN, as ONNX defines it. `plain`: compute as the operator is defined, for reference mode.
+// Computes the softmax of a row of `n` scores in place. `sink`: an additional score, or -infinity for none. Without a
+// sink, a row whose scores are all masked becomes NaN, as ONNX defines it. `plain`: compute as the operator is defined,
+// for reference mode.
 template <class C>
 void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   if constexpr (std::is_same_v<C, float>) {

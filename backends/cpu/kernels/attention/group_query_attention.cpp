@@ -102,7 +102,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
     const int64_t length = int64_t{lengths[b]} + 1, begin = prompt ? 0 : length - s.q_length;
     if (length < 0 || begin < 0 || begin + s.q_length > s.kv_length || begin > g.past_capacity)
       return "seqlens_k holds " + std::to_string(lengths[b]) + ", which does not fit " + std::to_string(s.q_length) +
-             " new tokens and a cache of " + std::to_string(g.past_capacity);
+             " new tokens; the number of positions in the cache is " + std::to_string(g.past_capacity);
     if (o.rotates && g.rotary_cached < begin + s.q_length && !at(in, kPositions).present())
       return "cos_cache has " + std::to_string(g.rotary_cached) + " positions, but position " +
              std::to_string(begin + s.q_length - 1) + " is used";

@@ -144,9 +144,13 @@ Verdict supports_linear(const Node& node) {
     return v;
   const std::string rule = node.attr("update_rule", "gated_delta");
   if (node.has_input(kDecay) != rule.starts_with("gated"))
-    return no(BP_REASON_ATTRIBUTE, "update_rule '" + rule + "' and the decay input contradict each other");
+    return no(
+        BP_REASON_ATTRIBUTE,
+        "update_rule '" + rule + "' does not fit the inputs; decay must be given for 'gated' and 'gated_delta' only");
   if (node.has_input(kBeta) != rule.ends_with("delta"))
-    return no(BP_REASON_ATTRIBUTE, "update_rule '" + rule + "' and the beta input contradict each other");
+    return no(
+        BP_REASON_ATTRIBUTE,
+        "update_rule '" + rule + "' does not fit the inputs; beta must be given for 'delta' and 'gated_delta' only");
   const int64_t q = node.attr("q_num_heads", int64_t{0}), kv = node.attr("kv_num_heads", int64_t{0});
   if (q < 1 || kv < 1 || q % kv != 0)
     return no(BP_REASON_ATTRIBUTE, "q_num_heads % kv_num_heads != 0: " + std::to_string(q) + ", " + std::to_string(kv));

@@ -221,7 +221,7 @@ Verdict supports(const Node& node) {
     if (Verdict v = same_type(node, 0, slot); !v) return v;
   if (node.has_input(kPastKey) != node.has_input(kPastValue))
     return no(BP_REASON_OPSET, "past_key and past_value must both be present or both absent");
-  if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing");
+  if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing or not positive");
   if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
   return yes();
 }
@@ -305,9 +305,9 @@ Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16);
   if (Verdict v = accepts(node, 2, {kReals, kReals, kReals, just(BP_DTYPE_INT32), kReals, kReals}); !v) return v;
   if (Verdict v = same_type(node, kInput, kWeights); !v) return v;
-  if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing");
+  if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing or not positive");
   for (const char* name : {"do_rotary", "past_present_share_buffer"})
-    if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is set");
+    if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not supported");
   const std::vector<int64_t> sizes = node.ints("qkv_hidden_sizes");
   if (!sizes.empty() && sizes.size() != 3)
     return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes.size()) + " numbers, not 3");

@@ -62,7 +62,7 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
     for (int64_t i = 0; i < positions.shape.elements(); ++i) {
       const int64_t p = positions.as<int64_t>()[i];
       if (p < 0 || p > t.cached - span)
-        return "position " + std::to_string(p) + " is not within the " + std::to_string(t.cached) +
+        return "position " + std::to_string(p) + " does not fit the " + std::to_string(t.cached) +
                " positions of the caches";
     }
   }
@@ -136,8 +136,9 @@ Verdict supports(const Node& node) {
   Verdict v = onnx ? accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes, kPositions})
                    : accepts(node, 4, {kFloatTypes, kPositions, kFloatTypes, kFloatTypes});
   if (!v) return v;
-  if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "scale is not 1");
-  if (node.attr("is_packed_batching", int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, "is_packed_batching is set");
+  if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "a scale other than 1 is not supported");
+  if (node.attr("is_packed_batching", int64_t{0}) != 0)
+    return no(BP_REASON_ATTRIBUTE, "is_packed_batching is not supported");
   if (Verdict same = same_type(node, 0, 2); !same) return same;
   return same_type(node, 0, onnx ? 1 : 3);
 }

@@ -56,7 +56,7 @@ inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t
       x[1] / groups != w[1]) {
     *error = "input and weights do not fit " + std::to_string(groups) +
              " groups: " + (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
-             (w.rank() > 1 ? std::to_string(w[1]) + " for each group" : "none");
+             (w.rank() > 1 ? std::to_string(w[1]) + " channels per group" : "none");
     return std::nullopt;
   }
   return ConvSize{x[0], groups, x[1], w[0]};

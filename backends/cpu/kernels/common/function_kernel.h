@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Create kernels and steps from lambdas; the lambdas' captures hold the operator's state.
+// Functions that create kernels and steps from lambdas, whose captures hold the operator's state.
 //
 //   return make_kernel([axis](Tensors inputs) -> Plan {  // or (const PlanContext& context, Tensors inputs)
 //     …

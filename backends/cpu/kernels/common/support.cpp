@@ -19,13 +19,14 @@ static Verdict accepts_input(const Node& node, uint32_t slot, bp_dtype_set_t typ
   if (type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED)
     return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is not a tensor of a known type");
   if (type.dtype >= 64 || (types >> type.dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " has data type " + dtype_name(type.dtype));
+    return no(BP_REASON_DTYPE,
+              "input " + std::to_string(slot) + " has the unsupported data type " + dtype_name(type.dtype));
   return yes();
 }
 
 Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs) {
   if (node.input_count() > inputs.size())
-    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs");
+    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs, which are too many");
   for (uint32_t slot = 0; slot < inputs.size(); ++slot) {
     if (!node.has_input(slot)) {
       if (slot < required) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
@@ -57,7 +58,8 @@ Verdict attribute_in(const Node& node, std::string_view name, const char* fallba
 Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
   const bp_dtype_t x = node.input_type(a).dtype, y = node.input_type(b).dtype;
   if (x == y) return yes();
-  return no(BP_REASON_DTYPE, std::string("inputs of unequal types: ") + dtype_name(x) + " and " + dtype_name(y));
+  return no(BP_REASON_DTYPE,
+            std::string("inputs have different data types: ") + dtype_name(x) + " and " + dtype_name(y));
 }
 
 Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types) {

@@ -13,7 +13,8 @@ namespace backplane::cpu {
 void Stack::push(Value value) {
   const Tensor& tensor = value.tensor;
   if (value.kind != BP_KIND_TENSOR)
-    throw sdk::Error(BP_TYPE_MISMATCH, "a body returns a value to be stacked that is not a tensor");
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "the body of a loop returned a value that cannot be stacked, because it is not a tensor");
   if (count_++ == 0) {
     dtype_ = tensor.dtype;
     shape_ = tensor.shape;

@@ -28,7 +28,7 @@ class Values : public ::testing::Test {
  protected:
   Plugin plugin;
 
-  // Adds to a loop body its first two inputs, and as its first output the condition, unchanged.
+  // Gives a loop body its first two inputs, and its first output: the condition, unchanged.
   static GraphBuilder& begin_body(GraphBuilder& b) {
     b.input("round", BP_DTYPE_INT64, {}).input("go", BP_DTYPE_BOOL, {});
     b.node("Identity", 25, {"go"}, {"on"}, BP_DTYPE_BOOL).output("on");

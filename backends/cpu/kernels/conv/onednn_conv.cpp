@@ -77,8 +77,8 @@ struct Geometry {
   }
 };
 
-// Returns the number of shares. There are enough for all threads, unless shares would be so small that they cost more
-// to start than they save, or that kernels could not reuse inputs for several blocks.
+// Returns the number of shares: 1 if there is an image for each thread; otherwise one share per thread, but fewer if
+// shares would have less than a block of output channels or less than the minimum work of a task.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   const int64_t threads = g.threads;
   if (g.size.batch >= threads) return 1;

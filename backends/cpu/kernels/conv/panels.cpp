@@ -13,7 +13,7 @@ namespace backplane::cpu {
 namespace {
 
 // Returns how many bytes of weights fit in the second-level cache together with the input and the prefetched weights:
-// 192 KB of 1 MB. There is a limit, because virtual machines may report larger caches than they have.
+// 192 KB of 1 MB. The cache counts as at most 2 MB, because virtual machines may report larger caches than they have.
 int64_t chunk_bytes() {
   return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
 }

@@ -41,8 +41,8 @@ FloatBlock floats_of(const Tensor& fp16) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-// Known weights converted to floats, kept with the node. Their address must not change, because kernels find their
-// packed weights by it.
+// Known weights converted to floats, kept with the node so that their addresses do not change: kernels look up packed
+// weights by the address of the floats.
 class FloatWeights {
  public:
   FloatBlock get(const Tensor& fp16) {

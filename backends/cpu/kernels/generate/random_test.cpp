@@ -73,8 +73,8 @@ HostTensor draw(const std::string& op_type, bp_dtype_t dtype, Attributes attribu
 }
 
 // The Kolmogorov-Smirnov statistic: the largest difference between the empirical and the expected distribution
-// function, in units of 1 / sqrt(count). For a correct generator, it exceeds 2.7 with probability 2 exp(-2 * 2.7^2) =
-// 1e-6.
+// function, in units of 1 / sqrt(count). For a correct generator, it exceeds 2.7 with probability 2 exp(-2 * 2.7^2),
+// about 1e-6.
 double distance(Floats draws, const std::function<double(double)>& share_below) {
   std::sort(draws.begin(), draws.end());
   const auto n = static_cast<double>(draws.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample, which samples an image at the positions that a grid contains, in any number of spatial dimensions.
-// AffineGrid, which computes such grids.
+// GridSample samples an image at the positions that a grid contains, in any number of spatial dimensions. AffineGrid
+// computes such grids for two and three dimensions.
 #include <cmath>
 #include <limits>
 
@@ -104,7 +104,7 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
   const Shape strides = strides_of(image);
   parallel(image[0] * results, 64, [&](int64_t begin, int64_t end) {
     Pace pace;
-    std::vector<std::pair<int64_t, double>> points;  // offsets and weights: the product of the taps of all dimensions
+    std::vector<std::pair<int64_t, double>> points;  // offset and weight for each combination of taps
     for (int64_t i = begin; i < end; ++i) {
       points.assign(1, {0, 1.0});
       for (int d = 0; d < dimensions; ++d) {

@@ -305,7 +305,7 @@ void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor&
   }
 }
 
-// Sets the results that are outside the region of interest along any axis to `value`.
+// Sets the results whose source positions are outside the input along any axis to `value`.
 template <class T>
 void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& outside, float value) {
   const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
@@ -440,14 +440,15 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
 
 Verdict supports(const Node& node) {
   if (position(node, "mode", kFilterNames) < 0)
-    return no(BP_REASON_ATTRIBUTE, "mode is '" + node.attr("mode", "") + "'");
+    return no(BP_REASON_ATTRIBUTE, "mode '" + node.attr("mode", "") + "' is not supported");
   if (position(node, "coordinate_transformation_mode", kCoordinateNames) < 0)
-    return no(BP_REASON_ATTRIBUTE,
-              "coordinate_transformation_mode is '" + node.attr("coordinate_transformation_mode", "") + "'");
+    return no(BP_REASON_ATTRIBUTE, "coordinate_transformation_mode '" +
+                                       node.attr("coordinate_transformation_mode", "") + "' is not supported");
   if (position(node, "nearest_mode", kRoundingNames) < 0)
-    return no(BP_REASON_ATTRIBUTE, "nearest_mode is '" + node.attr("nearest_mode", "") + "'");
+    return no(BP_REASON_ATTRIBUTE, "nearest_mode '" + node.attr("nearest_mode", "") + "' is not supported");
   if (position(node, "keep_aspect_ratio_policy", kAspectNames) < 0)
-    return no(BP_REASON_ATTRIBUTE, "keep_aspect_ratio_policy is '" + node.attr("keep_aspect_ratio_policy", "") + "'");
+    return no(BP_REASON_ATTRIBUTE,
+              "keep_aspect_ratio_policy '" + node.attr("keep_aspect_ratio_policy", "") + "' is not supported");
   const Attributes a(node);
   const bool moves = a.filter == Filter::kNearest && a.coordinates != Coordinates::kTfCrop;
   return accepts(node, 1,

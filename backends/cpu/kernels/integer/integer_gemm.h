@@ -27,8 +27,8 @@ class ZeroPointVector {
 std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_view name, int64_t channels,
                                             int64_t batches);
 
-// The zero points of A and B: one for all elements, or one per row of A and column of B. The rows and columns are those
-// of one matrix, for the whole batch, or those of all matrices.
+// The zero points of A and B: one for all elements, or one per row of A and column of B. In the latter case, all
+// matrices of the batch share their zero points, or each matrix has its own.
 struct ZeroPoints {
   std::span<const int32_t> a, b;
 };

@@ -17,7 +17,7 @@ namespace {
 using Axes = Contraction::Axes;
 
 constexpr int64_t kLeastProduct = 512;  // multiply-adds below which calling oneDNN costs more than the product
-constexpr double kTaskTime = 2.048;     // minimum work of a task, in microseconds of matrix products
+constexpr double kTaskTime = 2.048;     // minimum work of a task, in microseconds at the nominal rate of multiply-adds
 constexpr int64_t kRowPiece = 4096;     // elements; longer rows are cut into such pieces, for parallelism
 
 // A dimension with its stride in an operand or in the result.

@@ -108,8 +108,8 @@ class KnownProductStep final : public Step {
   }
 
  private:
-  // Cuts the columns into two shares per thread, so that a thread that starts late can compute fewer. Cuts fewer shares
-  // if they would be too small.
+  // With several threads, cuts the columns into two shares per thread, so that a thread that starts late can compute
+  // fewer. Cuts fewer shares if they would be too small, and more if a task would exceed kMostWork.
   void cut() {
     const int64_t blocks = (n_ + kColumnBlock - 1) / kColumnBlock;
     const int64_t worth = std::max<int64_t>(1, m_ * n_ * k_ / processor().multiply_adds(kTaskTime));

@@ -35,8 +35,8 @@ Verdict supports_regressor(const Node& node) {
   int64_t targets = node.attr("targets", int64_t{1});
   auto intercepts = static_cast<int64_t>(node.floats("intercepts").size());
   if (targets < 1 || (intercepts != 0 && intercepts != targets)) {
-    return no(BP_REASON_ATTRIBUTE,
-              "targets is " + std::to_string(targets) + " with " + std::to_string(intercepts) + " intercepts");
+    return no(BP_REASON_ATTRIBUTE, "targets is " + std::to_string(targets) + " with " + std::to_string(intercepts) +
+                                       " intercepts; there must be none, or one for each target");
   }
   return ml::supports_post_transform(node);
 }
@@ -65,8 +65,8 @@ Verdict supports_classifier(const Node& node) {
   size_t outputs = node.floats("intercepts").size();
   size_t labels = ml::Labels(node, "classlabels_ints", "classlabels_strings").count();
   if (outputs > 1 && labels != outputs) {
-    return no(BP_REASON_ATTRIBUTE,
-              std::to_string(outputs) + " intercepts for " + std::to_string(labels) + " class labels");
+    return no(BP_REASON_ATTRIBUTE, std::to_string(outputs) + " intercepts for " + std::to_string(labels) +
+                                       " class labels; the numbers must be equal");
   }
   return ml::supports_post_transform(node);
 }

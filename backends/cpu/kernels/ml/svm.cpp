@@ -65,7 +65,7 @@ Verdict supports_regressor(const Node& node) {
                                         coefficients != static_cast<size_t>(supports)))) {
     return no(BP_REASON_ATTRIBUTE, "n_supports is " + std::to_string(supports) + " with " + std::to_string(vectors) +
                                        " numbers in support_vectors and " + std::to_string(coefficients) +
-                                       " coefficients");
+                                       " coefficients, which do not fit each other");
   }
   return yes();
 }

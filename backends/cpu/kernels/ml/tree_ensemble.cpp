@@ -161,7 +161,7 @@ Classifier read_classifier(const Node& node) {
     }
   }
   model.is_binary = model.classes == 2 && spoken_of.size() == 1;
-  // The labels of a single class are 0 and 1.
+  // A model with a single class decides between the labels 0 and 1.
   if (model.classes == 1) {
     if (!model.labels.texts.empty()) model.labels.texts = {"0", "1"};
     model.labels.ints = {0, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decision trees, which lead from a row of numbers to a leaf in each tree.
+// Decision trees, each of which leads from a row of numbers to one of its leaves.
 #pragma once
 
 #include "kernels/ml/support.h"
@@ -28,7 +28,7 @@ struct Forest {
   std::vector<std::vector<double>> members;  // sorted sets for kMember
   std::vector<std::vector<LeafWeight>> leaves;
   std::vector<int64_t> roots;  // indices of branches, or ~indices of leaves
-  int64_t features = 0;        // the number of elements that a row must have at least
+  int64_t features = 0;        // minimum number of elements of a row
 
   // Returns an error message, empty if the forest is valid. Detects children, features and targets that are out of
   // range, and cycles, in which a row would loop forever. Sets `features`.

@@ -89,7 +89,7 @@ void run(const Normalization& b, Tensors in, Tensors out) {
 
 Plan plan_normalization(Normalization b, Tensors inputs) {
   const Shape& x = inputs[0].shape;
-  if (x.rank() < 1) return fail("the input is a scalar");
+  if (x.rank() < 1) return fail("the input is a scalar, but must have at least one dimension");
   b.batch = x[0];
   b.channels = x.rank() > 1 ? x[1] : 1;
   b.inner = x.rank() > 2 ? x.elements(2, x.rank()) : 1;

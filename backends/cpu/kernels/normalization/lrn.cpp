@@ -16,7 +16,8 @@ struct Lrn {
   float alpha, beta, bias;
   int64_t size;
 
-  // The number of channels before and after a channel in its window. At most all channels, whatever the model's `size`.
+  // The number of channels before and after a channel in its window, limited to all channels because `size` may be
+  // huge.
   int64_t before(int64_t channels) const { return std::min((size - 1) / 2, channels); }
   int64_t after(int64_t channels) const { return std::min(size / 2, channels); }
 };

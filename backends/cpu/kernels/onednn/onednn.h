@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface to oneDNN, which runs single-threaded in tasks that run in parallel.
+// The interface to oneDNN, which runs single-threaded inside parallel tasks.
 #pragma once
 
 #include <cstdint>

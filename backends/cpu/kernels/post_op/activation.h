@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// y = f(y), in place, on the calling thread.
+// Applies the activation to y in place, on the calling thread.
 void activate(const Activation& activation, float* y, int64_t count);
 
 // y = max(x, 0), on the calling thread; x may be y.

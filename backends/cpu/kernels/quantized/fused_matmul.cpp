@@ -129,7 +129,7 @@ class IntegerProducts {
     tiles_->pack(packed, b);
   }
   bool is_packed() const { return tiles_ && tiles_->is_packed(); }
-  // The sums, followed by the scratch memory of the tiles.
+  // Scratch memory holds the sums, followed by the scratch memory of the tiles.
   int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
   const MatMulSize& size() const { return size_; }
 

@@ -63,8 +63,8 @@ struct Steps {
   }
 };
 
-// A part of an image's result: some rows or some channels. Rows are along the first spatial dimension; in pointwise
-// convolutions, each position is a row.
+// A part of an image's result: some rows or some channels. A row is one position along the first spatial dimension; in
+// pointwise convolutions, each position is a row.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;           // bytes from the start of the image
@@ -147,8 +147,8 @@ class Q8ConvStep final : public Step {
 
  private:
   // Cuts an image into at most one part per thread. Parts consist of rows if these divide evenly, otherwise of channels
-  // if there are enough. The results of a part with some channels are computed contiguously, then copied between the
-  // other channels.
+  // if there are enough. The results of a part with some channels are computed contiguously, then copied to their
+  // places among the other channels.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);

@@ -97,7 +97,8 @@ Verdict supports_concat(const Node& node) {
     const bool is_scale = slot % 3 == 0;
     const bp_dtype_t dtype = node.input_type(slot).dtype;
     if (dtype >= 64 || ((is_scale ? kFloat : kBytes) >> dtype & 1) == 0)
-      return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " is " + dtype_name(dtype));
+      return no(BP_REASON_DTYPE,
+                "input " + std::to_string(slot) + " has the unsupported data type " + dtype_name(dtype));
   }
   return yes();
 }

@@ -366,7 +366,8 @@ Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales,
                       bp_dtype_set_t results) {
   if (Verdict v = accepts(node, 2, {x, scales, zeros}); !v) return v;
   const bp_dtype_t y = node.output_type(0).dtype;
-  if (y >= 64 || (results >> y & 1) == 0) return no(BP_REASON_DTYPE, std::string("the output is ") + dtype_name(y));
+  if (y >= 64 || (results >> y & 1) == 0)
+    return no(BP_REASON_DTYPE, std::string("the output has the unsupported data type ") + dtype_name(y));
   if (node.attr("block_size", int64_t{0}) < 0) return no(BP_REASON_ATTRIBUTE, "block_size is negative");
   return yes();
 }

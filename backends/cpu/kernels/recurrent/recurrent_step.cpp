@@ -93,7 +93,8 @@ class RecurrentStep final : public Step {
  public:
   RecurrentStep(int64_t threads, const Layer& layer, RecurrentExtents e, Tensors inputs, PackedWeights& packed)
       : layer_(layer), e_(e), units_(unit_blocks(layer.hidden) * kUnitBlock), has_peephole_(at(inputs, 7).present()) {
-    // In a GRU, the candidate may need the reset gate first.
+    // The candidate of a GRU may need the reset gate first, so its weights are packed separately from those of the
+    // gates.
     const int64_t first = layer.cell == Cell::kGru ? 2 : layer.gates;
     for (int64_t gates : {first, layer.gates - first}) {
       if (gates == 0) continue;
@@ -156,9 +157,9 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Divides the work among the threads: each computes some sequences of one direction. If that leaves threads idle and
-  // a time step has enough work, all threads share each time step instead. They also do so if each of them would
-  // otherwise read the same large weights in each time step.
+  // Divides the work among the threads: each computes some sequences of one direction. If that leaves half of the
+  // threads idle and a time step has enough work, all threads share each time step instead. They also do so if each of
+  // them would otherwise read the same large weights in each time step.
   void share_out(int64_t threads) {
     const int64_t work = layer_.gates * layer_.hidden * layer_.hidden;
     int64_t parts = 1;

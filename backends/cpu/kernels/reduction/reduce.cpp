@@ -161,7 +161,7 @@ struct Walk {
 template <class T, class Op>
 void reduce_rows_of(const Walk& walk, const T* x, T* y) {  // for walks whose innermost dimension is reduced
   constexpr int64_t kLanes = 4;                            // independent accumulators keep the pipeline full
-  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks of the watch
+  constexpr int64_t kPart = int64_t{1} << 18;              // elements of a row between two checks for cancellation
   const int64_t outer = walk.reduced.positions();
   parallel(walk.kept.positions(), std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, walk.count)),
            [&](int64_t begin, int64_t end) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms of many lines of points. Transforms of real points cost half as much as those of complex points.
+// Fourier transforms of many sequences of points, called lines. Transforms of real points cost half as much as those of
+// complex points.
 #pragma once
 
 #include <algorithm>

@@ -102,8 +102,8 @@ class TextMovement final : public ValueKernel {
   }
 
  private:
-  // Renumbers equal strings with equal numbers, in the order of the strings. For UTF-8, bytewise order is that of code
-  // points.
+  // Renumbers the strings in their order, with equal numbers for equal strings. For UTF-8, bytewise order is that of
+  // code points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;

@@ -14,7 +14,7 @@ namespace {
 // The attributes of the node. The distinct items of the pool are numbered.
 struct Vectorizer {
   int64_t shortest = 1, longest = 1, max_skips = 0;
-  bool counts = true;   // false: the result is 1 for any positive count
+  bool counts = true;   // false: any positive count is treated as 1
   bool weighs = false;  // multiply by the weight of the n-gram
   int64_t width = 0;
   std::unordered_map<int64_t, int32_t> numbers;
@@ -119,7 +119,8 @@ Verdict supports(const Node& node) {
   if (Verdict verdict = expect_operands(node, 1, 1); !verdict) return verdict;
   if (Verdict verdict = attribute_in(node, "mode", "TF", {"TF", "IDF", "TFIDF"}); !verdict) return verdict;
   if (((kIndexTypes | just(BP_DTYPE_STRING)) >> node.input_type(0).dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, std::string("input 0 has data type ") + dtype_name(node.input_type(0).dtype));
+    return no(BP_REASON_DTYPE,
+              std::string("input 0 has the unsupported data type ") + dtype_name(node.input_type(0).dtype));
   Vectorizer v;
   std::string wrong = read(node, v);
   return wrong.empty() ? yes() : no(BP_REASON_ATTRIBUTE, wrong);

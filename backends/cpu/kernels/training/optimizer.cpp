@@ -80,7 +80,8 @@ template <class Rule>
 Verdict supports(const Node& node) {
   constexpr uint32_t kKinds = 2 + Rule::kStates;
   if (node.input_count() < 2 + kKinds || (node.input_count() - 2) % kKinds != 0)
-    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs");
+    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) +
+                                   " inputs; there must be as many gradients and states of each kind as tensors");
   const uint32_t count = (node.input_count() - 2) / kKinds;
   for (uint32_t slot = 0; slot < node.input_count(); ++slot) {
     if (!node.has_input(slot)) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
@@ -88,7 +89,9 @@ Verdict supports(const Node& node) {
     const bool fits = slot == 1 ? dtype == BP_DTYPE_INT64
                                 : dtype < 64 && (kReal >> dtype & 1) != 0 &&
                                       (slot < 2 || dtype == node.input_type(2 + (slot - 2) % count).dtype);
-    if (!fits) return no(BP_REASON_DTYPE, "input " + std::to_string(slot) + " has data type " + dtype_name(dtype));
+    if (!fits)
+      return no(BP_REASON_DTYPE,
+                "input " + std::to_string(slot) + " has the unsuitable data type " + dtype_name(dtype));
   }
   if (node.op_type() != "Momentum") return yes();
   return attribute_in(node, "mode", "standard", {"standard", "nesterov"});

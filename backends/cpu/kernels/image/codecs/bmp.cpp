@@ -96,7 +96,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
       }
       const uint32_t index = bytes[row + bit / 8] >> (8 - h.bits - bit % 8) & ((1u << h.bits) - 1);
       if (index >= h.colours)
-        return "color " + std::to_string(index) + " is not in the palette of " + std::to_string(h.colours);
+        return "color " + std::to_string(index) + " is not in the palette; the number of its colors is " +
+               std::to_string(h.colours);
       const size_t colour = h.palette + size_t{index} * h.colour_bytes;
       for (size_t c = 0; c < 3; ++c)
         target[c] = bytes[colour + 2 - c];  // bytes are stored in the order blue, green, red

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG through libjpeg, which reports errors by longjmp: between setjmp and the jump, no object with a destructor may
-// be alive.
+// JPEG through libjpeg, which reports errors by longjmp. The jump skips destructors, so functions that call setjmp
+// create no objects that have one.
 #include <csetjmp>
 #include <cstdio>
 #include <vector>

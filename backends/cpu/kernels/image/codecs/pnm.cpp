@@ -41,7 +41,7 @@ Problem read_header(Encoded bytes, Header* h) {
   h->size.height = next_number(bytes, &h->end);
   if (h->kind != 1 && h->kind != 4) h->largest = next_number(bytes, &h->end);
   if (h->size.width < 0 || h->size.height < 0 || h->largest < 1 || h->largest > 65535) return "the header is damaged";
-  if (h->kind >= 4) ++h->end;  // one white space precedes binary samples
+  if (h->kind >= 4) ++h->end;  // one white-space character precedes binary samples
   return std::nullopt;
 }
 
