@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the runs in progress in this process, on all devices, and reports whether a run is the only one. A run that is
-// alone may use all cores; runs that overlap leave cores to each other. For kQuiet after a run began during another, no
-// new run counts as alone: another caller may only be pausing between two runs, and threads woken meanwhile would
-// compete with its next run.
+// alone may use all cores; runs that overlap leave cores to each other. For kQuiet after an overlap ends, no new run
+// counts as alone: another caller may only be pausing between two runs, and threads woken meanwhile would compete with
+// its next run.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,20 @@ class ActiveRun {
 
   ActiveRun() {
     if (runs_.fetch_add(1, std::memory_order_relaxed) > 0) {
-      last_overlap_.store(Clock::now().time_since_epoch(), std::memory_order_relaxed);
+      overlap();
       return;
     }
     seen_ = last_overlap_.load(std::memory_order_relaxed);
     quiet_ = seen_ == kNever || Clock::now().time_since_epoch() - seen_ > kQuiet;
   }
-  ~ActiveRun() { runs_.fetch_sub(1, std::memory_order_relaxed); }
+  ~ActiveRun() {
+    if (runs_.fetch_sub(1, std::memory_order_relaxed) > 1) overlap();
+  }
   ActiveRun(const ActiveRun&) = delete;
   ActiveRun& operator=(const ActiveRun&) = delete;
 
-  // Whether this run began with no other in progress, no other has begun since, and in the kQuiet before it began, no
-  // run began during another.
+  // Whether this run began with no other in progress, no other has begun since, and no runs overlapped in the
+  // kQuiet before it began.
   bool alone() const { return quiet_ && last_overlap_.load(std::memory_order_relaxed) == seen_; }
 
   // Whether at least two runs are in progress.
@@ -37,8 +39,10 @@ class ActiveRun {
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::duration kNever{};
 
+  static void overlap() { last_overlap_.store(Clock::now().time_since_epoch(), std::memory_order_relaxed); }
+
   static inline std::atomic<int> runs_ = 0;
-  // When a run last began while another was in progress.
+  // When runs last overlapped.
   static inline std::atomic<Clock::duration> last_overlap_{kNever};
 
   bool quiet_ = false;

@@ -33,5 +33,14 @@ TEST(ActiveRun, IsAloneAgainAfterAQuietTime) {
   EXPECT_TRUE(ActiveRun().alone());
 }
 
+TEST(ActiveRun, TheQuietTimeBeginsWhenAnOverlapEnds) {
+  {
+    const ActiveRun first;
+    const ActiveRun second;
+    std::this_thread::sleep_for(2 * ActiveRun::kQuiet);
+  }
+  EXPECT_FALSE(ActiveRun().alone());
+}
+
 }  // namespace
 }  // namespace backplane::cpu

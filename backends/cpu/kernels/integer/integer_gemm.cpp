@@ -102,8 +102,9 @@ std::optional<std::string> check_zero_point(const Tensor& tensor, std::string_vi
                                             int64_t batches) {
   const int64_t elements = tensor.shape.elements();
   if (!tensor.present() || elements == 1 || elements == channels || elements == channels * batches) return std::nullopt;
-  return std::string(name) + " has extents " + to_string(tensor.shape) + ", but must have 1 or " +
-         std::to_string(channels) + " elements";
+  const std::string for_all = batches > 1 ? " or " + std::to_string(channels * batches) : "";
+  return std::string(name) + " has extents " + to_string(tensor.shape) + "; it must have 1 or " +
+         std::to_string(channels) + for_all + " elements";
 }
 
 struct IntegerGemm::Product {
