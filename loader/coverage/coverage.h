@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every device's verdict on every node. Each query of a device passes all nodes of a graph at once.
+// Every device's verdict on every node of a model.
 #pragma once
 
 #include <memory>

@@ -442,7 +442,7 @@ void Parser::parse_shape(Reader reader, Type& type) {
 
 uint32_t Parser::symbol(std::string_view name) {
   if (name.empty() || name == "?")
-    return BP_NONE;  // exporters write both for "unknown": such dimensions need not be equal
+    return BP_NONE;  // exporters write "" and "?" for unknown extents, which need not be equal
   std::vector<Symbol>& all = model_.graph.symbols;
   const auto [place, added] = symbols_.try_emplace(name, static_cast<uint32_t>(all.size()));
   if (added) {

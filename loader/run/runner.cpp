@@ -305,7 +305,7 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
-// Imported memory is not copied, so such a copy puts nothing into the stream.
+// A transfer between host memory and an import of it copies nothing, so it puts nothing into the stream.
 bool Runner::needs_stream(const Task& task) const {
   if (task.step != BP_NONE) return true;
   const Transfer& moving = graph_.transfers[task.transfer];
