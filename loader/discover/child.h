@@ -32,7 +32,7 @@ struct ChildResult {
   int exit_code = -1;      // -1: a signal ended it, or the framework ignores SIGCHLD or reaps all children
 };
 
-// Runs the program in a process group of its own. Kills the whole group when the program has exited or the limit has
+// Runs the program in its own process group. Kills the whole group when the program has exited or the limit has
 // passed. The child inherits no descriptors except those described above. Returns BP_UNSUPPORTED or
 // BP_PERMISSION_DENIED if the child cannot be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);

@@ -304,7 +304,8 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
 
 }  // namespace
 
-// If `dense` is set, sparse tensors get the types of dense ones: Constant's sparse_value becomes its value.
+// If `dense` is set, sparse tensors are converted to dense ones, and Constant's attribute sparse_value is renamed to
+// value.
 Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
   namespace f = field::attribute;
   Graph& graph = scope.graph;

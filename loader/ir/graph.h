@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model inside the loader: plain structs. The import passes edit them one after another; afterwards they are
-// immutable.
+// A model inside the loader: plain structs. The import passes edit them in turn; afterwards they are immutable.
 //
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
 //   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays

@@ -10,7 +10,7 @@
 
 namespace backplane {
 
-// Runs each node that a device supports on that device, as a model of its own, once for each profile key
+// Runs each node that a device supports on that device, as a separate model, once for each profile key
 // (cost_profile.h). Stores the median time, less the launch cost, in the device's profile and in the verdicts. Nodes
 // that cannot run alone keep their previous cost: they need adjacent nodes, or inputs that cannot be generated. Errors:
 // BP_CANCELLED.

@@ -76,7 +76,8 @@ void bound_run_isolated(benchmark::State& state) {
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
-// A round trip to another thread. This is the part of an async_chain run that thread switching alone costs.
+// A round trip to another thread. This is the part of the cost of an async_chain run that is due to thread switching
+// alone.
 void hand_over(benchmark::State& state) {
   std::mutex mutex;
   std::condition_variable changed;
