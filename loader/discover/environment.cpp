@@ -169,7 +169,7 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // shared by backends without options and isolation
+  std::string plain_situation;                    // shared by backends with neither options nor isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
@@ -280,8 +280,8 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends without options
-  // and isolation share one.
+  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends with neither
+  // options nor isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
