@@ -75,7 +75,7 @@ Status write(const T& value, T* out, std::string_view name) {
   return {};
 }
 
-// The loader has no extension structs of its own: a required one is an error, all others are ignored.
+// The loader supports no extension structs: a required one is an error, all others are ignored.
 inline Status check_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};

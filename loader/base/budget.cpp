@@ -7,7 +7,7 @@
 namespace backplane {
 namespace {
 
-// A node takes at least 60 bytes in a file and about 600 in a graph. kLeastBytes serves small files that call functions
+// A node takes at least 60 bytes in a file and about 600 in a graph. kLeastBytes is for small files that call functions
 // often or compute shapes.
 constexpr uint64_t kBytesPerFileByte = 32, kLeastBytes = uint64_t{256} << 20;
 // About a hundred times as long as importing a large graph takes.

@@ -42,7 +42,8 @@ class Budget {
   }
   // Returns `bytes` to the budget after freeing them.
   void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
-  // Counts a step; every 256th step checks the time and throws if it is over. For loops that allocate little.
+  // Counts a step. Every 256th call of `step` or `charge` checks the time, and throws if the limit has passed. For
+  // loops that allocate little.
   void step(std::string_view doing) {
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }

@@ -13,7 +13,7 @@
 
 namespace backplane {
 
-// BP_OK, or a code and a text that names the object, the value seen and the remedy. A successful status is a null
+// BP_OK, or a code and a text that names the object, the value seen and the remedy. Success is stored as a null
 // pointer.
 class [[nodiscard]] Status {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fails one allocation at a time in every call. The call must succeed or return an error, and later calls must work.
-// Only allocations of the calling thread fail: those of the client, the loader and the backends.
+// Fails one allocation at a time while an environment, a model or a session is created, and during a run. Each call
+// must succeed or return an error, and later calls must work. Only allocations of the calling thread fail: those of the
+// client, the loader and the backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -38,7 +38,8 @@ struct bp_session_t {
 
   // The whole graph in canonical form, created on demand.
   const backplane::model::View& view() const;
-  // Returns a copy of the text that this handle owns. It stays valid if another session replaces `session`.
+  // Copies the text into this handle and returns the copy, which stays valid even if another session replaces
+  // `session`.
   std::string_view keep(std::string_view text) const;
   // Keeps the programs of `earlier` for the life of this handle.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;

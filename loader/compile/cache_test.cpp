@@ -206,7 +206,8 @@ TEST_F(ProgramCacheTest, AKilledCompileLeavesNoBrokenEntry) {
   };
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
-  waitpid(start(), &status, 0);  // not killed: measures how long storing takes and checks that it succeeds
+  waitpid(start(), &status,
+          0);  // not killed: measures how long a whole child takes and checks that it stores its program
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   ASSERT_EQ(entries().size(), 1u);
   const auto whole = std::chrono::steady_clock::now() - begin;

@@ -232,7 +232,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
       if (!program.handle) return {BP_INTERNAL, where + ": compile returned BP_OK without a program"};
       if (!key.empty()) store(program, cache, key);
     }
-    if (device.device->given_up()) return device.device->lost();  // while it compiled
+    if (device.device->given_up()) return device.device->lost();  // it was given up during the compilation
     program.info.size = sizeof program.info;
     PluginError info_error;
     BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));

@@ -81,7 +81,8 @@ class CoverageQuery {
 
   // Queries `nodes`, or all nodes if it is empty.
   Status run(Sink& self, std::span<const uint32_t> nodes = {}) const {
-    if (cancelled(options_.cancel)) return {BP_CANCELLED, "cancelled while devices were asked what they support"};
+    if (cancelled(options_.cancel))
+      return {BP_CANCELLED, "cancelled while devices were being queried for what they support"};
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
     sink.self = &self;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every device's verdict on every node. Each query of a device passes all nodes of a graph at once.
+// Every device's verdict on every node of a model.
 #pragma once
 
 #include <memory>
@@ -74,7 +74,7 @@ struct CoverageOptions {
 //   nodes of the body, whose calls are treated likewise. A call that it supports becomes an atomic group of the body's
 //   nodes.
 // - Sub-graphs: a node with sub-graphs is supported only if the device also supports every node in them. Each sub-graph
-//   is queried as a graph of its own; a refusal in one gives the node the reason BP_REASON_SUBGRAPH.
+//   is queried as a separate graph. If a node in it is refused, the node outside gets the reason BP_REASON_SUBGRAPH.
 // - A node without a verdict is unsupported. So is a node whose verdict covers only part of the range of the model's
 //   symbols (BP_REASON_SHAPE).
 Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,

@@ -26,15 +26,15 @@ struct ChildSetup {
 };
 
 struct ChildResult {
-  std::string output;      // everything that the program wrote to kChildReport
+  std::string output;      // what the program wrote to kChildReport, cut off after about 4 KB
   bool timed_out = false;  // the limit passed, and the child was killed
   int signal = 0;          // the signal that ended it; 0: none
   int exit_code = -1;      // -1: a signal ended it, or the framework ignores SIGCHLD or reaps all children
 };
 
-// Runs the program in a process group of its own. Kills the whole group when the program has exited or the limit has
-// passed. The child inherits no other descriptors. Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if the child cannot
-// be started or watched.
+// Runs the program in its own process group. Kills the whole group when the program has exited or the limit has
+// passed. The child inherits no descriptors except those described above. Returns BP_UNSUPPORTED or
+// BP_PERMISSION_DENIED if the child cannot be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
 // The environment variables of this process that a plugin may need to find its libraries, files and devices.

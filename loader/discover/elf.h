@@ -10,8 +10,9 @@
 
 namespace backplane {
 
-// Sets the libraries that `file` needs. BP_REFUSED_NOT_A_LIBRARY or _ARCHITECTURE if it is not a complete shared
-// library for this machine. Errors call it `name`. Reads less than 150 KB, even if the headers are malicious.
+// Sets `out_needed` to the names of the libraries that `file` needs. BP_REFUSED_NOT_A_LIBRARY or _ARCHITECTURE if it is
+// not a complete shared library for this machine. Errors call it `name`. Reads less than 150 KB, even if the headers
+// are malicious.
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed);
 
 // The processor of this process, spelled as in manifests: "x86_64", "aarch64".

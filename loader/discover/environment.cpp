@@ -151,8 +151,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether this refusal is no sign of a defect: a duplicate, disabled or without devices, or refused by the plugin
-// itself.
+// Whether this refusal is normal: the backend is a duplicate, disabled or without devices, or its plugin refused.
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -170,7 +169,7 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // shared by backends without options and isolation
+  std::string plain_situation;                    // shared by backends with neither options nor isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
@@ -206,12 +205,12 @@ struct Environment::Maker {
     if (Refusal refusal = may_take(manifest.backend_id, manifest.full_id, candidate.manifest)) return refusal;
     if (manifest.version_max < BP_ABI_VERSION_MIN || manifest.version_min > BP_ABI_VERSION)
       return {BP_REFUSED_VERSION,
-              fmt::format("manifest {}: its backend supports ABI {}.{} to {}.{}, but this loader {}.{}: install a "
-                          "build for this loader",
-                          candidate.manifest, BP_VERSION_MAJOR(manifest.version_min),
-                          BP_VERSION_MINOR(manifest.version_min), BP_VERSION_MAJOR(manifest.version_max),
-                          BP_VERSION_MINOR(manifest.version_max), BP_VERSION_MAJOR(BP_ABI_VERSION),
-                          BP_VERSION_MINOR(BP_ABI_VERSION))};
+              fmt::format(
+                  "manifest {}: its backend supports ABI {}.{} to {}.{}, but this loader supports {}.{}: install a "
+                  "build for this loader",
+                  candidate.manifest, BP_VERSION_MAJOR(manifest.version_min), BP_VERSION_MINOR(manifest.version_min),
+                  BP_VERSION_MAJOR(manifest.version_max), BP_VERSION_MINOR(manifest.version_max),
+                  BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
     if (const std::string own = own_machine();
         !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
       return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}: this process needs {}",
@@ -281,8 +280,8 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends without options
-  // and isolation share one.
+  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends with neither
+  // options nor isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;
@@ -403,7 +402,7 @@ struct Environment::Maker {
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Not repeated at later starts, which then do not write to the disk.
+    // Writes only if there is no valid entry, so that later starts do not write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
   }
 

@@ -112,7 +112,7 @@ struct Candidate {
   std::string text, id, manifest, library, found_by;
   uint32_t version = 0;
   uint32_t device_count = 0;
-  bool isolated = false;  // the backend runs in a process of its own
+  bool isolated = false;  // the backend runs in a separate process
 };
 
 // The cache of compiled programs. If `folder` is empty, programs are not stored.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends run in processes of their own, and what these processes may do. Manifests, BACKPLANE_ISOLATE and
+// Which backends run in separate processes, and what these processes may do. Manifests, BACKPLANE_ISOLATE and
 // options decide.
 #pragma once
 
@@ -20,7 +20,7 @@ class Isolation {
  public:
   // Sets loader.isolate, loader.isolate_sandbox or loader.isolate_paths; `option` is the name without "loader.".
   Status set(std::string_view option, std::string_view value);
-  // Whether a backend runs in a process of its own. The last matching pattern decides; without a match, the manifest
+  // Whether a backend runs in a separate process. The last matching pattern decides; without a match, the manifest
   // does.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
 

@@ -45,8 +45,8 @@ struct KnownBackend {
 // system libraries of this machine.
 std::string situation(const Host::Options& options);
 
-// nullopt if there is no valid entry, or the library has changed since it was stored or just before (a later change
-// could have the same time stamp).
+// nullopt if there is no valid entry, or if the library has changed since the entry was stored or less than two seconds
+// before (a later change could have the same time stamp).
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);

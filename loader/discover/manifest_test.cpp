@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each mistake in a manifest causes an error that names the file and the key.
+// Each mistake in a manifest causes an error that names the file and the mistake.
 #include "discover/manifest.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries each fault of a plugin with the probe, in this process, and in a process of the backend's own. The host
-// survives, another backend still works, and the refusal is the expected one. Prints a table.
+// Tries each fault of a plugin with the probe, without the probe (except faults that end the process), and with the
+// backend isolated. The host survives, another backend still works, and the refusal is the expected one. Prints a
+// table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -21,7 +21,7 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
           fmt::format("{} {} when it was tried in a process of its own: {}", library.string(), how, way_out)};
 }
 
-// Names the step in which the plugin failed: the step after its last report.
+// Names the step in which the plugin failed: the step after the last one that was reported.
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:
@@ -60,7 +60,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      // If probing was requested, logged as an error, so that it is visible by default.
+      // An error if probing was requested, so that the line is visible by default.
       const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
       log.write(level, {}, fmt::format("{} is loaded without a probe: {}", path.string(), why));
       return {};

@@ -96,7 +96,7 @@ TEST(Probe, WhatThePluginStartsEndsWithTheTrial) {
   const int file = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
   bool is_free = false;
   for (int i = 0; !is_free && i < 100; ++i, ::usleep(20'000)) is_free = ::lockf(file, F_TLOCK, 0) == 0;
-  EXPECT_TRUE(is_free) << "a process of the plugin's still holds " << lock;
+  EXPECT_TRUE(is_free) << "a process that the plugin started still holds " << lock;
   ::close(file);
 }
 

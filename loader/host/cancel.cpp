@@ -49,7 +49,7 @@ class CancelWatch {
     if (link->token_.is_set()) wake();
   }
   void remove(CancelLink* link) {
-    const std::lock_guard lock(mutex_);  // waits for callbacks, which run with this lock
+    const std::lock_guard lock(mutex_);  // waits for callbacks, which run while this lock is held
     std::erase(links_, link);
   }
 

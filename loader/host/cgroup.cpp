@@ -22,7 +22,7 @@ void for_each_group(const std::string& controller, const fs::path& mount, Visit 
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    // The unified hierarchy gives ",,", which only an empty `controller` matches.
+    // For the unified hierarchy this is ",,", which only an empty `controller` matches.
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     if (controllers.find("," + controller + ",") == std::string::npos) continue;
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path(); !group.empty();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_semaphore_t: a 64-bit value that only grows and that threads can wait for. Values can be marked as
-// failed.
+// Implements bp_semaphore_t: a 64-bit value that is raised by signals and that threads can wait for. Values can be
+// marked as failed.
 #pragma once
 
 #include <array>

@@ -73,7 +73,8 @@ void* Services::allocate(uint64_t bytes, uint64_t alignment) {
   if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) return nullptr;
   if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
   if (shares_.load(std::memory_order_relaxed) && bytes >= kSharedFrom)
-    if (const auto block = allocate_shared(bytes)) return block->address;  // fails if the process has too many blocks
+    if (const auto block = allocate_shared(bytes))
+      return block->address;  // fails if memory or descriptors are exhausted
   void* memory = nullptr;
   const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
   return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of the host, which all backends share instead of starting pools of their own.
+// The threads of the host, which all backends share instead of starting their own pools.
 #pragma once
 
 #include <cstdint>

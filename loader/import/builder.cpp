@@ -125,7 +125,7 @@ Result<ValueId> Builder::add_weight(std::string_view name, bp_dtype_t dtype, std
 Result<uint32_t> Builder::add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                                uint64_t bytes) {
   BP_TRY(taken());
-  BP_ASSIGN(Weight weight, borrow_weight(*model_, "of an attribute", dtype, dims, data, bytes));
+  BP_ASSIGN(Weight weight, borrow_weight(*model_, "(value of an attribute)", dtype, dims, data, bytes));
   graph_->weights.push_back(std::move(weight));
   return static_cast<uint32_t>(graph_->weights.size() - 1);
 }
@@ -150,8 +150,8 @@ Result<ValueId> Builder::add_node(Node node, size_t outputs, std::span<const std
   node.id = model_->next_id++;
   for (const ValueId input : node.inputs) {
     if (input != BP_NONE && input >= graph_->values.size()) {
-      return Status(BP_INVALID_ARGUMENT, node.label() + " reads value " + std::to_string(input) + " of " +
-                                             std::to_string(graph_->values.size()) + " that were created");
+      return Status(BP_INVALID_ARGUMENT, node.label() + " reads value " + std::to_string(input) + ", but only " +
+                                             std::to_string(graph_->values.size()) + " values were created");
     }
   }
   for (const std::string* word : {&node.op_type, &node.domain, &node.name, &node.overload}) {

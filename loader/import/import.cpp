@@ -21,7 +21,7 @@ namespace backplane::model {
 
 namespace {
 
-// Makes each of `source.weights` the constant of that name, in place of the model's initializer or graph input.
+// Adds each of `source.weights` as a constant. It replaces the model's initializer or graph input of the same name.
 Status add_weights(Model& model, const Source& source) {
   Graph& graph = model.graph;
   for (const auto& [name, tensor] : source.weights) {

@@ -20,7 +20,7 @@ struct Source {
   uint64_t size = 0;
   int descriptor = -1;    // an open file; not closed
   std::string directory;  // the folder of external data, for `bytes` and `descriptor`; empty: none is allowed
-  // Weights passed separately, each in place of the model's initializer or graph input of that name. Borrowed like
+  // Weights passed separately. Each replaces the model's initializer or graph input of the same name. Borrowed like
   // `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;

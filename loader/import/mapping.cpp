@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Mapping>> Mapping::of_descriptor(int descriptor) {
 Result<std::shared_ptr<const Mapping>> Mapping::map(int descriptor, const std::string& name) {
   struct stat info;
   if (::fstat(descriptor, &info) != 0) return failure(name, "cannot be examined", errno);
-  if (S_ISDIR(info.st_mode)) return Status(BP_INVALID_ARGUMENT, name + " is a directory; give the file in it");
+  if (S_ISDIR(info.st_mode)) return Status(BP_INVALID_ARGUMENT, name + " is a directory; pass the path of a file");
   if (!S_ISREG(info.st_mode))
     return Status(BP_INVALID_ARGUMENT, name + " is not a regular file; copy its content to one");
   if (info.st_size == 0) return Status(BP_INVALID_MODEL, name + " is empty");

@@ -304,7 +304,8 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
 
 }  // namespace
 
-// If `dense` is set, sparse tensors get the types of dense ones: Constant's sparse_value becomes its value.
+// If `dense` is set, sparse tensors are converted to dense ones, and Constant's attribute sparse_value is renamed to
+// value.
 Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int depth) {
   namespace f = field::attribute;
   Graph& graph = scope.graph;
@@ -442,7 +443,7 @@ void Parser::parse_shape(Reader reader, Type& type) {
 
 uint32_t Parser::symbol(std::string_view name) {
   if (name.empty() || name == "?")
-    return BP_NONE;  // exporters write both for "unknown": such dimensions need not be equal
+    return BP_NONE;  // exporters write "" and "?" for unknown extents, which need not be equal
   std::vector<Symbol>& all = model_.graph.symbols;
   const auto [place, added] = symbols_.try_emplace(name, static_cast<uint32_t>(all.size()));
   if (added) {

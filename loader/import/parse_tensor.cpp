@@ -236,8 +236,9 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     const uint64_t length = read_number(message, message.length, need, "length");
     expect_bytes(message, length, need, " by its external data's length");
     if (offset > bytes.size() || length > rest) {
-      malformed(message.label() + " is stored at " + std::to_string(offset) + "+" + std::to_string(length) + " of '" +
-                (*opened)->path + "', which has " + std::to_string(bytes.size()) + " bytes: is the file truncated?");
+      malformed(message.label() + " is stored at offset " + std::to_string(offset) + " with " + std::to_string(length) +
+                " bytes in '" + (*opened)->path + "', which has " + std::to_string(bytes.size()) +
+                " bytes: is the file truncated?");
     }
     weight.data = bytes.data() + offset;
     weight.bytes = length;

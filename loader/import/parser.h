@@ -55,7 +55,7 @@ class Parser {
   // The maximum nesting of messages: graphs in attributes, types in types.
   static constexpr int kDepth = kDeepestGraph;
 
-  // Charges the model's budget with `bytes`.
+  // Charges `bytes` bytes to the model's budget.
   void charge(uint64_t bytes) { model_.budget->charge(bytes, "reading the file"); }
 
   // parse_model.cpp

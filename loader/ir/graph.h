@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model inside the loader: plain structs. The import passes edit them one after another; afterwards they are
-// immutable.
+// A model inside the loader: plain structs. The import passes edit them in turn; afterwards they are immutable.
 //
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
 //   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
@@ -30,8 +29,8 @@ namespace backplane::model {
 
 using WeightId = uint32_t;
 
-// The maximum nesting of graphs. A function's body counts where it is called. Passes recurse over graphs, on threads
-// whose stacks may have only 256 KB.
+// The maximum nesting of graphs. The body of an inlined function is on the level of its call. Passes recurse over
+// graphs, on threads whose stacks may have only 256 KB.
 constexpr uint32_t kDeepestGraph = 32;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).

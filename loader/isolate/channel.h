@@ -24,7 +24,7 @@ enum class Turn : uint32_t {
   kDone,  // sent by the backend: the run succeeded
 };
 
-// Lies in shared memory. The other side may write anything at any time, so each field is read only once.
+// Located in shared memory. The other side may write anything at any time, so each field is read only once.
 struct Page {
   std::atomic<uint32_t> side;         // whose turn it is
   std::atomic<uint32_t> sleeping[2];  // by side: 1 while it waits in the kernel

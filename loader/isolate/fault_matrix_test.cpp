@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries each fault of a working backend both in a process of its own and in this process. With isolation the host
-// survives, another backend still computes, and the error is the expected one. Prints a table of the results.
-// discover/matrix_test.cpp has the faults that occur during discovery.
+// Tries each fault of an otherwise working backend with isolation, and without isolation in a child process. With
+// isolation the host survives, another backend still computes, and the error is the expected one. Prints a table of the
+// results. discover/matrix_test.cpp has the faults that occur during discovery.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

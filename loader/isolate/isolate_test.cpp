@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends in processes of their own, through the public API.
+// Backends in separate processes, through the public API.
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's library in a process of its own. It has the interface of an ordinary plugin: a descriptor with tables,
+// A plugin's library in a separate process. It has the interface of an ordinary plugin: a descriptor with tables,
 // whose functions forward every call to that process.
 #pragma once
 

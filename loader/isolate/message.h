@@ -29,7 +29,7 @@ class Writer {
     return *this;
   }
   Writer& text(bp_text_t text) { return this->text(text.data ? std::string_view(text.data, text.size) : ""); }
-  // Appends a size and that many bytes; text() reads them. `data` may be null if `size` is 0.
+  // Appends a size and that many bytes, which Reader::text() reads. `data` may be null if `size` is 0.
   Writer& blob(const void* data, uint64_t size) {
     return text(size ? std::string_view(static_cast<const char*>(data), size) : std::string_view());
   }
@@ -42,7 +42,7 @@ class Writer {
     return *this;
   }
   Writer& status(const Status& status);
-  // Appends `bytes` as they are, without a size.
+  // Appends `bytes` without a size.
   Writer& append(const std::string& bytes) {
     bytes_ += bytes;
     return *this;

@@ -72,7 +72,7 @@ class Process {
   void kill(std::string why);
 
   // Sends a request and returns the bytes after the reply's status. BP_DEVICE_LOST if the process ended; BP_TIMED_OUT
-  // if it was killed because the caller's deadline had long passed.
+  // if it was killed because it had not replied a second after the caller's deadline.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
   // Runs an instance without containers. Sends only numbers, and makes no heap allocation.

@@ -79,8 +79,8 @@ struct ProxyDevice {
 
   // Returns the device's handle in the running process. Opens the device there first, if needed.
   Result<Remote> live();
-  // Sends a request of the device's handle and `rest`. A failed call leaves nothing behind, so it is repeated once if
-  // the process was killed from outside. `out_remote` may be null.
+  // Sends a request that consists of the device's handle and `rest`. A failed call leaves nothing behind, so it is
+  // repeated once if the process was killed from outside. `out_remote` may be null.
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
                            Remote* out_remote = nullptr);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that runs another plugin in a process of its own, for programs that load plugins themselves, such as the
+// A plugin that runs another plugin in a separate process, for programs that load plugins themselves, such as the
 // harness. BACKPLANE_ISOLATED_LIBRARY names the other plugin, BACKPLANE_ISOLATE_SANDBOX the sandbox, and
 // BACKPLANE_ISOLATE_PATHS the paths that the process may read. A program may compare a plugin's id with its file name:
 // give it a link to this file that has the other plugin's name.

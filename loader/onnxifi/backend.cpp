@@ -108,7 +108,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     }
   }
   if (!log_level && !context) return;
-  // A separate log level, or a device opened in another context, needs an environment of its own.
+  // A different log level, or a device opened in another context, needs a separate environment.
   EnvironmentOptions options = environment_options();
   options.log_level = log_level.value_or(0);
   environment_ = Environment(options);

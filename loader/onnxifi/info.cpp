@@ -68,7 +68,7 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The newest version for which the loader accepts the model of `make`; 0 if it accepts none. Tries one after another.
+// The newest version for which the loader accepts the model of `make`; 0 if it accepts none.
 template <class Make>
 int newest(const Environment& environment, int first, const Make& make) {
   int last = 0;

@@ -290,7 +290,7 @@ onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name, o
     if (id != nullptr) find_id(id);  // clients look up functions before they have an id
     if (name == nullptr || function == nullptr) return ONNXIFI_STATUS_INVALID_POINTER;
     std::string_view wanted = name;
-    // Clients may append this, because the name of the function's type ends so.
+    // Clients may append this, because the name of the function's type ends with it.
     constexpr std::string_view kSuffix = "Function";
     if (wanted.ends_with(kSuffix)) wanted.remove_suffix(kSuffix.size());
     for (const Function& each : kFunctions) {

@@ -431,7 +431,7 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   const onnxMemoryFenceV1 before = fence(ready);
   std::vector<onnxMemoryFenceV1> after(kRuns, fence());
   for (int i = 0; i < kRuns; ++i) {
-    out_[0] = descriptor("c", results[i - i % 2]);  // every two successive runs write to the same memory
+    out_[0] = descriptor("c", results[i - i % 2]);  // runs 0 and 1 write to the same memory, as do 2 and 3, and so on
     ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
     ASSERT_EQ(onnxRunGraph(graph_, &before, &after[i]), ONNXIFI_STATUS_SUCCESS);
   }

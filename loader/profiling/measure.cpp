@@ -86,7 +86,7 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
   for (DeviceCoverage& device : coverage) {
     std::set<std::string> tried;
     for (size_t i = 0; i < device.nodes.size(); ++i) {
-      if (cancelled(request.cancel)) return {BP_CANCELLED, "cancelled while nodes were measured"};
+      if (cancelled(request.cancel)) return {BP_CANCELLED, "cancelled while nodes were being measured"};
       const model::Node& node = model.graph.nodes[i];
       const std::string key = profile_key(model.graph, node, request.compute_types);
       if (!device.nodes[i].usable() || device.nodes[i].call != BP_NO_NODE || key.empty() || !tried.insert(key).second)

@@ -10,10 +10,10 @@
 
 namespace backplane {
 
-// Runs each node that a device supports on that device, as a model of its own, once for each profile key
+// Runs each node that a device supports on that device, as a separate model, once for each profile key
 // (cost_profile.h). Stores the median time, less the launch cost, in the device's profile and in the verdicts. Nodes
-// that cannot run alone keep their previous cost: they need adjacent nodes, or inputs that cannot be generated. Errors:
-// BP_CANCELLED.
+// that cannot run alone, because they need adjacent nodes or inputs that cannot be generated, keep their previous cost.
+// Errors: BP_CANCELLED.
 Status measure_nodes(const std::shared_ptr<Environment>& environment, const model::Model& model,
                      const SessionRequest& request, std::vector<DeviceCoverage>& coverage);
 

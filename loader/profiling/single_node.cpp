@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMaxBytes = 4e9;  // maximum for one input
 
-// For each floating-point type: the bits of 0.5, and the bits that can be added without reaching 1.
+// For floating-point types of at least 16 bits: the bits of 0.5, and the bits that can be added without reaching 1.
 struct FloatBits {
   bp_dtype_t dtype;
   uint64_t half, mantissa;

@@ -14,8 +14,9 @@ namespace backplane {
 class SingleNode {
  public:
   // Weights stay weights. They are borrowed from `model`, which must outlive the result. Unknown extents are chosen as
-  // in place/cost.h. Inputs of floating-point types are between 0.5 and 1, others 0. Returns BP_UNSUPPORTED for a node
-  // with a sub-graph, and for an input that is too large or not a numeric tensor of known rank.
+  // in place/cost.h. Inputs of floating-point types of at least 16 bits are between 0.5 and 1, others 0. Returns
+  // BP_UNSUPPORTED for a node with a sub-graph or a sparse attribute, and for an input that is too large or not a
+  // numeric tensor of known rank.
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }

@@ -42,7 +42,8 @@ Error end_of(Call call) {
   std::_Exit(1);
 }
 
-// Makes a call during which the device is abandoned, once `is_true`. Returns the call's error.
+// Makes a call, and abandons the device from another thread as soon as `is_true` returns true. Returns the call's
+// error.
 template <class Call>
 Error end_when_abandoned(const Environment& env, const std::function<bool()>& is_true, Call call) {
   std::thread abandons([&] {
@@ -222,7 +223,8 @@ TEST(Abandon, LaterSessionsUseTheOtherDevices) {
 
 // ---- deadlines ------------------------------------------------------------------------------------------------------
 
-// An earlier run hangs in the stream. The later run was not put there, so it times out without giving up the device.
+// A run hangs in a stream. Later runs, without a stream or in another one, wait for it and time out, but the device is
+// not given up.
 TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();

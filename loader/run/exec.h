@@ -50,7 +50,7 @@ class Exec {
     std::vector<int64_t> extents;
     bp_buffer_t buffer{};
     uint64_t generation = 0;
-    Device* device = nullptr;  // whose memory the buffer is; null: host memory
+    Device* device = nullptr;  // the device whose memory holds the buffer; null: host memory
     bp_container_t* container = nullptr;
     MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
   };

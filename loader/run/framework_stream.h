@@ -35,8 +35,8 @@ class FrameworkStream {
   // Keeps a failure for the next `wait` to report.
   void keep(Status failure) noexcept;
   Status export_native(bp_native_t& out) const;
-  // Waits (unless the device was given up) and destroys the plugin's stream. Execs may still hold this object after the
-  // framework has destroyed its handle.
+  // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was given up. Execs may
+  // still hold this object after the framework has destroyed its handle.
   void close() noexcept;
 
  private:

@@ -321,7 +321,7 @@ TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {
   const Stream stream = env.stream(partial_id(env));
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
   exec.run(in(stream));
-  // Until the first island has ended: it can run again, while the second is busy.
+  // Waits until the first island has ended. It can then run again while the second is busy.
   while (counters(env).runs < 1) std::this_thread::yield();
   const Semaphore done;
   RunOptions how = in(stream);

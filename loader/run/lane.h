@@ -29,7 +29,7 @@ struct StreamEnd {
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline = BP_FOREVER,
                         const bp_cancel_t* cancel = nullptr);
 
-// A stream that the lane creates and destroys.
+// Owns a stream of an asynchronous device.
 class Lane {
  public:
   static bool possible(const Device& device);

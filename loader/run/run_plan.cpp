@@ -233,8 +233,8 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
-// Decides for which tasks the host must wait. It need not if the later task is in the same stream, or waits on its
-// device for the earlier task's mark (a semaphore).
+// Decides for which earlier tasks the host must wait before it starts a task. No wait is needed if both tasks are in
+// the same stream, or if the task waits on its device for the earlier task's mark (a semaphore).
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
   // By task: another task follows it in its stream, so the end of that task implies its end.

@@ -67,7 +67,7 @@ class RunState {
   void forget_plan();
   // Errors: BP_RESOURCE_EXHAUSTED; BP_BUFFER_TOO_SMALL if the framework's buffer is too small.
   Status set_extents(uint32_t value, std::vector<int64_t> extents);
-  // Gives a replica its own memory, large enough for the value. The memory grows when needed and never shrinks.
+  // Allocates memory for one replica, large enough for the value. The memory grows when needed and never shrinks.
   Status allocate(ReplicaRef ref);
   // Reserves the arena of a memory: one block that holds values between islands.
   Status reserve_arena(uint32_t memory, uint64_t bytes);
@@ -101,8 +101,8 @@ class RunState {
     uint32_t scratch = BP_NONE;
     uint64_t scratch_generation = 0;  // of the bound scratch memory
   };
-  // Scratch memory shared by all instances on a device. They run one after another, and need its contents only during a
-  // run.
+  // Scratch memory shared by all instances on a device. The instances run one at a time, and need its contents only
+  // during a run.
   struct Scratch {
     const Device* device = nullptr;
     uint64_t bytes = 0;  // the most that any of these instances needs

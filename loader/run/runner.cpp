@@ -305,7 +305,7 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
-// Imported memory is not copied, so such a copy puts nothing into the stream.
+// A transfer between host memory and an import of it copies nothing, so it puts nothing into the stream.
 bool Runner::needs_stream(const Task& task) const {
   if (task.step != BP_NONE) return true;
   const Transfer& moving = graph_.transfers[task.transfer];
@@ -383,7 +383,7 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
   return {};
 }
 
-// A run that failed must leave no work in the stream: waits for it, or gives up the device.
+// A failed run must leave no work in the stream, so this waits until that work has ended, or gives up the device.
 Status Runner::leave(FrameworkStream& stream, uint64_t deadline, Status status) {
   const Status end = stream.drain(abandon_at(deadline));
   if (end.ok()) return status;
@@ -446,7 +446,7 @@ void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Runner& runner = *call.runner;
   Status status;
   if (code != BP_OK) {
-    // The failed task may be an earlier one of the stream that has no `done` of its own.
+    // The failed task may be an earlier one of the stream that has no `done`.
     Call* const earlier = runner.call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
     status = Status::reported(code, error).context("device '" + failed.device->name() + "'");

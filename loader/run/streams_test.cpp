@@ -83,7 +83,8 @@ TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
   }
 }
 
-// Islands alternate between two devices. Each island waits, on its device, for the mark of the island before it.
+// Islands alternate between two devices. With marks, each island waits on its device for the mark of the island before
+// it. Without marks, the host waits.
 TEST(Streams, DevicesWaitForEachOtherByTheirOwnPoints) {
   for (const bool marks : {false, true}) {
     const Environment env =

@@ -201,7 +201,7 @@ TEST(Memory, IsMappedAndFilledIfTheDeviceSupportsIt) {
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   values[0] = 0;
   const Buffer there = env.allocate(env.devices()[1].info.id, sizeof values);
-  fill(there.abi());  // the device has no `fill`, so the loader copies the values there
+  fill(there.abi());  // the device has no `fill`, so the loader copies the values to it
   env.copy(there.abi(), host, sizeof values);
   EXPECT_THAT(values, ElementsAre(2, 2, 2));
   void* mapped = nullptr;

@@ -11,8 +11,9 @@ namespace backplane {
 
 namespace {
 
-// Returns an id for a replacement weight. Bit 63 distinguishes it from ids in models, a counter from the last 2^31
-// replacements. The low 32 bits are the weight's number, by which `holders` finds programs compiled with it.
+// Returns an id for a replacement weight. Bit 63 distinguishes it from ids in models. A counter in the 31 bits below
+// distinguishes it from the last 2^31 replacements. The low 32 bits are the weight's number, by which `holders` finds
+// programs compiled with it.
 uint64_t new_id(model::WeightId weight) {
   static std::atomic<uint32_t> last{0};
   return uint64_t{1} << 63 | uint64_t{++last & 0x7fff'ffffu} << 32 | weight;

@@ -76,7 +76,8 @@ void bound_run_isolated(benchmark::State& state) {
 }
 BENCHMARK(bound_run_isolated)->Arg(1)->UseRealTime();
 
-// A round trip to another thread. This is the part of an async_chain run that thread switching alone costs.
+// A round trip to another thread. This is the part of the cost of an async_chain run that is due to thread switching
+// alone.
 void hand_over(benchmark::State& state) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -104,7 +105,7 @@ void hand_over(benchmark::State& state) {
 BENCHMARK(hand_over)->UseRealTime();
 
 // A chain of islands with one node each, on an asynchronous device. "beyond" is the cost of each island in addition to
-// its time on the device. With a deadline, the host waits for each island before it starts the next.
+// its time on the device. With a deadline, only a few islands are in the stream at a time.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();

@@ -29,8 +29,8 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
   return all[device];
 }
 
-// Waits until an abandoned device has no work in its streams. `counted` stays valid because its environment is never
-// destroyed.
+// Waits until an abandoned device has no work in its streams. `counted` stays valid, because a backend with an
+// abandoned device is never destroyed.
 inline void wait_until_idle(const partial::Counters& counted) {
   const auto begin = std::chrono::steady_clock::now();
   while (counted.in_streams != 0) {

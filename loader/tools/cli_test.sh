@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# cli_test.sh BACKPLANE MANIFEST MODEL: the program answers mistakes with one line that names what is wrong, the documented exit
-# status, and with --json one JSON object. MANIFEST is of backends/null, MODEL is y = Relu(Add(a, b)) over float[2,3].
+# cli_test.sh BACKPLANE MANIFEST MODEL: for each mistake, the program prints one line that names what is wrong, and with --json a
+# JSON object, and returns the documented exit status. MANIFEST is that of backends/null, MODEL is y = Relu(Add(a, b)) over float[2,3].
 set -u
 program=$1
 export BACKPLANE_BACKEND_FILES=$2

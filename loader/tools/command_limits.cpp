@@ -61,7 +61,7 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// Waits in a thread of its own, because the main thread may be in an endless loop in a backend. The thread blocks all
+// Waits in a separate thread, because the main thread may be in an endless loop in a backend. The thread blocks all
 // signals.
 void stop_after(double seconds, const std::string& text) {
   sigset_t all, before;

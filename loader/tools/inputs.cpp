@@ -33,7 +33,7 @@ class Dimensions {
       int64_t extent = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
       if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
-        throw Usage(fmt::format("--dim {} is '{}': it must be a number from 0", name, text));
+        throw Usage(fmt::format("--dim {} is '{}': it must be a whole number, at least 0", name, text));
       }
       if (!names.contains(name)) {
         throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name,
@@ -105,8 +105,8 @@ void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint6
                                                           : onnx::dense_bytes(input.dtype(), extents);
   if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
   throw Usage(
-      fmt::format("input '{0}' takes {1}, with the inputs before it over half of the memory here: give it with "
-                  "--input {0}=FILE, or set its dimensions with --dim",
+      fmt::format("random values for input '{0}' take {1}; with the inputs before it, that is more than half of this "
+                  "machine's memory: give it with --input {0}=FILE, or set its dimensions with --dim",
                   input.name(), bytes_text(bytes)));
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # models_test.sh BACKPLANE NAME…: `backplane run` on real models agrees with the stored results of ONNX Runtime.
-# A name is a folder of the test data: light/resnet50, ppocr/rec, magika. MODELS_TEST_OPTIONS: of `backplane run`, in place of
-# "--device cpu".
+# A name is a folder of the test data: light/resnet50, ppocr/rec, magika. MODELS_TEST_OPTIONS: options of `backplane run`, by
+# default "--device cpu".
 set -euo pipefail
 program=$1
 shift
@@ -11,7 +11,7 @@ compare=$(dirname "$0")/../../scripts/data/compare.py
 out=$(mktemp -d)
 read -ra options <<<"${MODELS_TEST_OPTIONS:---device cpu}"
 
-# names inputs|outputs MODEL: one name a line.
+# names inputs|outputs MODEL: prints one name per line.
 names() {
     "$program" info "$2" --json | "$data/venv/bin/python" -c \
         'import json, sys; print("\n".join(value["name"] for value in json.load(sys.stdin)[sys.argv[1]]))' "$1"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values for inputs for which the command line gives no value.
+// Random values for inputs that the command line does not set.
 #pragma once
 
 #include <cstdint>

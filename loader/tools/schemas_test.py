@@ -4,7 +4,7 @@
 
 schemas_test.py BACKPLANE SCHEMAS MODEL MANIFEST...
 
-The validator here knows the words that the schemas use, and refuses others.
+The validator in this file supports only the keywords that the schemas use, and rejects all others.
 """
 import json
 import os

@@ -22,7 +22,7 @@ bool is_meant(const Json& candidate, const std::string& id) {
   return candidate.at("id") == id || is_named(candidate.at("library"), id) || is_named(candidate.at("manifest"), id);
 }
 
-// The places on this machine that discovery searches (see bp_env_desc_t), for a user who misses a backend.
+// The places on this machine that discovery searches (see bp_env_desc_t), for a user whose backend was not found.
 Json places(const EnvironmentFlags& flags) {
   Json places = Json::array();
   const auto add = [&](std::string_view what, const std::string& where) {

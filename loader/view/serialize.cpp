@@ -147,7 +147,7 @@ class Serializer {
         case BP_ATTR_GRAPHS: {
           Message body;
           BP_TRY(Serializer(*graph_.subgraphs[indices[i]], external_above_).write(body, &names_, taken));
-          if (body.size() > kMost) return Status(BP_UNSUPPORTED, "a sub-graph is over 2 GB inside of the message");
+          if (body.size() > kMost) return Status(BP_UNSUPPORTED, "a sub-graph takes more than 2 GB in the message");
           std::string bytes = std::move(body.head);
           for (const Message::Tail& tail : body.tails) bytes.append(tail.head).append(tail.bytes);
           writer.add_message(attribute.type == BP_ATTR_GRAPH ? f::kG : f::kGraphs, bytes);
@@ -276,7 +276,7 @@ Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_
   BP_TRY(Serializer(graph, external_above).write(body, nullptr, taken));
   if (body.size() > kMost) {
     return Status(BP_UNSUPPORTED, "the graph is " + std::to_string(body.size()) +
-                                      " bytes long inside of one message, over ONNX's 2 GB; ask for external weights");
+                                      " bytes long in one message, more than ONNX's 2 GB; request external weights");
   }
   std::string head;
   Writer writer(head);

@@ -33,13 +33,13 @@ class View {
   // the view is node i of the graph.
   static std::shared_ptr<const View> whole(const std::shared_ptr<const Model>& model, const KnownOpsets& known,
                                            const WholeCalls& calls = {});
-  // A view of nodes of the outermost graph (ascending) as a graph of its own. Its inputs are the values that the nodes
+  // A view of nodes of the outermost graph (ascending) as a separate graph. Its inputs are the values that the nodes
   // read but do not write, except constants, which become weights. Its outputs are `outputs` (graph values), in that
   // order.
   static std::shared_ptr<const View> island(const std::shared_ptr<const Model>& model, std::span<const uint32_t> nodes,
                                             std::span<const ValueId> outputs, const KnownOpsets& known,
                                             const Refit& refit = {}, const WholeCalls& calls = {});
-  // A view of one node, from any graph of the model, as a graph of its own.
+  // A view of one node, from any graph of the model, as a separate graph.
   static std::shared_ptr<const View> node(const std::shared_ptr<const Model>& model, const Graph& graph, uint32_t node,
                                           const KnownOpsets& known);
   ~View();

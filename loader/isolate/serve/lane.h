@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend's end of one channel. Handles the loader's calls one after another, and sends the plugin's requests to
+// The backend's end of one channel. Handles the loader's calls one at a time, and sends the plugin's requests to
 // the loader during them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory in which an isolated backend's device works: host memory, or a space of the device. In the latter case
-// tensors are copied to and from it in every run.
+// The memory in which an isolated backend's device works: host memory, or a space of the device, to and from which
+// tensors are copied in every run.
 #pragma once
 
 #include <cstdint>

@@ -109,7 +109,8 @@ bool restrict_files(const SandboxSettings& settings) {
 
 // ---- calls into the kernel ------------------------------------------------------------------------------------------
 
-// On x86-64, numbers from here on are second numbers for the same system calls, and must not bypass the filter.
+// On x86-64, system calls can also be made by other numbers (the x32 ABI), which start here and must not bypass the
+// filter.
 constexpr uint32_t kX32 = 0x40000000u;
 
 #if defined(__x86_64__)

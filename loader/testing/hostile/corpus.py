@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile files by class: what an attacker can put into a model, its data and the inputs of a run.
 
-Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). As a program it writes those whose
-"class/name" matches the regular expression in its second argument into the folder of its first, one for each line that it reads, and
-prints what there is to run. With --seeds it writes the small ones as CLASS.NAME.onnx, for a fuzzer to begin with.
+Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). Run as
+"corpus.py FOLDER REGEX", this writes one case whose "class/name" matches REGEX into FOLDER for each line on its standard input, and prints
+the case's commands as JSON. With --seeds it writes all matching files of at most 16 KB as CLASS.NAME.onnx, as seeds for a fuzzer.
 
 With these sizes, a loader that does what the file requests needs gigabytes or minutes; a loader with limits needs neither.
 """

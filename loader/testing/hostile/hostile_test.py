@@ -3,8 +3,8 @@
 """hostile_test.py BACKPLANE MANIFEST [--only REGEX] [--keep FOLDER] [--sanitizer]
 
 Runs `backplane` on every case of corpus.py with a stack of 256 KB for every thread. Each must end by itself, with a documented exit
-status, within 5 s and 1 GB, and write one line of printable text for an error. Prints a table by class, and the cases that did not.
-With --sanitizer the limits are 4 times as large, and the stack too: so much more its frames, shadow and quarantine take.
+status, within 5 s and 1 GB, and write one line of printable text for an error. Prints a table by class, and the cases that failed.
+With --sanitizer the limits and the stack are 4 times as large, because a sanitizer's stack frames, shadow memory and quarantine need more.
 """
 import argparse
 import collections
@@ -24,7 +24,7 @@ import time
 STACK = 256 << 10
 MOST_BYTES = 1 << 30
 MOST_SECONDS = 5
-SCALE = 1  # of all three
+SCALE = 1  # factor for the three limits above
 # Control characters, changes of direction and invisible characters; line feeds and tabs are the program's own.
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
@@ -87,7 +87,7 @@ def run_case(program, case):
 
 
 def cases(folder, only, room):
-    """From corpus.py, in a process of its own: the memory of a process counts as its children's until they start their program."""
+    """Generates the cases in a separate process, because until a child starts its program, its parent's memory counts as its own."""
     generator = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus.py"), folder, only]
     with subprocess.Popen(generator, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         while True:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# locale_test.sh CONFORM HOST_LOCALE PLUGIN DEVICE [SANITIZER]: in a host that has set a Turkish locale, in which 1.5 is written 1,5 and I
-# is no capital i, ONNX's node tests end as without.
+# locale_test.sh CONFORM HOST_LOCALE PLUGIN DEVICE [SANITIZER]: in a host that has set a Turkish locale (1.5 is written 1,5, and the capital
+# of i is not I), ONNX's node tests have the same results as without it.
 set -euo pipefail
 conform=$1 host_locale=$2 plugin=$3 device=$4 sanitizer=${5-}
 data=/usr/share/libonnx-testdata/data/node
@@ -18,11 +18,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 localedef --inputfile=tr_TR --charmap=UTF-8 "$work/tr_TR.UTF-8"
 
-# Numbers in texts and in kernels' sources, names in capitals, rates that are kept on disk. OpenCL compiles a kernel for most casts.
+# These tests involve numbers in texts and in kernel sources, names in capitals, and rates stored on disk. The casts run on the CPU only,
+# because OpenCL would compile a kernel for most of them.
 least=15
 filters=('test_*relu*' 'test_elu*' 'test_lrn*' 'test_hardsigmoid*')
 if [[ $device == cpu ]]; then filters+=('test_cast*') least=40; fi
-# run NAME PRELOADED: the names and states of all results.
+# run NAME PRELOADED: writes the names and states of all results to $work/NAME.
 run() {
     local filter
     for filter in "${filters[@]}"; do
@@ -37,7 +38,7 @@ if grep -q "it finds no device here" "$work/plain.log"; then
     echo "skipped: $(grep -o "it finds no device here.*" "$work/plain.log" | head -n 1)"
     exit 77
 fi
-ln -s "$host_locale" "$work/host_locale.so" # a path to preload may have no spaces
+ln -s "$host_locale" "$work/host_locale.so" # LD_PRELOAD splits paths at spaces
 run turkish "$work/host_locale.so"
 if grep 'cannot be preloaded' "$work/turkish.log"; then exit 1; fi
 passed=$(grep -c ' pass$' "$work/turkish" || true)
@@ -46,4 +47,4 @@ if ! diff "$work/plain" "$work/turkish" || [[ $passed -lt $least ]]; then
     echo "$passed cases pass in a Turkish locale"
     exit 1
 fi
-echo "$passed of $(wc -l <"$work/turkish") cases pass in a Turkish locale, as without"
+echo "$passed of $(wc -l <"$work/turkish") cases pass in a Turkish locale, as without it"

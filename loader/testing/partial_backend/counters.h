@@ -15,7 +15,7 @@ struct Counters {
   std::atomic<uint64_t> copies_begun{0};
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes{0};
-  std::atomic<uint64_t> copies_during_runs{0};  // copies that began while a device ran
+  std::atomic<uint64_t> copies_during_runs{0};  // copies during which a device ran
   std::atomic<uint64_t> flushes{0};
   std::atomic<uint64_t> compiles{0};
   std::atomic<uint64_t> deserializations{0};

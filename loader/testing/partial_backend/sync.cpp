@@ -18,7 +18,8 @@ struct DeviceStream final : sdk::HostStream {
   const Device& device;
 };
 
-// Return the stream or semaphore of a handle that the host passes to a slot, and count the call.
+// Return the stream or semaphore of a handle that the host passes to a slot. Count the call if the device was
+// abandoned.
 DeviceStream& called(bp_stream_t* handle) {
   auto& stream = *static_cast<DeviceStream*>(sdk::stream_of(handle));
   stream.device.called();
