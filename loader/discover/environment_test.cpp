@@ -38,7 +38,7 @@ TEST(Environment, FirstBackendOfAnIdWins) {
   EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
   EXPECT_EQ((*env)->candidates()[1].refusal, BP_REFUSED_DUPLICATE);
   EXPECT_EQ((*env)->candidates()[2].refusal, BP_REFUSED_DUPLICATE);
-  EXPECT_THAT((*env)->candidates()[2].text, HasSubstr("already taken from"));
+  EXPECT_THAT((*env)->candidates()[2].text, HasSubstr("was already found in"));
   EXPECT_THAT((*env)->devices(), SizeIs(1));
 }
 

@@ -128,7 +128,7 @@ TEST(Probe, WithoutAChildNothingIsLoadedUnlessAskedFor) {
   EXPECT_THAT(lines, IsEmpty());
   settings.policy = ProbePolicy::kIfPossible;
   EXPECT_FALSE(probe_library(kFake, file, "content", settings, log));
-  EXPECT_THAT(lines, ElementsAre(HasSubstr("loaded untried")));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("loaded without a probe")));
 }
 
 TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {

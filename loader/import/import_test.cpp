@@ -361,7 +361,7 @@ TEST(Import, RefusesExternalDataElsewhere) {
       {{{"location", "dir"}}, BP_INVALID_ARGUMENT, "is a directory"},
       {{{"location", "absent.bin"}}, BP_NOT_FOUND, "absent.bin"},
       {{{"location", ""}}, BP_INVALID_MODEL, "without a location"},
-      {{{"location", "w.bin"}, {"offset", "4"}}, BP_INVALID_MODEL, "cut off"},
+      {{{"location", "w.bin"}, {"offset", "4"}}, BP_INVALID_MODEL, "truncated"},
       {{{"location", "w.bin"}, {"offset", "18446744073709551615"}}, BP_INVALID_MODEL, "offset"},
       {{{"location", "w.bin"}, {"offset", "-8"}}, BP_INVALID_MODEL, "not a number"},
       {{{"location", "w.bin"}, {"length", "9"}}, BP_INVALID_MODEL, "needs 8 bytes and has 9"},

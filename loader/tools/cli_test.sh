@@ -58,7 +58,7 @@ wrong 2 "fallback" run "$model" --fallback never
 wrong 2 "there is no device 'cuda'; there is null" run "$model" --device cuda
 printf '{"format_version": "1.0", "id": "com.acme.cuda", "library": "none.so", "interface": {"min": "99.0", "max": "99.0"}}' >"$work/cuda.json"
 BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.json \
-    wrong 2 "there is no device 'cuda': .*speaks ABI 99.0.*install a build for this loader" run "$model" --device cuda
+    wrong 2 "there is no device 'cuda': .*supports ABI 99.0.*install a build for this loader" run "$model" --device cuda
 wrong 2 "--set is 'threads'" list --set threads
 wrong 2 "--pin is 'op'" explain "$model" --pin op
 wrong 1 "no option loader.unknown" list --set loader.unknown=1
@@ -157,7 +157,7 @@ right 0 "  1  2  3  4  5  6" run "$model" "$work/own/y.npy" --input b=2x3xf32=1
 wrong 2 "y.npz.*no input 'y'\|no input 'y'" run "$model" --input "$work/y.npz"
 wrong 2 "could be any of 2 inputs, a, b: write --input NAME=" run "$model" "$work/right.npy"
 wrong 2 "--input a: it has 2 values, but 6 elements" run "$model" --input a=2x3xf32=1,2
-wrong 2 "--input a: 'x' is no float" run "$model" --input a=2x3xf32=x
+wrong 2 "--input a: 'x' is not a valid float" run "$model" --input a=2x3xf32=x
 wrong 2 "input 'a' must be float\[2,3\], but the value has int32\[2,3\]; --cast converts numbers" run "$model" --input a=2x3xi32=1
 right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/dtype.npy" --input b=2x3xu8=1 --cast
 printf 'PK\005\006' >"$work/broken.npz"
