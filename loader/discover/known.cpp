@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -111,8 +110,9 @@ KnownDevice read_device(Reader& in) {
 
 // Appends the facts of each absolute path in a list separated by ':'. A folder's facts change when its entries do.
 void add_paths(std::string_view list, std::string& state) {
-  for (const auto part : std::views::split(list, ':')) {
-    const std::string_view path(part.begin(), part.end());
+  while (!list.empty()) {
+    const std::string_view path = list.substr(0, list.find(':'));
+    list.remove_prefix(std::min(list.size(), path.size() + 1));
     if (path.starts_with('/')) state += facts_of(path).text() + '\n';
   }
 }
