@@ -28,7 +28,7 @@ struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A plugin's library, loaded in the way the loader does it.
+// A plugin's library, loaded the way the loader loads it.
 class Library {
  public:
   // Throws Breach if the file does not load or is not a plugin.
@@ -62,7 +62,7 @@ class Backend {
   const bp_plugin_t& plugin() const { return *plugin_; }
   Host& host() const { return host_; }
   bp_backend_t* raw() const { return raw_; }
-  // Both functions throw Breach.
+  // Both functions throw Breach if the plugin returns an error.
   uint32_t device_count() const;
   bp_device_info_t info(uint32_t index) const;
 
