@@ -16,7 +16,7 @@
 
 namespace backplane::conform {
 
-// State shared by the cases of one process. It loads the plugin when a case first needs it. [one at a time]
+// State shared by the cases of one process. The plugin is loaded when a case first needs it. [one at a time]
 class Bench {
  public:
   Bench(std::filesystem::path plugin, uint32_t device, uint64_t seed)

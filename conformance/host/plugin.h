@@ -78,7 +78,7 @@ struct Claim {
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;
   std::string detail;
-  uint32_t verdicts = 0;  // the number of verdicts received; 0 and 1 are right
+  uint32_t verdicts = 0;  // the number of verdicts received; 0 and 1 are valid
 
   bool operator==(const Claim&) const = default;
 };
