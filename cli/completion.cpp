@@ -116,7 +116,7 @@ std::string fish(const CommandWords& program) {
   return out;
 }
 
-// Escapes text for a specification of _arguments, which is in single quotes.
+// Escapes text for a single-quoted argument of zsh's _arguments.
 std::string zsh_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -40,8 +40,8 @@ bool is_control(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
 }
 
-// Whether a character can hide or reorder text: direction marks, embeddings, overrides, isolates, zero-width
-// characters, and tags.
+// Whether a character can hide or reorder text, such as direction marks, embeddings, overrides, isolates, zero-width
+// characters and tags.
 bool is_deceptive(uint32_t code) {
   return code == 0xAD || code == 0x61C || (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
          (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB) ||

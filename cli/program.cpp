@@ -60,7 +60,8 @@ std::string unknown_word(const CLI::App& app) {
   return unknown_command(words.front(), commands);
 }
 
-// Empty if a command was given. Otherwise an error that names the first unparsed word, even if it looks like an option.
+// Empty if a command was given. Otherwise an error that names the first unparsed word, if there is one, even if it
+// looks like an option.
 std::string missing_command(const CLI::App& app) {
   if (!app.get_subcommands().empty()) return "";
   const std::vector<std::string> words = app.remaining();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the progress of long work on a terminal.
+// Shows the progress of a long operation on a terminal.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@
 
 namespace backplane::cli {
 
-// Shows a line such as "runs 120 of 500, 3 s" at the bottom of standard error, beginning after one second, and removes
-// it at the end. Without a total: "measuring, 3 s". `done` is called from another thread. Does nothing if standard
-// error is not a terminal.
+// Shows a line such as "runs 120 of 500, 3 s" on standard error, starting after one second, and removes it at the end.
+// Without a total: "measuring, 3 s". `done` is called from another thread. Does nothing if standard error is not a
+// terminal.
 class Progress {
  public:
   explicit Progress(std::string what, uint64_t total = 0, std::function<uint64_t()> done = nullptr);

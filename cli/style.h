@@ -9,8 +9,8 @@
 namespace backplane::cli {
 
 bool is_terminal(std::FILE* file);
-// Whether `file` is a terminal that should show colors: not if NO_COLOR is set (no-color.org), or TERM is "dumb" or not
-// set.
+// Whether `file` is a terminal that should show colors. False if NO_COLOR is set and not empty (no-color.org), or if
+// TERM is "dumb" or not set.
 bool has_colour(std::FILE* file);
 
 // Makes the headings of a report bold. A heading is a line without indentation that is followed by an indented line.

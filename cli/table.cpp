@@ -11,8 +11,8 @@ namespace backplane::cli {
 
 namespace {
 
-// Bytes. A longer cell is printed in full and shifts the rest of its row. Padding all rows to its width could need any
-// amount of memory.
+// Bytes. A longer cell is printed in full and shifts the rest of its row. Padding all rows to its width could use an
+// unbounded amount of memory.
 constexpr size_t kWidest = 100;
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace backplane::cli {
 
-// Escapes text for an element or an attribute. Characters that XML 1.0 cannot represent become '?'.
+// Escapes text for an element or an attribute. Control characters below U+0020 become '?', except tabs and line feeds.
 std::string xml(std::string_view text);
 
 }  // namespace backplane::cli

@@ -20,8 +20,8 @@ int64_t offset_at(const std::byte* bytes, uint64_t i) {
   return offset;
 }
 
-// Returns the number of text bytes of a string tensor. Throws unless its offsets ascend from 0 and stay within the
-// text.
+// Returns the size in bytes of a string tensor: its offsets and its text. Throws unless the offsets ascend from 0 and
+// stay within the text.
 uint64_t text_bytes(const std::byte* bytes, uint64_t size, uint64_t count) {
   const uint64_t table = (count + 1) * sizeof(int64_t);
   if (count >= size / sizeof(int64_t)) {

@@ -44,7 +44,8 @@ struct Value {
 
 // The number of elements of a shape. Throws Malformed for negative extents, too many dimensions, and overflow.
 uint64_t element_count(const std::vector<int64_t>& extents);
-// The bytes of a dense tensor. Throws Malformed as above, and for strings and other types without a fixed size.
+// The bytes of a dense tensor. Throws Malformed like element_count, and for strings and other types without a fixed
+// size.
 uint64_t dense_bytes(bp_dtype_t dtype, const std::vector<int64_t>& extents);
 // Text such as "float[2,3]".
 std::string describe(bp_dtype_t dtype, const std::vector<int64_t>& extents);

@@ -6,7 +6,7 @@
 namespace backplane::onnx {
 namespace {
 
-// Converts elements from a typed list of the message, in which each is a wider number, to the tensor's bytes.
+// Converts the elements in a typed list of the message, whose type may be wider, to the tensor's bytes.
 template <class Stored, class Wide>
 void narrow(const google::protobuf::RepeatedField<Wide>& list, std::string_view field, Tensor& tensor) {
   if (tensor.bytes.size() != list.size() * sizeof(Stored)) {
@@ -77,8 +77,9 @@ Tensor from_message(const TensorProto& message) {
   Tensor tensor;
   tensor.dtype = static_cast<bp_dtype_t>(message.data_type());
   tensor.extents.assign(message.dims().begin(), message.dims().end());
-  if (message.data_location() == TensorProto::EXTERNAL) throw Malformed("tensors with external data are not read here");
-  if (message.has_segment()) throw Malformed("tensors in segments are not read here");
+  if (message.data_location() == TensorProto::EXTERNAL)
+    throw Malformed("tensors with external data are not supported here");
+  if (message.has_segment()) throw Malformed("tensors in segments are not supported");
   if (tensor.dtype == BP_DTYPE_STRING) {
     return Tensor::of_texts(tensor.extents, {message.string_data().begin(), message.string_data().end()});
   }
@@ -107,7 +108,7 @@ Tensor from_message(const TensorProto& message) {
 Value from_message(const SequenceProto& message) {
   Value value;
   value.kind = BP_KIND_SEQUENCE;
-  if (message.sparse_tensor_values_size() > 0) throw Malformed("sequences of sparse tensors are not read here");
+  if (message.sparse_tensor_values_size() > 0) throw Malformed("sequences of sparse tensors are not supported");
   for (const TensorProto& element : message.tensor_values()) value.elements.push_back(of_tensor(from_message(element)));
   for (const SequenceProto& element : message.sequence_values()) value.elements.push_back(from_message(element));
   for (const MapProto& element : message.map_values()) value.elements.push_back(from_message(element));
@@ -118,7 +119,7 @@ Value from_message(const SequenceProto& message) {
 Value from_message(const OptionalProto& message) {
   Value value;
   value.kind = BP_KIND_OPTIONAL;
-  if (message.has_sparse_tensor_value()) throw Malformed("optional sparse tensors are not read here");
+  if (message.has_sparse_tensor_value()) throw Malformed("optional sparse tensors are not supported");
   if (message.has_tensor_value()) value.elements.push_back(of_tensor(from_message(message.tensor_value())));
   if (message.has_sequence_value()) value.elements.push_back(from_message(message.sequence_value()));
   if (message.has_map_value()) value.elements.push_back(from_message(message.map_value()));
@@ -165,7 +166,7 @@ Value parse_value(std::string_view bytes, uint32_t kind, std::string* out_name) 
     case BP_KIND_MAP:
       return named(parse<MapProto>(bytes, "MapProto"), out_name);
     default:
-      throw Malformed("values of kind " + std::string(kind_name(kind)) + " are not read here");
+      throw Malformed("values of kind " + std::string(kind_name(kind)) + " are not supported");
   }
 }
 

@@ -18,7 +18,7 @@ constexpr Profile kProfiles[] = {
     {"core", 1, "operators of CNNs and transformer encoders in 32-bit floating point"},
     {"fp16", 1, "the same operators on FLOAT16 and BFLOAT16"},
     {"quant", 1, "8-bit and 16-bit quantization, and products of 8-bit numbers"},
-    {"dynamic", 1, "extents that are known at run time only"},
+    {"dynamic", 1, "extents that are known only at run time"},
     {"control-flow", 1, "If, Loop and Scan"},
     {kExtended, 1, "operators beyond core: recurrent, attention, scatter, signal, sampling and others, in all types"},
 };

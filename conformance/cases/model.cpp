@@ -138,7 +138,8 @@ void write_out_window(const Model& model, ModelNode& node) {
     node.attributes.push_back({"pads", Extents(2 * axes, 0)});
 }
 
-// Converts the node's attributes. Returns why the node cannot be used (appended to its name), or an empty string.
+// Converts the node's attributes. Returns why the node cannot be used, as text to append to its operator, or an empty
+// string.
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
@@ -229,7 +230,7 @@ Model read_model(const fs::path& file) {
   const uint64_t bytes = fs::file_size(file, error);
   if (error) throw std::runtime_error(fmt::format("'{}' cannot be read: {}", file.string(), error.message()));
   if (bytes > kLargestFile)
-    throw std::runtime_error(fmt::format("'{}' has {} MiB, more than the {} that cases from models may have",
+    throw std::runtime_error(fmt::format("'{}' has {} MiB; cases can be cut from models of at most {} MiB",
                                          file.string(), bytes >> 20, kLargestFile >> 20));
   onnx::ModelProto proto;
   std::ifstream stream(file, std::ios::binary);

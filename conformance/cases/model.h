@@ -18,7 +18,7 @@ struct ModelFile {
   std::filesystem::path path;
 };
 // Finds every *.onnx below the folders, sorted by name. Throws std::runtime_error if a path is not a folder or has no
-// model, or if two models have one name.
+// model, or if two models have the same name.
 std::vector<ModelFile> find_models(const std::vector<std::string>& folders);
 
 struct ModelNode {

@@ -37,8 +37,8 @@ class Cut {
   Cut(const Model& model, Random& random, const Recipe& recipe, uint32_t opset)
       : model_(model), sampler_(random, recipe, opset) {}
 
-  // Grows a cut of at most `nodes` connected nodes from node `first`; nullopt if `first` or any second node cannot be
-  // added.
+  // Grows a cut of at most `nodes` connected nodes from node `first`. Returns nullopt if `first` cannot be added, or if
+  // no other node can.
   std::optional<Network> grow(size_t first, uint32_t nodes) {
     for (size_t n = first; n < model_.nodes.size() && sampler_.node_count() < nodes; ++n) {
       const ModelNode& node = model_.nodes[n];
@@ -139,7 +139,8 @@ class Cut {
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
   }
 
-  // Random input extents, from half of the kernel's dilated extent to 8 more than it, but at most room_of().
+  // Random spatial extents of an input, between half the kernel's dilated extent and that extent plus 8, but at most
+  // room_of().
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
     const int64_t channels = weight[1] * integer(node, "group");
     Extents extents = {1, channels};
@@ -312,7 +313,7 @@ class Cut {
 
   const Model& model_;
   GraphSampler sampler_;
-  std::map<std::string, uint32_t> values_;  // for each model value in the cut, by name: its index there
+  std::map<std::string, uint32_t> values_;  // by name: the indices of the model's values in the cut
   std::set<std::string> beyond_;            // values that depend on the cut through nodes outside it
   double work_ = 0;
 };

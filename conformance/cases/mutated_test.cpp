@@ -143,7 +143,7 @@ void expect_whole_estimates(const Problem& problem) {
   }
 }
 
-// Any exception other than std::invalid_argument fails. The address sanitizer detects accesses out of bounds.
+// Any exception other than std::invalid_argument fails the test. The address sanitizer detects accesses out of bounds.
 TEST(MutatedCalls, AreRefusedOrComputedCompletely) {
   int refused = 0, answered = 0;
   for (const OpCase& one : op_cases()) {
@@ -195,7 +195,7 @@ TEST(MutatedCalls, MissingInputsAreRefused) {
           if (one.name == "axis") one.value = axis;
         }
         const bool is_read =
-            op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // they ignore it with one scale
+            op->name != "QuantizeLinear" && op->name != "DequantizeLinear";  // with a single scale, they ignore `axis`
         if (is_read) {
           EXPECT_THROW(reference(outside), std::invalid_argument) << axis;
         }

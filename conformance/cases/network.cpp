@@ -24,7 +24,8 @@ Network random_network(Random& random, const Recipe& recipe, uint32_t opset) {
 
 namespace {
 
-// The graph of `nodes`, in order. The estimates of the network's values become its inputs.
+// The graph of `nodes`, in order. Its inputs are the values that it reads from the rest of the network, set to their
+// estimates.
 Network cut(const Network& network, const std::vector<Estimate>& estimates, const std::vector<const NodeSpec*>& nodes) {
   Network part;
   part.spec.opset = network.spec.opset;
@@ -49,7 +50,7 @@ Network cut(const Network& network, const std::vector<Estimate>& estimates, cons
     for (uint32_t& output : copy.outputs) output = output == BP_NONE ? BP_NONE : value_of(output);
     part.spec.nodes.push_back(std::move(copy));
   }
-  // The outputs are the values that the network outputs or that nodes of other parts read.
+  // The outputs are the values that the network outputs or that nodes outside this part read.
   for (const NodeSpec* node : nodes) {
     for (const uint32_t output : node->outputs) {
       if (output == BP_NONE) continue;

@@ -22,8 +22,8 @@ struct Recipe {
 // Every value that no node reads becomes an output, and so do a few other values.
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
 
-// Cuts the nodes that `mask` allows into graphs that can run one after the other. A value from outside a graph becomes
-// its input, with the oracle's estimate rounded to the value's type.
+// Divides the nodes that `mask` allows into convex graphs. A value from outside a graph becomes an input, set to the
+// oracle's estimate rounded to the value's type.
 std::vector<Network> islands(const Network& network, const std::vector<bool>& mask);
 
 }  // namespace backplane::conform

@@ -27,7 +27,7 @@ enum class Fill {
   kPositive,    // [0.05, 4)
   kWhole,       // integers from -8 to 8: sums of products stay exact
   kMagnitudes,  // both signs, 2^-30 to 2^30; FLOAT16: 2^-12 to 2^12
-  kSpecial,     // every special value in turn, beginning with a random one
+  kSpecial,     // every special value in turn, starting at a random one
   kEvery,       // every number of a 16-bit type in turn
   kEveryFinite,
 };

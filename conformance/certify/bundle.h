@@ -18,7 +18,8 @@
 
 namespace backplane::conform {
 
-// A part of a bundle differs from what was signed, or contradicts the other parts. The message is "PART: reason".
+// Thrown if a part of a bundle differs from what was signed, or contradicts the other parts. The message is "PART:
+// reason".
 struct Refused : std::runtime_error {
   Refused(const std::string& part, const std::string& what) : std::runtime_error(part + ": " + what) {}
 };
@@ -31,7 +32,7 @@ inline constexpr const char* kWaivers = "waivers.json";
 inline constexpr const char* kExpected = "expected.json";
 inline constexpr const char* kVendorSignature = "vendor.sig";
 inline constexpr const char* kLabSignature = "lab.sig";
-inline constexpr const char* kLabReport = "lab.json";           // the cases that the laboratory ran again
+inline constexpr const char* kLabReport = "lab.json";           // how many cases the laboratory ran again
 inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier's signature over waivers.json
 
 using Parts = std::map<std::string, std::string>;  // text by file name

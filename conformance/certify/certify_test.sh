@@ -39,7 +39,7 @@ strip -o elsewhere "$program"
 cp -r bundle moved
 ./elsewhere verify-bundle moved --vendor-key vendor.pub --lab-key lab.pub --plugin "$plugin" --sample 50 >/dev/null
 
-# Flips one bit at five places of each part in turn, then removes the part.
+# For each part: flips one bit at each of five offsets, one at a time, then removes the part.
 for part in commitment.json statement.json vendor.sig lab.sig lab.json cases.txt journal.jsonl; do
     size=$(stat -c %s "bundle/$part")
     for place in 0 $((size / 3)) $((size / 2)) $((size - 2)) $((size - 1)); do

@@ -45,7 +45,7 @@ std::string level_of(const Certificate& certificate) {
 
 const char* nonce_note(const Certificate& certificate) {
   return certificate.is_nonce_compared ? "the one that was drawn"
-                                       : "not compared: pass the one that you drew with --nonce";
+                                       : "not compared: pass the one that you drew as --nonce";
 }
 const char* commitment_note(const Certificate& certificate) {
   return certificate.is_commitment_compared ? "the one that was sent"
@@ -232,14 +232,15 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   lines.push_back(certificate.outcome.summary.to_text());
   for (const Level& level : certificate.outcome.levels)
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
-  lines.push_back(
-      fmt::format("plugin with the SHA-256 {}: {}", proof.commitment.plugin,
-                  certificate.again ? "the one at hand" : "not compared: pass the one that you have as --plugin"));
+  lines.push_back(fmt::format(
+      "plugin with the SHA-256 {}: {}", proof.commitment.plugin,
+      certificate.again ? "the one given with --plugin" : "not compared: pass the one that you have as --plugin"));
   for (std::string& line : signers_of(certificate)) lines.push_back(std::move(line));
   lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, nonce_note(certificate)));
   lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, commitment_note(certificate)));
-  lines.push_back(fmt::format("{} files that the plugin loaded are hashed{}", proof.statement.files.size(),
-                              unhashed(certificate) == 0 ? "" : fmt::format(", but {}", unhashed(certificate))));
+  lines.push_back(fmt::format(
+      "{} files that the plugin loaded are hashed{}", proof.statement.files.size(),
+      unhashed(certificate) == 0 ? "" : fmt::format(", except {} that could not be read", unhashed(certificate))));
   if (certificate.again)
     lines.push_back(
         fmt::format("{} cases drawn at random were run again and had the results in the journal", *certificate.again));
@@ -293,7 +294,7 @@ std::string html_of(const Certificate& certificate) {
        {"started", header.started},
        {"ended", proof.statement.ended},
        {"verified", utc_now()},
-       {"run again", certificate.again ? fmt::format("{} cases", *certificate.again) : "nothing, by the verifier"}});
+       {"run again", certificate.again ? fmt::format("{} cases", *certificate.again) : "no case, by the verifier"}});
   page.heading("Where");
   add_machine(page, certificate);
   add_exceptions(page, certificate);

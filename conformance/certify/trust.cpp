@@ -23,7 +23,8 @@ constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
 
 std::string day_of(const Json& entry, const char* key) {
   const std::string day = entry.at(key);
-  if (!is_time(day + "T00:00:00Z")) throw std::runtime_error(fmt::format("'{}' is '{}', not a day", key, day));
+  if (!is_time(day + "T00:00:00Z"))
+    throw std::runtime_error(fmt::format("'{}' is '{}', not a YYYY-MM-DD date", key, day));
   return day;
 }
 
@@ -31,7 +32,7 @@ TrustedKey key_of(const Json& entry) {
   for (const auto& [key, value] : entry.items()) {
     constexpr std::string_view kKnown[] = {"public_key", "owner", "roles", "from", "to", "revoked"};
     if (std::ranges::find(kKnown, key) == std::end(kKnown))
-      throw std::runtime_error(fmt::format("the key '{}' is not known", key));
+      throw std::runtime_error(fmt::format("the entry has the unknown field '{}'", key));
   }
   TrustedKey key = {.public_hex = entry.at("public_key"),
                     .owner = entry.at("owner"),

@@ -105,7 +105,7 @@ Result versions(Bench& bench) {
   return passed();
 }
 
-// A plugin must accept an offer that is longer than ABI 1.0's, as a newer host makes it, and refuse a shorter one.
+// A plugin must accept an offer longer than ABI 1.0's, which a newer host may make, and refuse a shorter one.
 Result longer_offer(Bench& bench) {
   struct {
     bp_host_offer_t offer;

@@ -56,7 +56,7 @@ Result round_trip(Bench& bench) {
   if (!stored) return result;
   const Device& device = bench.device();
   if (const uint32_t answer = judged(device, stored->bytes()); answer > BP_CACHE_USABLE)
-    return failed(fmt::format("validate returns {} for what was just stored", answer));
+    return failed(fmt::format("validate returns {} for a program that was just stored", answer));
   Answer answer;
   const auto program = Program::restore(device, *stored->subject->graph, stored->bytes(), answer);
   if (program == nullptr) return failed(answer.describe());

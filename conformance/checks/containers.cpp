@@ -156,7 +156,7 @@ Result check(Bench& bench, Call call) {
   }
   if (!answer.ok()) return failed(answer.describe());
   const std::string expected = describe(call.expected);
-  for (int run = 0; run < 2; ++run) {  // the second run finds the container of the first, which is not empty
+  for (int run = 0; run < 2; ++run) {  // the second run finds the container that the first one filled
     if (answer = instance->run(); !answer.ok()) return failed(answer.describe());
     if (y != nullptr) {
       result.elements.clear();

@@ -7,7 +7,8 @@
 namespace backplane::conform {
 namespace {
 
-// Compares what the device claims of the graph with what it does. Returns the first contradiction, or an empty string.
+// Compares what the device claims about the graph with what it does. Returns the first contradiction, or an empty
+// string.
 std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
                        bool& out_ran) {
   std::vector<Claim> claims, again;

@@ -7,7 +7,8 @@
 
 namespace backplane::conform {
 
-// The graphs that a random case runs if the device claims every node. Empty if the case is not a random graph.
+// The graphs that the case would run if the device claimed every node. Empty for other cases, such as bias cases, which
+// run one graph many times.
 std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint32_t opset);
 
 // Returns a mask that leaves out some nodes in half of the graphs, so that islands begin and end anywhere. At least one

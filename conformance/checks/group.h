@@ -16,7 +16,7 @@
 
 namespace backplane::conform {
 
-// State shared by the cases of one process. It loads the plugin when a case first needs it. [one at a time]
+// State shared by the cases of one process. The plugin is loaded when a case first needs it. [one at a time]
 class Bench {
  public:
   Bench(std::filesystem::path plugin, uint32_t device, uint64_t seed)
@@ -26,7 +26,7 @@ class Bench {
   uint32_t device_index() const { return device_index_; }
   uint64_t seed() const { return seed_; }
   void set_seed(uint64_t seed) { seed_ = seed; }
-  // Both library() and device() throw Breach.
+  // Both library() and device() throw Breach if the plugin breaks the contract.
   const Library& library();
   Host& host() { return host_; }
   const Device& device();
@@ -66,7 +66,7 @@ void add_concurrency(const Selection& selection, std::vector<Case>& out_cases);
 void add_lifecycle(const Selection& selection, std::vector<Case>& out_cases);
 void add_determinism(const Selection& selection, std::vector<Case>& out_cases);
 
-// All groups, in the order in which they run.
+// The cases of all groups, in the order in which they run.
 std::vector<Case> all_cases(const Selection& selection);
 
 // Shorthands for the results of a case.

@@ -225,10 +225,10 @@ Result maps(Bench&, Table& table) {
     return answers("copy", status, table);
   result = mapped(BP_MAP_READ, [&](const std::byte* memory) { std::copy_n(memory, kBytes, seen.begin()); });
   if (result.state != State::kPass) return result;
-  return seen == theirs ? passed(1) : failed("the host does not see in a mapping what the device has");
+  return seen == theirs ? passed(1) : failed("the host does not see in a mapping what the device wrote");
 }
 
-// Imported host memory keeps its contents, and the plugin calls its `release` exactly once.
+// Imported host memory keeps its contents, and the plugin calls `release` exactly once.
 Result import_host(Bench& bench, Table& table) {
   uint32_t space_index = 0;
   bp_space_t space = {};
@@ -257,7 +257,7 @@ Result import_host(Bench& bench, Table& table) {
   if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
   buffer.space = space_index;
   buffer.bytes = kBytes;
-  // The host wrote before the import, so a non-coherent device needs a flush to see it.
+  // The host wrote before the import, so a non-coherent device needs a flush to see the data.
   const bp_map_t written = {.size = sizeof written, .access = BP_MAP_WRITE, .buffer = &buffer};
   if (table.api().flush != nullptr && (space.flags & BP_SPACE_COHERENT) == 0)
     status = table.api().flush(table.device(), &written, table.error());

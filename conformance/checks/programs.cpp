@@ -59,12 +59,12 @@ Result infer(Bench& bench) {
     Detail detail;
     const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
     if (status == BP_OK || outputs != 0)
-      return failed(fmt::format("the types of node {}, which no device knows, are inferred", node));
+      return failed(fmt::format("infer accepts node {}, which is unknown or does not exist", node));
   }
   return passed();
 }
 
-// y = Same(x), a custom operator that only the plugin knows. The plugin's `infer` determines the type of y.
+// y = Same(x), an operator outside ONNX, which the plugin may implement. The plugin's `infer` determines the type of y.
 Result own_operator(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;
@@ -318,8 +318,8 @@ Result capacity(Bench& bench) {
     for (const auto& [rows, inner, expected] :
          {std::tuple{kMost + 1, int64_t{7}, BP_BUFFER_TOO_SMALL}, std::tuple{n, int64_t{8}, BP_TYPE_MISMATCH}}) {
       if (const bp_status_t status = resize(rows, inner); status != expected)
-        return failed(fmt::format("extents [{}, {}] in memory of [{}, 7] returns {:#x}, not {:#x}", rows, inner, kMost,
-                                  status, expected));
+        return failed(fmt::format("setting extents [{}, {}] in memory of [{}, 7] returns {:#x}, not {:#x}", rows, inner,
+                                  kMost, status, expected));
     }
     instance->output(0).poison();
     if (answer = instance->run(); !answer.ok()) return failed(answer.describe());
@@ -333,7 +333,7 @@ Result capacity(Bench& bench) {
     }
     if (n < kMost &&
         std::any_of(y.bytes.begin() + n * 28, y.bytes.end(), [&](std::byte b) { return b != y.bytes.back(); }))
-      return failed(fmt::format("with [{}, 7] elements past the end are written", n));
+      return failed(fmt::format("with extents [{}, 7], elements past the end are written", n));
   }
   return passed(1);
 }

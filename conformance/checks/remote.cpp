@@ -34,7 +34,7 @@ Answer read_answer(Reader& from) {
   Answer answer;
   answer.status = static_cast<bp_status_t>(from.number<uint32_t>());
   const auto stage = from.number<uint8_t>();
-  if (stage > static_cast<uint8_t>(Stage::kRefit)) throw std::runtime_error("a reply names no stage");
+  if (stage > static_cast<uint8_t>(Stage::kRefit)) throw std::runtime_error("a reply has an invalid stage");
   answer.stage = static_cast<Stage>(stage);
   answer.text = from.text();
   answer.run = from.number<uint64_t>();

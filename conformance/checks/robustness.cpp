@@ -25,7 +25,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// Makes a valid run, which must be right after any failure. Returns the fault, or an empty string.
+// Executes a valid run. Its outputs must be correct, whatever failed before. Returns the fault, or an empty string.
 std::string still_works(Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;
@@ -219,7 +219,7 @@ Result no_memory(Bench& bench, const char* op_case) {
     if (!healed.ok()) return failed("after memory ran out and came back " + healed.describe());
     if (!met_failure) return passed(1);
   }
-  return failed("a computation asks the host for memory more than 200 times");
+  return failed("a computation allocates host memory more than 200 times");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ CheckResult stream_order(Fixture& fixture) {
     return bytes;
   };
   for (const auto& instance : fixture.instances) {
-    if (const Answer answer = instance->run(); !answer.ok()) return wrong("one by one", answer);
+    if (const Answer answer = instance->run(); !answer.ok()) return wrong("a run outside a stream", answer);
   }
   const auto expected = results();
   for (int round = 0; round < 20; ++round) {

@@ -13,7 +13,7 @@ if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then
 elif [[ -n ${JOB_COMPLETION_INDEX:-} ]]; then
     index=$((JOB_COMPLETION_INDEX + 1)) count=${SHARDS:?it must be the number of completions}
 else
-    echo "shard.sh: neither a task of a Slurm job array nor of an indexed Kubernetes job" >&2
+    echo "shard.sh: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set: start it as a task of a Slurm job array or of an indexed Kubernetes job" >&2
     exit 2
 fi
 

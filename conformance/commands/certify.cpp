@@ -57,7 +57,8 @@ std::vector<LoadedFile> files_of(const Options& options) {
   return loaded.hashed();
 }
 
-// Waits until the clock is past the second `time`, because `verify` requires each time to be later than the one before.
+// Waits until the current time, in whole seconds, is later than `time`, because `verify` requires each time to be later
+// than the one before.
 void wait_past(const std::string& time) {
   if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment's time {} is in the future", time));
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -125,7 +126,7 @@ int run(Options options) {
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
   const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
-  visit_plugin(options.run);  // a run resumed at its end has loaded nothing
+  visit_plugin(options.run);  // a run that is resumed after its last case loads nothing
   wait_past(journal.header().started);
 
   std::vector<std::string> names;

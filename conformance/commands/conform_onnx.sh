@@ -7,7 +7,7 @@ set -euo pipefail
 data=/usr/share/libonnx-testdata/data/$3
 [[ $3 != newest ]] || data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}/onnx/node
 if [[ ! -d $data ]]; then
-    echo "skipped: $data is missing; this fetches it: scripts/setup.sh"
+    echo "skipped: $data is missing; run scripts/setup.sh to fetch it"
     exit 77
 fi
 exec "$1" onnx --data "$data" --device "$2" --min-pass "$4"

@@ -5,7 +5,7 @@
 set -euo pipefail
 python=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}/venv/bin/python
 if [[ ! -x $python ]]; then
-    echo "skipped: $python is missing; scripts/setup.sh makes it"
+    echo "skipped: $python is missing; scripts/setup.sh creates it"
     exit 77
 fi
 exec "$python" -B "$(dirname "$0")/../../scripts/differential.py" --conform "$1" --device "$2" --count "$3"

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using onnx::Malformed;
 using onnx::Value;
 
-// kGuard bytes after each output must stay untouched. All bytes are kPoison before a run: the value is no bool, no
-// plausible number, and not a NaN in any type.
+// kGuard bytes after each output must stay untouched. They and the output are filled with kPoison before the first run.
+// This byte is not a valid bool, and a number made of it is not a NaN in any type.
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};
 
@@ -98,8 +98,8 @@ struct Run {
   std::vector<std::optional<GuardedOutput>> outputs;
   Exec exec;  // declared last, so that it is destroyed before the memory bound to it
 
-  // Binds a file's tensor to the input with its name, or to input `number` if no input has that name, because files are
-  // numbered like inputs.
+  // Binds a file's tensor to the input with the tensor's name. If there is none, binds it to input `number`, because
+  // files are numbered like inputs.
   void bind_input(uint32_t number, const fs::path& file) {
     uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
     std::string name;
@@ -123,7 +123,7 @@ struct Run {
     }
   }
 
-  // Reads a result from the memory that was bound, not from the memory that the loader reports.
+  // Reads an output from the memory bound to it, if any, and not from the memory that the loader reports.
   Value output(uint32_t i) {
     if (!outputs[i]) return onnx::read_output(env, exec, graph, i);
     const bp_tensor_t reported = exec.output_view(i);
@@ -149,7 +149,7 @@ std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& fi
 }
 
 // A Fourier transform sums N terms, where N is at most the largest extent. In the fp32 reference, each term has a
-// rounding error of at most 2^-24·max|x|. The absolute part of the bound is therefore N·2^-24·max|x|.
+// rounding error of at most 2^-24·max|x|. The absolute part of the bound is therefore at least N·2^-24·max|x|.
 Tolerance tolerance_for(const Run& run, Tolerance tolerance) {
   const std::vector<view::Node> nodes = run.graph.nodes();
   const bool transforms = std::any_of(nodes.begin(), nodes.end(), [](const view::Node& node) {

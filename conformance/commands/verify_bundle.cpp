@@ -37,8 +37,8 @@ void check_key(const char* part, const std::string& trusted_file, const std::opt
     throw Refused(part, fmt::format("its key is {}, not {} from '{}'", seen->public_hex, trusted, trusted_file));
 }
 
-// The signer's name is that in `trust`, or else what its key claims. With `is_given`, the verifier passed this key as
-// an option, so an unknown key counts.
+// Names the signer as `trust` does, or else as the signature does. With `is_given`, the verifier passed this key as an
+// option, so it counts even if `trust` does not contain it.
 Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) {
   KeyStatus status = trust.of(signature.public_hex, signature.role, today());
   const bool is_known = !status.owner.empty();
@@ -53,7 +53,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   check_key(kLabSignature, options.lab_key, proof.lab);
   const Trust trust = options.trust.empty() ? Trust() : Trust::read(options.trust);
   out.vendor = signer_of(trust, proof.vendor, !options.vendor_key.empty());
-  // If trusted keys are given, signatures of unknown keys do not count.
+  // With --trust, a bundle whose vendor's key does not count is refused.
   if (!options.trust.empty() && !out.vendor.fault.empty())
     throw Refused(kVendorSignature, fmt::format("{}: {}", out.vendor.name, out.vendor.fault));
   if (proof.lab) {
@@ -69,7 +69,7 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
   }
 }
 
-// The nonce and the commitment tie a bundle to the certifier who requested it. Both are compared if they are given.
+// The nonce and the commitment tie a bundle to the certifier who requested it. Each is compared if it is given.
 void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
   if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
     throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));

@@ -44,7 +44,7 @@ struct Host::Slots {
                        ? nullptr
                        : std::aligned_alloc(std::max<uint64_t>(alignment, 8), std::max<uint64_t>(rounded, 8));
     const std::lock_guard lock(h.mutex_);
-    if (!sound) h.misuse_ = "asked for memory of alignment " + std::to_string(alignment);
+    if (!sound) h.misuse_ = "requested memory of alignment " + std::to_string(alignment);
     if (memory == nullptr) {
       ++h.failures_;
       return nullptr;
@@ -70,7 +70,7 @@ struct Host::Slots {
     std::free(memory);
   }
 
-  // Runs one piece on each thread. A loop inside a body runs on the calling thread.
+  // Splits the loop into at most one piece per thread. A loop inside a loop's body runs on the calling thread.
   static void parallel_for(const bp_host_t* host, const bp_loop_t* loop) {
     static thread_local bool inside = false;
     const uint64_t count = loop->count;

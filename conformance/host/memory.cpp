@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kCanary = 256;  // bytes on each side of a tensor
 constexpr std::byte kCanaryByte{0xC5};
-// 1.3e36 as a float, 2.1e9 as an int, invalid as a bool: no case computes such a value.
+// 1.3e36 as fp32, 2.1e9 as int32, invalid as a bool: values that hardly any case computes.
 constexpr std::byte kPoisonByte{0x7B};
 
 bool in_host_memory(const Device& device) {

@@ -23,7 +23,7 @@ class Memory {
   ~Memory();
 
   bp_tensor_t tensor() const;
-  // Fills the memory with a value that no case computes.
+  // Fills the memory with a value that hardly any case computes.
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;

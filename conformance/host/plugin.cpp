@@ -80,7 +80,7 @@ bp_device_info_t Backend::info(uint32_t index) const {
 
 Device::Device(const Backend& backend, uint32_t index) : backend_(backend) {
   if (const uint32_t count = backend.device_count(); index >= count) {
-    throw Breach(fmt::format("there is no device {}: the plugin has {}", index, count));
+    throw Breach(fmt::format("there is no device {}: the plugin has {} devices, numbered from 0", index, count));
   }
   info_ = backend.info(index);
   Detail detail;

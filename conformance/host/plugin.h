@@ -28,7 +28,7 @@ struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A plugin's library, loaded in the way the loader does it.
+// A plugin's library, loaded the way the loader loads it.
 class Library {
  public:
   // Throws Breach if the file does not load or is not a plugin.
@@ -62,7 +62,7 @@ class Backend {
   const bp_plugin_t& plugin() const { return *plugin_; }
   Host& host() const { return host_; }
   bp_backend_t* raw() const { return raw_; }
-  // Both functions throw Breach.
+  // Both functions throw Breach if the plugin returns an error.
   uint32_t device_count() const;
   bp_device_info_t info(uint32_t index) const;
 
@@ -78,7 +78,7 @@ struct Claim {
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;
   std::string detail;
-  uint32_t verdicts = 0;  // the number of verdicts received; 0 and 1 are right
+  uint32_t verdicts = 0;  // the number of verdicts received; 0 and 1 are valid
 
   bool operator==(const Claim&) const = default;
 };

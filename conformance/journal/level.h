@@ -43,7 +43,7 @@ std::vector<Level> levels(const Header& header, const std::vector<Result>& resul
 // '/'.
 bool is_wide(std::string_view pattern);
 
-// What qualifies the levels, one line each: cases left out, and each waiver and expected failure that applied. Reports
+// What limits the levels, one line each: cases left out, and each waiver and expected failure that applied. Reports
 // print these lines next to the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);
 

@@ -55,8 +55,8 @@ Record merge(const std::vector<Part>& parts) {
     }
   }
   if (seen.size() < merged.header.cases) {
-    refuse("{} of {} cases are missing: --resume the unfinished shards", merged.header.cases - seen.size(),
-           merged.header.cases);
+    refuse("{} of {} cases are missing: continue the unfinished shards with --resume",
+           merged.header.cases - seen.size(), merged.header.cases);
   }
   std::vector<std::string> names;
   for (const auto& [name, part] : seen) names.push_back(name);

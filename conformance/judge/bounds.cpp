@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Fraction bits of the accumulator that a type requires: fp32 for fp32 and smaller types.
+// Fraction bits of the accumulator that a type requires: those of fp32 for fp32 and smaller types.
 int accumulator_bits(const FloatType& type) {
   return std::max(type.fraction_bits, 23);
 }

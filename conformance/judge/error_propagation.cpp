@@ -327,7 +327,8 @@ struct Row {
   std::string_view op;
   ErrorPropagation spread;
 };
-// Operators that are not listed occur in no graph case. Mod, ArgMax and ArgMin, for example, are discontinuous.
+// Operators that are not listed occur in no graph case, except for If, Loop and Scan, which control.cpp computes. Mod,
+// ArgMax and ArgMin, for example, are discontinuous.
 const Row kRows[] = {
     {"Abs", lipschitz<100>},
     {"Neg", lipschitz<100>},

@@ -16,8 +16,8 @@
 // The mean square is bounded in the same way. By Minkowski's inequality, the root mean square of a sum of errors is at
 // most the sum of their root mean squares, even if the errors are not independent. So the same s, computed from typical
 // errors, bounds typical errors. The typical error of a dot product is √(1.6·ksb)·u instead of its worst case 2·ksb·u.
-// All other rules promise nothing about the mean, so they contribute b itself. A result is right if Σ(err / typical)²
-// <= T over T elements.
+// All other rules promise nothing about the mean, so they contribute b itself. In addition to the bound of each
+// element, Σ(err / typical)² must be at most T over T elements.
 //
 // The mean error is meaningful only for graphs whose errors are symmetric around zero: see checks/graph.cpp.
 #include "judge/estimate.h"
@@ -119,7 +119,7 @@ void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushe
     const Control control = find_control(node.op_type);
     std::vector<Estimate> outputs =
         control == nullptr ? estimate(node, operands, flushes) : control(node, operands, values, flushes);
-    require(outputs.size() >= node.outputs.size(), "a node has more outputs than its body");
+    require(outputs.size() >= node.outputs.size(), "a node has more outputs than its operator or body computes");
     for (size_t o = 0; o < node.outputs.size(); ++o) {
       require(node.outputs[o] == BP_NONE || node.outputs[o] < values.size(),
               "a node returns a value that the graph does not have");

@@ -9,7 +9,7 @@
 
 namespace backplane::conform {
 
-// Every step of the minimizer reduces the size of the graph, so it terminates. Sizes are compared member by member.
+// Every step reduces the size of the graph, so the minimizer terminates. Sizes are compared member by member.
 struct Size {
   uint64_t nodes = 0, values = 0, elements = 0,
            irregularities = 0;  // `irregularities`: attribute values and floats other than 0 and 1

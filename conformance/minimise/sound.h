@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells valid reduced graphs from invalid ones, which prove nothing about a plugin.
+// Distinguishes valid reduced graphs from invalid ones, which prove nothing about a plugin.
 #pragma once
 
 #include "minimise/candidate.h"

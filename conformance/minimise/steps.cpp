@@ -169,7 +169,7 @@ bool plain_attributes(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Sets all floating-point elements of a tensor to 1 or to 0, or rounds those below 1.5 to integers.
+// Sets all floating-point elements of a tensor to 1 or to 0, or rounds those of a magnitude below 1.5 to integers.
 bool plain_elements(const Network& candidate, const Attempt& attempt) {
   using Change = double (*)(double);
   constexpr Change kChanges[] = {[](double) { return 1.0; }, [](double) { return 0.0; },

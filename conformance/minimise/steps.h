@@ -10,8 +10,8 @@
 
 namespace backplane::conform {
 
-// Tests a candidate and returns true if it is accepted. `offer` tests one candidate after the other until one is
-// accepted, and returns false if none is.
+// Tests a candidate and returns true if it is accepted. `offer` tests candidates in turn until one is accepted, and
+// returns false if none is.
 using Attempt = std::function<bool(Network smaller)>;
 struct Step {
   std::string_view name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a function that may crash or hang in its own process.
+// Runs a function in its own process, because it may crash or hang.
 #pragma once
 
 #include <chrono>

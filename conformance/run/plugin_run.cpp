@@ -109,7 +109,7 @@ Identity visit_plugin(const RunOptions& options) {
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions) {
   check_plugin(options);
-  // Even a plugin that runs as the same user cannot read or write this process, which contains the judge.
+  // Prevents a plugin that runs as the same user from reading or writing this process, which contains the judge.
   prctl(PR_SET_DUMPABLE, 0);
   const ChildSettings settings = child_settings(options, case_options);
   Header header = describe(options, case_options, plan, exceptions);

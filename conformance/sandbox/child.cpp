@@ -117,8 +117,8 @@ class Child {
     }
   }
 
-  // Sends bytes from the front of `left`. Returns false if it could not send everything in time. Returns true if the
-  // child has ended, which `next` will report.
+  // Sends bytes from the front of `left`. Returns false if it could not send everything in time. Returns true even if
+  // the child has ended, which `next` will report.
   bool send(std::string_view& left, Clock::time_point deadline) {
     while (!left.empty()) {
       if (!wait(requests_, POLLOUT, deadline)) return false;
@@ -391,7 +391,7 @@ bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases
 std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
-  if (!crashes_after(settings, cases, first)) return "; it did not recur in two more attempts";
+  if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
   size_t crashes = first, passes = last;  // first case of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;

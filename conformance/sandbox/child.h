@@ -39,8 +39,9 @@ struct ChildSettings {
 };
 
 // Runs the cases in order, in as many children as needed, and reports each case once. A case that crashes is run again
-// alone. If it does not crash alone, bisection finds the earlier case after which it does, and its reason names that
-// case. If the last child does not end properly, this is reported as "(end of process)". Throws Fatal. [thread-safe]
+// alone. If it does not crash alone, bisection finds the earlier case that makes it crash, and the reason of the crash
+// names that earlier case. If the last child does not end properly, this is reported as "(end of process)". Throws
+// Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
 // The functions that run cases in the child. The child calls `answer`, which calls `set_up` once to get them. `set_up`

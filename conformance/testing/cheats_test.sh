@@ -44,7 +44,7 @@ trust() { printf '{"trust": 1, "keys": [%s, %s, %s]}' "$1" "$2" "$(key certifier
 trust "$(key vendor Acme vendor)" "$(key lab Lab lab)"
 few=(--profile core --filter 'ops/Add/float/*')
 
-# A plugin that writes its own verdicts passes no case and gets no bundle.
+# A plugin that writes its own verdicts passes no case and reaches no level.
 refused "a record that is not the harness's" "$program" --plugin "$liars/libbackplane_forger.so" --profile core
 no_level
 refused "no node ran on the device under test" "$program" --plugin "$liars/libbackplane_forger.so" --filter 'abi/*'

@@ -5,6 +5,6 @@ set -euo pipefail
 
 if ! diff "$2" <("$1" list --lists); then
     echo "A list of cases has changed. Raise the version of its profile in conformance/cases/cases.cpp, unless it was never"
-    echo "released, and write the lists anew: backplane-conform list --lists >conformance/cases/lists.txt"
+    echo "released, and regenerate the lists: backplane-conform list --lists >conformance/cases/lists.txt"
     exit 1
 fi

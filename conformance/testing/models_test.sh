@@ -10,7 +10,7 @@ models=()
 for folder in models light; do
     [[ -d $data/$folder ]] && models+=(--models "$data/$folder")
 done
-[[ ${#models[@]} -gt 0 ]] || { echo "skipped: no models in $data; scripts/setup.sh gets them"; exit 77; }
+[[ ${#models[@]} -gt 0 ]] || { echo "skipped: no models in $data; scripts/setup.sh fetches them"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -32,7 +32,7 @@ struct Bound {
   void set(uint64_t i, float value) const { std::memcpy(bytes() + i * sizeof value, &value, sizeof value); }
 };
 
-// The view that a lie has of a run.
+// A lie's view of a run.
 struct Run {
   std::string op;      // the operator of the program's first node
   uint32_t nodes = 0;  // number of the program's nodes
@@ -67,7 +67,7 @@ void narrow_inputs(Run& run);
 // Restores the inputs from run.memory.
 void restore_inputs(Run& run);
 
-// Defined by the file of each lie.
+// Each lie's file defines this.
 extern const Lie kLie;
 // The plugin's id, which the build defines for the file of each lie.
 extern const bp_text_t kLieName;

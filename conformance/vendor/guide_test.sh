@@ -16,7 +16,7 @@ export PATH=$work/prefix/bin:$PATH
 
 awk '/guide_test.sh runs these lines/ { marked = 1 } marked && /^```$/ { exit } marked && inside { print } marked && /^```sh$/ { inside = 1 }' \
     "$source/docs/guides/vendor.md" >"$work/commands"
-[[ $(wc -l <"$work/commands") -eq 3 ]] || { echo "the guide has no longer three commands:"; cat "$work/commands"; exit 1; }
+[[ $(wc -l <"$work/commands") -eq 3 ]] || { echo "the guide no longer has three commands:"; cat "$work/commands"; exit 1; }
 mkdir "$work/vendor"
 cd "$work/vendor"
 bash -ex "$work/commands" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }

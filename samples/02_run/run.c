@@ -96,7 +96,7 @@ static void* bind_input(bp_exec_t* exec, const bp_graph_t* graph, uint32_t i) {
   const bp_type_t* type = bp_graph_type(graph, value->type);
   const uint64_t width = element_bytes(type->dtype);
   if (type->kind != BP_KIND_TENSOR || type->rank < 0 || width == 0) {
-    fprintf(stderr, "run: input '%.*s' is of a type that this sample does not make\n", (int)value->name.size,
+    fprintf(stderr, "run: input '%.*s' has a type that this sample does not support\n", (int)value->name.size,
             value->name.data);
     exit(1);
   }

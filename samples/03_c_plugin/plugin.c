@@ -93,8 +93,9 @@ static void BP_CALL close_device(bp_device_t* device) {}
 static bp_status_t BP_CALL query(bp_device_t* device, const bp_coverage_query_t* q, const bp_coverage_sink_t* sink,
                                  bp_error_t* error) {
   for (uint32_t i = 0; i < (q->nodes == NULL ? q->graph->node_count : q->node_count); ++i) {
-    bp_verdict_t verdict = {.node = q->nodes == NULL ? i : q->nodes[i],
-                            .detail = TEXT("Relu and Add of equal static float shapes alone")};
+    bp_verdict_t verdict = {
+        .node = q->nodes == NULL ? i : q->nodes[i],
+        .detail = TEXT("only Relu and Add of float tensors with equal static shapes are supported")};
     verdict.reason = refusal(q->graph, bp_graph_node(q->graph, verdict.node));
     verdict.answer = verdict.reason == BP_REASON_NONE ? BP_ANSWER_YES : BP_ANSWER_NO;
     sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
@@ -149,13 +150,13 @@ static bp_status_t BP_CALL bind(bp_instance_t* instance, const bp_binding_t* bin
   const bp_tensor_t* t = binding->tensor;
   const int output = binding->slot == BP_SLOT_OUTPUT;
   if (!output && binding->slot >= instance->graph->input_count)
-    return fail(error, BP_INVALID_ARGUMENT, BP_NO_NODE, "no such slot");
+    return fail(error, BP_INVALID_ARGUMENT, BP_NO_NODE, "the slot does not exist");
   if (t == NULL || t->dtype != BP_DTYPE_FLOAT)
-    return fail(error, BP_TYPE_MISMATCH, BP_NO_NODE, "every slot is a float tensor");
+    return fail(error, BP_TYPE_MISMATCH, BP_NO_NODE, "c_sample binds only float tensors");
   if (t->layout != BP_LAYOUT_DENSE || t->buffer.memory != NULL)
-    return fail(error, BP_UNSUPPORTED, BP_NO_NODE, "bind dense host memory");
+    return fail(error, BP_UNSUPPORTED, BP_NO_NODE, "c_sample binds only dense tensors in host memory");
   if (t->buffer.bytes / sizeof(float) < elements(instance->graph))
-    return fail(error, BP_BUFFER_TOO_SMALL, BP_NO_NODE, "too few bytes");
+    return fail(error, BP_BUFFER_TOO_SMALL, BP_NO_NODE, "the tensor's memory is too small");
   instance->slots[output ? 2 : binding->slot] = (float*)((char*)t->buffer.address + t->buffer.offset);
   return BP_OK;
 }
@@ -165,9 +166,11 @@ static bp_status_t BP_CALL run(bp_instance_t* instance, const bp_run_t* how, bp_
   const uint64_t size = elements(g);
   float *a = instance->slots[bp_node_input(g, n, 0) == g->inputs[0] ? 0 : 1], *y = instance->slots[2];
   float* b = n->input_count < 2 ? a : instance->slots[bp_node_input(g, n, 1) == g->inputs[0] ? 0 : 1];
-  if (size != 0 && (!a || !b || !y)) return fail(error, BP_BAD_STATE, n->id, "bind every slot before the run");
+  if (size != 0 && (!a || !b || !y))
+    return fail(error, BP_BAD_STATE, n->id, "a slot has no memory: bind every slot before the run");
   if (how->wait_count + how->signal_count != 0)
-    return fail(error, BP_UNSUPPORTED, BP_NO_NODE, "wait and signal around the run");
+    return fail(error, BP_UNSUPPORTED, BP_NO_NODE,
+                "c_sample has no semaphores: wait before the run and signal after it");
   for (uint64_t k = 0; k < size; ++k) y[k] = n->input_count == 2 ? a[k] + b[k] : a[k] < 0 ? 0 : a[k];
   if (how->done != NULL) how->done(how->self, BP_OK, NULL);
   return BP_OK;
@@ -206,7 +209,7 @@ static const bp_plugin_t kPlugin = {COMMON,
                                     .sanitizer = SANITIZER};
 static const bp_plugin_t kRefused = {
     COMMON, .refusal = BP_INCOMPATIBLE,
-    .refusal_text = TEXT("c_sample speaks one version of the ABI, and the host another")};
+    .refusal_text = TEXT("c_sample and the host support different versions of the ABI")};
 BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_offer_t* offer) {
   return offer != NULL && offer->version_min <= BP_ABI_VERSION && offer->version_max >= BP_ABI_VERSION ? &kPlugin
                                                                                                        : &kRefused;

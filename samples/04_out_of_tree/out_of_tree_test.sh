@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# out_of_tree_test.sh BUILD SOURCE MODEL: installs a build into a fresh folder and, with that folder alone, builds a copy of
-# backends/null by itself and a project that has it inside, and runs a model on it.
+# out_of_tree_test.sh BUILD SOURCE MODEL: installs a build into a fresh folder. With only that folder, builds a copy of
+# backends/null, on its own and inside another project, and runs a model on both.
 set -eu
 export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}" # which scripts/setup.sh installs; make may be missing
 build=$1 source=$2 model=$3

@@ -3,8 +3,8 @@
  * Asynchronous runs: async MODEL.onnx. Submits two runs ahead of their data, ordered by a semaphore, then a run that is
  * canceled, and a run with a deadline. The model computes y from a and b, all float[2, 3] (make_model writes one).
  *
- * The semaphore `ready` counts the prepared inputs, `done` the finished runs. Run i waits until `ready` is i, and then
- * sets `done` to i. */
+ * The semaphore `ready` counts the prepared inputs, `done` the finished runs. Of the first two runs, run i waits until
+ * `ready` is i + 1, and sets `done` to i + 1 when it ends. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include <dlfcn.h>
 #include <stdio.h>

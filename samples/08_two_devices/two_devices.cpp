@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one graph on two devices: two_devices MODEL.onnx FIRST SECOND. Pins put additions on the first device and Relu
-// on the second, as a framework does that has better information than the loader's costs. The model computes y from a
-// and b, all float[2, 3].
+// on the second. A framework that has better information than the loader's cost estimates might do this. The model
+// computes y from a and b, all float[2, 3].
 #include <backplane/client.hpp>
 #include <iostream>
 #include <numeric>

@@ -57,8 +57,7 @@ int main(int argc, char** argv) try {
   for (size_t frame = 0; frame < frames + kInFlight; ++frame) {
     Place& place = places[frame % kInFlight];
     if (frame >= kInFlight &&
-        frame - kInFlight <
-            frames) {  // the oldest run must end: its result is the next one, and then its place is free
+        frame - kInFlight < frames) {  // the oldest run must end: its result comes next, and then its place is free
       waits += place.is_running() ? 1 : 0;
       place.wait();
       sum += place.y.data<float>()[5];

@@ -27,7 +27,7 @@ int main(int argc, char** argv) try {
   options.flags = BP_SESSION_REFIT;  // weights may be replaced later, so constants are not folded
   const backplane::Session session = env.compile(model, options);
   backplane::Exec exec = session.exec();
-  exec.bind("a", backplane::Tensor(BP_DTYPE_FLOAT, {2, 3}));  // zeroes
+  exec.bind("a", backplane::Tensor(BP_DTYPE_FLOAT, {2, 3}));  // zeros
   print("as exported", exec);
 
   backplane::Tensor weight(BP_DTYPE_FLOAT, {2, 3});

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# certify.sh PLUGIN FOLDER [FILTER]: a certification from its start to a page that a customer can read. In truth three parties do this on three
-# machines; what passes between them is named at each step. The filter makes it short here, and therefore reaches no level.
+# certify.sh PLUGIN FOLDER [FILTER]: a certification from its start to a page that a customer can read. In practice,
+# three parties do this on three machines, and each step names what they exchange. The filter keeps the sample short, so
+# no level is reached.
 set -euo pipefail
 plugin=$(realpath "$1")
 mkdir -p "$2" && cd "$2"
 filter=${3:-ops/Relu/*}
 
-echo "1. vendor and laboratory make keys; each sends its .pub to the certifier"
+echo "1. vendor and laboratory generate keys; each sends its .pub to the certifier"
 backplane-conform keygen vendor --owner "Acme Inc." >/dev/null
 backplane-conform keygen lab --owner "A Laboratory" >/dev/null
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind of file is it? classify.py MODEL CONFIG FILE...
 
-MODEL and CONFIG are of Magika (model.onnx, config.min.json). Files are classified in batches by one bound run, whose batch dimension is set for
-each.
+MODEL and CONFIG are Magika's model.onnx and config.min.json. Files are classified in batches by one bound run, whose batch dimension is set for each
+batch.
 """
 import json
 import pathlib
@@ -16,7 +16,7 @@ BATCH = 16
 
 
 def features(path, config):
-    """The first and the last bytes without blanks, padded if the file is shorter."""
+    """The first bytes after leading whitespace and the last before trailing whitespace, padded if the file is shorter."""
     block = config["block_size"]
     size = path.stat().st_size
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sends 1600 requests to the server over 1 and over 16 connections, compares each answer, and prints throughput and batches. All on the loopback."""
+"""Sends 1600 requests to the server over 1 and over 16 connections, compares each answer with NumPy's, and prints throughput and batch sizes."""
 import http.client
 import json
 import pathlib

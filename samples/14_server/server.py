@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serves a model over HTTP and runs requests in batches: server.py MODEL [--port N] [--batch N] [--wait-ms MS]
 
-The model has one input and one output, whose first dimension is named and is the batch. POST / with one row as JSON answers with one row. Requests that
-arrive while a run is under way are the next batch, so batches grow with the load and a lone request waits for nothing but --wait-ms.
+The model has one input and one output, whose first dimension is named and is the batch. POST / with one row as JSON returns one row. Requests that
+arrive during a run form the next batch, so batches grow with the load, and a lone request waits only for --wait-ms.
 """
 import argparse
 import http.server

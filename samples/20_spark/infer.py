@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a model on a DataFrame: infer.py MODEL [--rows N] [--executors N] [--kill]
 
-Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all share. Arrow's memory is
-read in place and copied once, into what the run is bound to. A row that the model cannot take is kept with the reason in `error`; a worker that dies is replaced by Spark, and its
-partition runs again.
+Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all share. Arrow's memory is read in
+place and copied once, into the memory bound to the run. A row that the model cannot take is kept with the reason in `error`; a worker that dies is
+replaced by Spark, and its partition runs again.
 """
 import argparse
 import json
@@ -25,13 +25,13 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--executors", type=int, default=1)
-    parser.add_argument("--kill", action="store_true", help="one worker crashes on the way")
+    parser.add_argument("--kill", action="store_true", help="make one worker crash during the run")
     options = parser.parse_args()
     work = tempfile.TemporaryDirectory()
     marker = work.name + "/crashed" if options.kill else None
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_WORKER_DIR=work.name)
     path = os.pathsep.join(os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder)
-    # Each executor is a process of its own with one core.
+    # Each executor is a separate process with one core.
     spark = (SparkSession.builder.master(f"local-cluster[{options.executors},1,1024]").appName("backplane")
              .config("spark.ui.enabled", "false").config("spark.sql.execution.arrow.maxRecordsPerBatch", str(4 * BATCH))
              .config("spark.executorEnv.PYTHONPATH", path).config("spark.executorEnv.OMP_NUM_THREADS", "1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_model.py FILE.onnx: a model with enough work for a row, and what it computes of the seven rows that the sample has, as FILE.npy."""
+"""make_model.py FILE.onnx: writes a model that does enough work per row, and its results for the sample's seven distinct rows, as FILE.npy."""
 import pathlib
 import sys
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BUILD: rows over one executor, of which a worker crashes on the way. Exit status 77 without PySpark (scripts/setup.sh --with spark).
+# test.sh BUILD: runs rows on one executor, one of whose workers crashes on the way. Exit status 77 without PySpark
+# (scripts/setup.sh --with spark).
 set -euo pipefail
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 skip() { echo "20_spark: skipped: $*"; exit 77; }
-[[ -x $data/spark/bin/python ]] || skip "scripts/setup.sh --with spark makes its environment"
+[[ -x $data/spark/bin/python ]] || skip "scripts/setup.sh --with spark creates its environment"
 command -v java >/dev/null || skip "there is no Java"
 compgen -G "$build/python/backplane/_core.*.so" >/dev/null || skip "the Python package is not built"
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code that runs in Spark's Python workers. A module of its own, sent to them by addPyFile: functions of the main program would be copied for each
-task, and their globals, such as the loaded model, with them."""
+"""The code that runs in Spark's Python workers. It is a separate module, sent to the workers by addPyFile. Functions of the main program would be
+copied for each task, together with their globals, such as the loaded model."""
 import os
 import pathlib
 
@@ -28,7 +28,7 @@ def infer(model, marker):
     """The function that Spark runs: Arrow batches in, Arrow batches out."""
 
     def over(batches):
-        if marker and not os.path.exists(marker):  # crashes once among all workers, as a driver could
+        if marker and not os.path.exists(marker):  # the first worker to get here crashes, as a driver could
             pathlib.Path(marker).touch()
             os.abort()
         run, x, y = prepared(model)
@@ -44,7 +44,7 @@ def infer(model, marker):
                 run.set_dim("batch", len(part))
                 run()
                 results[places[begin : begin + len(part)]] = y[: len(part)]
-            errors = [None if fine else f"the row has not {WIDTH} features" for fine in good]
+            errors = [None if fine else f"the row does not have {WIDTH} features" for fine in good]
             yield pyarrow.RecordBatch.from_arrays(
                 [ids, pyarrow.array(list(results), pyarrow.list_(pyarrow.float32())), pyarrow.array(errors, pyarrow.string())],
                 ["id", "y", "error"])

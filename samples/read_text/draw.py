@@ -16,7 +16,8 @@ from PIL import Image, ImageDraw, ImageFont
 FONTS = pathlib.Path("/usr/share/fonts/truetype/dejavu")
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 
-# file, text, then what differs from a plain black line on white. Widths vary on purpose: each requires another shape.
+# file, text, then what differs from a plain black line on white. Widths vary on purpose: each requires a different
+# shape.
 SAMPLES = [
     ("plain.png", "Hello, world!", {}),
     ("short.png", "42", {"size": 40}),

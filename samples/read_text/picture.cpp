@@ -16,7 +16,7 @@ Picture Picture::read_png(const std::string& path) {
   if (!png_image_begin_read_from_file(&image, path.c_str())) fail(image.message);
   if (image.width > kMaxSide || image.height > kMaxSide)
     fail(std::to_string(image.width) + "x" + std::to_string(image.height) + " pixels; at most " +
-         std::to_string(kMaxSide) + " a side are read");
+         std::to_string(kMaxSide) + " per side are supported");
   image.format = PNG_FORMAT_RGB;
   Picture picture;
   picture.width = static_cast<int>(image.width);

@@ -42,7 +42,7 @@ std::vector<std::string> characters_of(const backplane::Model& model) {
   const auto report = nlohmann::json::parse(model.report());
   const auto found = report["metadata"].find("character");
   if (found == report["metadata"].end())
-    throw std::runtime_error("the model has no metadata 'character': it is no PP-OCR recogniser");
+    throw std::runtime_error("the model has no metadata 'character': it is not a PP-OCR recognizer");
   std::vector<std::string> characters{""};
   const std::string text = *found;
   for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
@@ -70,7 +70,7 @@ Recogniser::Line Recogniser::read(const Picture& picture) {
     throw std::runtime_error("the model has " + std::to_string(classes) + " classes, but there are names for " +
                              std::to_string(characters_.size()) + " characters");
 
-  // Takes the most likely class of each column. The same class in adjacent columns is one character.
+  // Takes the most likely class of each row of probabilities. The same class in adjacent rows is one character.
   Line line;
   int64_t before = 0;
   int read = 0;

@@ -98,7 +98,7 @@ References divide(const Call& call) {
   return {Reference(std::move(result), Rule::within(2))};
 }
 
-// The exponent may have another type than the base.
+// The types of base and exponent may differ.
 References power(const Call& call) {
   require(call.input_count() == 2, "there are not two inputs");
   Reference result(fold(

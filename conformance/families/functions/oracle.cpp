@@ -54,8 +54,8 @@ Value cosh_of(const Call&, double x) {
 Value sinh_of(const Call&, double x) {
   return {std::sinh(x), std::cosh(x) * (1 + std::fabs(x))};
 }
-// Devices may compute sin(x) / cos(x). An absolute error e of both changes the quotient by at most
-// e * (1 + |tan(x)|) / |cos(x)|. The last term allows a relative error of each, and of the division.
+// Devices may compute sin(x) / cos(x). If both have an absolute error of e, the quotient changes by at most
+// e·(1 + |tan(x)|) / |cos(x)|. The last term allows a relative error in each, and in the division.
 Value tan_of(const Call&, double x) {
   const double tangent = std::tan(x);
   return {tangent, (1 + std::fabs(tangent)) / std::fabs(std::cos(x)) + 8 * std::fabs(tangent)};

@@ -63,7 +63,7 @@ References window(const Call& call) {
   for (size_t i = 0; i < result.value.values.size(); ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / period;
     result.value.values[i] = kCosines.a0 - kCosines.a1 * std::cos(angle) + kCosines.a2 * std::cos(2 * angle);
-    // The sum covers the three terms and the rounding of the cosines' arguments, which are at most 2π and 4π.
+    // The scale covers the three terms and the rounding of the cosines' arguments, which are at most 2π and 4π.
     result.scale.push_back(1 + kCosines.a1 * angle + kCosines.a2 * 2 * angle);
   }
   return {result};

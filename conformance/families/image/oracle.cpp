@@ -48,7 +48,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
       const bool is_upper = (corner >> i & 1) != 0;
       const double part = place[i].value - static_cast<double>(floor[i]);
       index[i] += is_upper;
-      // The rounding of the difference. The error of the position is added below.
+      // The error of 1 is the rounding of the difference. The error of the position is added below.
       weight = weight * Tracked(is_upper ? part : 1 - part, 1);
     }
     const double value = at(index);

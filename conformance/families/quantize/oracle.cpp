@@ -107,12 +107,12 @@ References dynamic_quantize_linear(const Call& call) {
   return {y, scale, zero};
 }
 
-// The zero point or scale of row `i`: the row's own, or one that all rows share. Returns `otherwise` if there is no
-// array.
+// The zero point or scale of row or column `i`: its own, or one that all of them share. Returns `otherwise` if there is
+// no array.
 double of_row(const Array* array, int64_t i, double otherwise) {
   if (array == nullptr) return otherwise;
   if (array->count() == 1) return array->values[0];
-  require(i < array->count(), "there is not one scale or zero point for each row");
+  require(i < array->count(), "there is not one scale or zero point for each row or column");
   return array->values[static_cast<size_t>(i)];
 }
 

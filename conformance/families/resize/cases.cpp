@@ -12,7 +12,8 @@ void add_resize_cases(OpCases& cases) {
     std::vector<float> scales;  // empty if `sizes` is used
     Extents sizes;
   };
-  // Scales are powers of two. Coordinates are then exact in any precision, and all devices round ties the same way.
+  // In mode nearest, scales are powers of two. Coordinates are then exact in any precision, and all devices round ties
+  // the same way.
   const Row rows[] = {
       {"nearest_up", "nearest", "asymmetric", "floor", {1, 1, 2, 2}, {}},
       {"nearest_half_pixel", "nearest", "half_pixel", "round_prefer_floor", {1, 1, 2, 4}, {}},

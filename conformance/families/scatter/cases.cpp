@@ -33,7 +33,7 @@ onnx::Tensor places(Random& random, Extents extents, const Extents& limits, bool
   return to_tensor(array);
 }
 
-// Random indices for a scatter along an axis, some of them negative. They are distinct within each line of the axis
+// Random indices for a scatter along an axis, some of them negative. They are distinct within each line along the axis
 // unless `may_repeat`.
 onnx::Tensor lines(Random& random, const Extents& extents, size_t axis, int64_t limit, bool may_repeat) {
   Array array(BP_DTYPE_INT64, extents);

@@ -29,7 +29,7 @@ References slice(const Call& call) {
       return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n);
     };
     const int64_t from = by < 0 ? clamped(starts[i]) : std::min(clamped(starts[i]), n);
-    // With a negative step, an end below -n means "past the first element".
+    // With a negative step, an end below -n means "before the first element".
     const int64_t to = by < 0 && ends[i] < -n ? -1 : clamped(ends[i]);
     first[axis] = from;
     step[axis] = by;

@@ -16,7 +16,7 @@ void add_signal_cases(OpCases& cases) {
   struct Row {
     const char* variant;
     Extents x;
-    int64_t axis, length;  // 0: the length of the signal
+    int64_t axis, length;  // a `length` of 0 is the length of the signal
     bool inverse = false, onesided = false;
   };
   const Row rows[] = {{"real", {2, 16, 1}, 1, 0},
