@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# exports_test.sh plugin FILE…           each exports bp_plugin_query and nothing else, but for what counts executed lines
-# exports_test.sh onnxifi FILE HEADER    exports exactly the functions that HEADER declares, and stays in memory likewise
-# exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and stays in memory
-#                                    when it is closed: a thread of its pool may still come
+# exports_test.sh plugin FILE…           each exports bp_plugin_query and nothing else, apart from the symbols of coverage builds
+# exports_test.sh onnxifi FILE HEADER    exports exactly the functions that HEADER declares, and is never unloaded
+# exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and is never
+#                                    unloaded: a thread of its pool may still run its code
 set -eu
-export LC_ALL=C # what tools print is read here
+export LC_ALL=C # the output of tools is parsed below
 kind=$1
 shift
 exported() { nm -D --defined-only "$1" | grep -v ' __llvm_pr\| lprof\| __st[a-z]*___llvm_prf' | sed 's/^[0-9a-f]* *[A-Za-z] //' | sort; }
 
-hardened() { # sanitized libraries are not
+hardened() { # sanitized libraries are exempt
     if readelf -d "$1" | grep -q BIND_NOW || nm -D "$1" | grep -q ' U __[at]san_'; then return; fi
     echo "$1 is not linked with -z now"
     exit 1
@@ -29,7 +29,7 @@ elif [ "$kind" = onnxifi ]; then
     readelf -d "$1" | grep -q 'Flags:.*NODELETE' || { echo "$1 is not linked with -z nodelete"; exit 1; }
     wanted=$(sed -n 's/^ONNXIFI_EXPORT onnxStatus \(onnx[A-Za-z]*\)(.*/\1/p' "$2" | sort)
     [ -n "$wanted" ] && [ "$(exported "$1")" = "$wanted" ] && exit 0
-    echo "$1 exports something else than $2 declares. Exported:"
+    echo "$1 does not export exactly what $2 declares. Exported:"
     exported "$1"
     exit 1
 else
@@ -40,7 +40,7 @@ else
     [ "$seen" = "$(printf '%s\nBACKPLANE_%s\n' "$wanted" "$3" | sort)" ] && exit 0
     # The version node itself carries no version in newer binutils and its own name in older ones.
     [ "$seen" = "$(printf '%s\nBACKPLANE_%s@@BACKPLANE_%s\n' "$wanted" "$3" "$3" | sort)" ] && exit 0
-    echo "$1 exports something else than $2 lists. Exported:"
+    echo "$1 does not export exactly what $2 lists. Exported:"
     echo "$seen"
     exit 1
 fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads a header of the ABI and writes it as a later version could be: every struct that may grow has one more field at its end. What
-# the comment before a struct says never grows stays as it is. Fails on a struct that it cannot read: it would be left out.
+# Reads a header of the ABI and writes it as a later version could be: every struct that may grow has one more field at its end. A
+# struct whose comment says "never grows" is unchanged. Fails on a struct that it cannot parse, so that none is left out.
 function fail(why) {
     print FILENAME ":" FNR ": " why > "/dev/stderr"
     failed = 1
@@ -9,22 +9,22 @@ function fail(why) {
 /^\/\*/ { comment = "" }
 {
     line = $0
-    sub(/^ \*/, "", line) # of a comment's further lines: a sentence may go over their ends
+    sub(/^ \*/, "", line) # in a comment's continuation lines, as a sentence may span lines
     comment = comment line
 }
 /^(typedef )?struct bp_[a-z_0-9]+ \{$/ {
-    if (open) fail("the struct before this one has no end that grow.awk knows")
+    if (open) fail("the struct before this one has no end that grow.awk recognizes")
     open = 1
     named = /^typedef/
     grows = tolower(comment) !~ /never grows/
     comment = ""
 }
-(/struct[^;(]*\{/ && comment != "") || /^(typedef )?struct [^;({]*$/ { fail("a struct begins in a way that grow.awk does not know") }
+(/struct[^;(]*\{/ && comment != "") || /^(typedef )?struct [^;({]*$/ { fail("a struct begins in a way that grow.awk does not recognize") }
 /^\}( bp_[a-z_0-9]+)?;/ && open {
-    if (named != (NF > 1)) fail("a struct ends in a way that grow.awk does not know")
+    if (named != (NF > 1)) fail("a struct ends in a way that grow.awk does not recognize")
     if (grows) print "  uint64_t grown; /* of a later version */"
     open = 0
     comment = ""
 }
 { print }
-END { if (open && !failed) fail("the last struct has no end that grow.awk knows") }
+END { if (open && !failed) fail("the last struct has no end that grow.awk recognizes") }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# grow_test.sh INCLUDE: grow.awk grows every struct of the headers in INCLUDE but those that never grow, and fails on what it cannot read.
+# grow_test.sh INCLUDE: grow.awk adds a field to every struct of the headers in INCLUDE except those that never grow, and fails on
+# structs that it cannot parse.
 set -euo pipefail
 [[ $# -eq 1 && -d $1 ]] || { echo "usage: grow_test.sh INCLUDE: the folder of the public headers" >&2; exit 2; }
 include=$(realpath "$1")
@@ -14,11 +15,12 @@ fixed="buffer bytes chain dim inplace option point range shape text use"
 for header in "$include"/backplane/*.h; do awk -f grow.awk "$header"; done >"$work/grown.h"
 mapfile -t structs < <(sed -nE 's/^(typedef )?struct bp_([a-z_0-9]+)_t \{$/\2/p' "$work/grown.h")
 [[ ${#structs[@]} -gt 0 && ${#structs[@]} -eq $(cat "$include"/backplane/*.h | grep -cE '^(typedef )?struct .*\{') ]] ||
-    { echo "grow.awk: ${#structs[@]} structs are read, the headers have others"; exit 1; }
+    { echo "grow.awk: ${#structs[@]} structs are read, but the headers have another number of structs"; exit 1; }
 for name in "${structs[@]}"; do
     is_grown=$(sed -nE "/^(typedef )?struct bp_${name}_t \{/,/^\}/p" "$work/grown.h" | grep -c 'uint64_t grown;' || true)
     is_fixed=$([[ " $fixed " == *" $name "* ]] && echo 1 || echo 0)
-    [[ $((is_grown + is_fixed)) -eq 1 ]] || { echo "bp_${name}_t: grown $is_grown times, in the list of fixed structs $is_fixed"; exit 1; }
+    [[ $((is_grown + is_fixed)) -eq 1 ]] ||
+        { echo "bp_${name}_t: grown $is_grown times, listed as fixed $is_fixed times; the sum must be 1"; exit 1; }
 done
 
 refused() {

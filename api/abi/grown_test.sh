@@ -3,12 +3,12 @@
 # grown_test.sh OLD NEW [CTEST ARGUMENTS…]
 #
 # Binaries built against one header version work with those built against another. OLD and NEW are build folders of the presets
-# dev and grown, in which every struct that may grow has one more field. The libraries and plugins of each are given to the other, not
-# built again, and its tests run (abi.layout is not to be among them): old programs and hosts on a new loader and new plugins, and the
-# reverse.
+# dev and grown, in which every struct that may grow has one more field. Runs the tests of each build with the libraries and plugins of
+# the other, without building again: old programs and hosts on a new loader and new plugins, and the reverse. The CTEST ARGUMENTS must
+# exclude abi.layout.
 set -euo pipefail
 if [[ $# -lt 2 || ! -f $1/CTestTestfile.cmake || ! -f $2/CTestTestfile.cmake ]]; then
-    echo "usage: grown_test.sh OLD NEW [CTEST ARGUMENTS…]: two build folders that were built, of the presets dev and grown" >&2
+    echo "usage: grown_test.sh OLD NEW [CTEST ARGUMENTS…]: two folders in which the presets dev and grown were built" >&2
     exit 2
 fi
 old=$(realpath "$1") new=$(realpath "$2")
@@ -16,7 +16,7 @@ shift 2
 # The libraries that the tests of a build folder load at run time.
 loaded=(lib tests/plugins tests/liars bin/backplane-isolated) # that program is a part of the loader
 work=$(mktemp -d "$new/exchange-XXXXXX")
-own= # the build folder whose libraries are away, if one is
+own= # the build folder whose libraries are moved away, or empty
 
 restore() {
     local folder

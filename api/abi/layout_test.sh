@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # layout_test.sh PROGRAM GOLDEN SIZES [--renew]
 #
-# The headers still match the promised layout: the layout in GOLDEN/layout.txt, and a version for each layout in
-# GOLDEN/drafts.txt. SIZES is the header with the sizes of ABI 1.0; until that is tagged they are those of the draft. --renew writes
-# all three, and refuses another layout under a version that is taken.
+# Checks that the headers match the promised layout: GOLDEN/layout.txt has the layout, GOLDEN/drafts.txt a version for each layout.
+# SIZES is the header with the sizes of ABI 1.0; until 1.0 is tagged, they are those of the draft. --renew writes all three files, and
+# refuses to use a version again for another layout.
 set -eu
 [ $# -ge 3 ] || { echo "usage: layout_test.sh PROGRAM GOLDEN SIZES [--renew]; api/README.md has the whole command" >&2; exit 2; }
 program=$1 golden=$2 sizes=$3
@@ -34,7 +34,7 @@ if ! diff -u "$golden/layout.txt" "$work/layout" || ! diff -u "$sizes" "$work/si
     exit 1
 fi
 grep -v '^#' "$golden/drafts.txt" | awk -v now="$version" '
-    NF != 2 || $1 !~ /^[0-9]+\.[0-9]+$/ { print "drafts.txt: \"" $0 "\" is no version and digest"; bad = 1 }
+    NF != 2 || $1 !~ /^[0-9]+\.[0-9]+$/ { print "drafts.txt: \"" $0 "\" is not a version and a digest"; bad = 1 }
     { split($1, v, "."); number = v[1] * 65536 + v[2] }
     number <= last { print "drafts.txt: " $1 " does not come after the version above it"; bad = 1 }
     { last = number; version = $1 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# targets_test.sh INCLUDES: the C headers compile without padding for each target that the ABI is laid out for, and say why they do not
-# for others. Nothing of the targets is needed but Clang. Exit status 77: there is no Clang.
+# targets_test.sh INCLUDES: the C headers compile without padding for each target that the ABI is laid out for, and for other targets they
+# stop with the reason. Needs only Clang, no files of the targets. Exit status 77: there is no Clang.
 set -eu
 command -v clang >/dev/null || { echo "no clang: install it, see scripts/setup.sh"; exit 77; }
 compile() { # TARGET

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by the installation of the wheel: takes the loader, its programs and the backends from ${build} into the package.
+# Runs in the install step of the wheel: copies the loader, its programs and the backends from ${build} into the package.
 set(to ${CMAKE_INSTALL_PREFIX}/backplane)
 if(NOT EXISTS ${build}/lib/libbackplane.so.1)
-  message(FATAL_ERROR "'${build}' is no build of Backplane: it has no lib/libbackplane.so.1")
+  message(FATAL_ERROR "'${build}' is not a build of Backplane: it has no lib/libbackplane.so.1")
 endif()
 file(REAL_PATH ${build}/lib/libbackplane.so.1 loader)
 file(INSTALL ${loader} DESTINATION ${to}/lib RENAME libbackplane.so.1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DOUT=kernels.cpp "-DFILES=a.cl;b.cl" -P embed.cmake
 #
-# Writes a C++ file with the text of each kernel file, by the file's name without its extension.
+# Writes a C++ table of the kernel files: the name of each, without its extension, and its text.
 set(rows "")
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME_WE)

@@ -43,8 +43,8 @@ class Asker {
   }
 
  private:
-  // The library is passed a size of kStated bytes, but the buffer has kRoom bytes, as some libraries write past the
-  // end.
+  // The library is passed a size of at most kStated bytes, but the buffer has kRoom bytes, as some libraries write past
+  // the end.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
   // Returns the number of bytes that the library wrote, 0 if it failed or reports more than `stated`.

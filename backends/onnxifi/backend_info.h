@@ -21,7 +21,8 @@ struct BackendInfo {
   std::string pci;  // "0000:65:00.0", or empty
 
   // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). If the backend
-  // does not report the IR version or the opset of ai.onnx, it is that of ONNX 1.3, the first release with ONNXIFI.
+  // does not report the IR version or the opset of ai.onnx, the one of ONNX 1.3 is assumed, the first release with
+  // ONNXIFI.
   uint32_t ir_version = 3;
   std::map<std::string, uint32_t, std::less<>> opsets;
 };

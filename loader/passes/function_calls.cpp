@@ -81,7 +81,7 @@ class Finder {
   }
 
   Graph& graph_;
-  std::vector<uint32_t> made_by_;    // by value: the node that reads it last; kOutside for a graph output
+  std::vector<uint32_t> made_by_;    // by value: the node that writes it, or BP_NONE
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
   std::vector<uint32_t> listed_;     // by value: the last call whose nodes read it
   std::vector<uint32_t> output_of_;  // by value: the last call that outputs it

@@ -173,8 +173,8 @@ class Differentiation {
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
-          return invalid(node,
-                         "input " + std::to_string(i) + " or what xs names for it is not a floating-point tensor");
+          return invalid(node, "input " + std::to_string(i) +
+                                   " or the tensor that xs names for it is not a floating-point tensor");
         }
       }
       all.push_back(std::move(named));

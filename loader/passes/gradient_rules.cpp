@@ -68,7 +68,7 @@ Status sin(Step& s) {
   return {};
 }
 
-Status sqrt(Step& s) {  // 1 / 2y
+Status sqrt(Step& s) {  // 1 / (2y)
   s.set_gradient(0, s.r.emit("Div", {s.g, s.r.emit("Mul", {s.r.like(2, s.x()), s.y()})}));
   return {};
 }

@@ -41,7 +41,7 @@ Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
     if (a->type == BP_ATTR_STRINGS) dims.push_back(static_cast<int64_t>(strings.size()));
     return of_bytes(model, BP_DTYPE_STRING, std::move(dims), pack_strings(strings));
   }
-  return Status(BP_INVALID_MODEL, node.label() + ": one attribute should have its value; " +
+  return Status(BP_INVALID_MODEL, node.label() + ": exactly one attribute must hold its value; " +
                                       std::to_string(node.attributes.size()) + " are given")
       .with_node(node.id);
 }

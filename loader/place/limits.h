@@ -24,8 +24,8 @@ class MemoryLimits {
   bool bounded_ = false;  // whether any device reports the size of its memory
 };
 
-// Cuts islands of more than `max_nodes` nodes into several that run one after another. Atomic groups stay whole, even
-// if they are larger.
+// Cuts islands of more than `max_nodes` nodes into several consecutive islands. Atomic groups stay whole, even if they
+// are larger.
 void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found);
 
 }  // namespace backplane

@@ -109,8 +109,8 @@ class Move {
     if (vertex_[node] < kStays) costs_.add_cost(vertex_[node], scaled(if_stays), scaled(if_moves));
   }
 
-  // Returns a vertex that must be on the sink's side if any of `vertices` is on it (any_moves), or on the source's side
-  // if any is on it (any_stays). A cut that violates this costs `most` more, which is at least the cost that the vertex
+  // Returns a vertex that must be on the sink's side if any of `vertices` is (any_moves), or on the source's side if
+  // any of them is (any_stays). A cut that violates this costs `most` more, which is at least the cost that the vertex
   // carries.
   uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];

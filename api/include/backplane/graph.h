@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The graph that a backend sees: immutable indexed arrays. The host owns them, and they are valid until the call that
- * passed them returns, unless the comment of a slot says longer. Fields are read directly, without function calls.
+ * passed them returns, unless the comment of a slot states a longer lifetime. Fields are read directly, without
+ * function calls.
  *
  * The graph is canonical: operators are in the newest form that the plugin knows, default attributes are written out,
  * types and shapes are inferred, and nodes are in topological order. An index is a position in one of this graph's

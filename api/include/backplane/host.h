@@ -126,14 +126,14 @@ struct bp_host_t {
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
   /* Returns 1 while a trace is being collected. Call it before taking time stamps. [thread-safe]. NULL: never. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
-  /* Copies the span. [thread-safe]. NULL where `tracing` is. */
+  /* Copies the span. [thread-safe]. NULL if `tracing` is NULL. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
 
   /* Allocates host memory; `alignment` is a power of two up to 4096. Returns NULL if there is no memory.
    * [thread-safe]. NULL slot: use your own allocator. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
-  /* Frees memory of `allocate`. Pass the same `bytes` and `alignment` as to `allocate`. [thread-safe]. NULL where
-   * `allocate` is. */
+  /* Frees memory of `allocate`. Pass the same `bytes` and `alignment` as to `allocate`. [thread-safe]. NULL if
+   * `allocate` is NULL. */
   void(BP_CALL* release)(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t alignment);
 
   /* Runs a loop on the host's threads and on the calling thread, and returns when all of it is done. May be called
@@ -182,7 +182,7 @@ struct bp_host_t {
   bp_status_t(BP_CALL* on_cancel)(const bp_host_t* host, const bp_cancel_t* token, const bp_on_cancel_t* what,
                                   bp_cancel_link_t** out_link);
   /* Removes the callback. When this returns, the callback is not running and will not run. Must not be called from
-   * within the callback. [thread-safe] [blocks]. NULL where `on_cancel` is. */
+   * within the callback. [thread-safe] [blocks]. NULL if `on_cancel` is NULL. */
   void(BP_CALL* off_cancel)(const bp_host_t* host, bp_cancel_link_t* link);
   /* Returns setting `index` of this plugin, in the order of the settings' names, so that the plugin can refuse unknown
    * ones. [thread-safe]. NULL: query settings by name with `option`. Errors: BP_NOT_FOUND (there are no more). */

@@ -4,7 +4,7 @@
  *
  * The life of a plugin:
  *   bp_plugin_query → create → devices → open → coverage → review → compile → instance_create → bind → run …
- * and back in reverse order. The plugin links nothing of the host's.
+ * and back in reverse order. The plugin does not link against the host.
  */
 #ifndef BACKPLANE_PLUGIN_H
 #define BACKPLANE_PLUGIN_H
@@ -548,7 +548,7 @@ typedef struct bp_memory_api_t {
   /* Returns a host pointer to the buffer, valid until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors:
    * BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_map_t* what, void** out_pointer, bp_error_t* error);
-  /* [thread-safe] [blocks]. NULL where `map` is. Errors: BP_DEVICE_LOST. */
+  /* [thread-safe] [blocks]. NULL if `map` is NULL. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_map_t* what, void* pointer, bp_error_t* error);
   /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
    * (BP_MAP_READ). [thread-safe] [blocks]. NULL: mappings are coherent. Errors: BP_DEVICE_LOST. */
@@ -618,7 +618,7 @@ typedef struct bp_sync_api_t {
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
   /* Called only when nothing waits for the semaphore or signals it any more. [one at a time]. This slot and the next
-   * three are NULL where `semaphore_create` is. */
+   * three are NULL if `semaphore_create` is NULL. */
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
   /* Waits for the value, which carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,

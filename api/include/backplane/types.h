@@ -15,8 +15,8 @@
  *  - A slot is a function pointer in a table or another struct. NULL means "not offered"; the comment of the slot says
  *    what the caller then does. A slot whose comment does not mention NULL is always set, unless the comment of its
  *    table says otherwise.
- *  - A pointer argument is borrowed until the call returns, unless the comment of the slot says longer. `out_`
- *    arguments are written on success only; a created handle's out-argument is set to NULL on failure.
+ *  - A pointer argument is borrowed until the call returns, unless the comment of the slot states a longer lifetime.
+ *    `out_` arguments are written on success only; a created handle's out-argument is set to NULL on failure.
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
  *    parents.
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a

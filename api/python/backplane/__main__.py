@@ -198,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "explain":
             continue
         sub.add_argument("--input", metavar="NAME=FILE", action="append", default=[], help="an input from a .npy or .npz file")
-        sub.add_argument("--dim", metavar="NAME=EXTENT", action="append", default=[], help="what a named dimension is; otherwise 1")
+        sub.add_argument("--dim", metavar="NAME=EXTENT", action="append", default=[], help="the extent of a named dimension; 1 by default")
         sub.add_argument("--seed", type=int, default=1, help="for the inputs that are not given")
         if name == "run":
             sub.add_argument("--output", metavar="FOLDER", help="where outputs are written as .npy")

@@ -47,7 +47,7 @@ class InvalidModel(CallError, ValueError):
 
 
 class Unsupported(CallError):
-    """Valid, but not supported here. For a node that no device takes, the text has the reason of each device."""
+    """Valid, but not supported here. For a node that no device supports, the text has the reason of each device."""
 
 
 class NotFound(CallError, LookupError):

@@ -61,8 +61,8 @@ class Explanation:
 
     @property
     def nodes(self) -> list[dict]:
-        """Every node: `op_type`, `name`, `device` (None where no device takes it), `island`, `seconds`, and `verdicts`: what each
-        device answered, with its reason."""
+        """Every node: `op_type`, `name`, `device` (None if no device supports it), `island`, `seconds`, and `verdicts`: the
+        answer of each device, with its reason."""
         return self.report["nodes"]
 
     @property

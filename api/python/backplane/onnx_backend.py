@@ -5,7 +5,7 @@
     outputs = backend.prepare(model, device="CPU").run([x])
 
 A device is ONNX's "CPU" or "CUDA", or a name of `backplane.devices()`: "opencl:1". `Backend(name)` is a class for one device, as ONNX's
-backend test suite wants it: see api/python/tests/onnx_suite.py.
+backend test suite requires it: see api/python/tests/onnx_suite.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = {"CPU": "cpu", "CUDA": "cuda"}
 
 
 def _device_name(device: str) -> str:
-    """ Converts ONNX's names "CPU" and "CUDA:0". All others are names of Backplane's devices."""
+    """Converts ONNX's names "CPU" and "CUDA:0". All others are names of Backplane's devices."""
     kind, _, index = device.partition(":")
     if kind not in _NAMES:
         return device
@@ -104,7 +104,7 @@ class BackplaneBackend(_Backend):
 
 
 def Backend(name: str) -> type[BackplaneBackend]:
-    """A class for one device, which every call uses regardless of the device it names: ONNX's test suite knows only "CPU" and "CUDA"."""
+    """A class for one device, which every call uses regardless of the device it names: ONNX's test suite uses only "CPU" and "CUDA"."""
 
     class OneDevice(BackplaneBackend):
         default_device = name

@@ -27,17 +27,17 @@ class SessionOptions:
     """How `Model.compile` places and compiles. All fields are keywords.
 
     Args:
-        devices: names of devices that may be used, preferred first; none: all.
-        fallback: "allow": the cheapest placement over the devices. "prefer": each node to the first device that takes it.
+        devices: names of devices that may be used, preferred first; empty: all.
+        fallback: "allow": the cheapest placement over the devices. "prefer": each node runs on the first device that supports it.
             "forbid": the first device runs every node, or compiling raises Unsupported.
-        compute_types: what nodes may be computed in in addition to their own type: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
+        compute_types: types in which nodes may be computed, in addition to their own: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
         pins: devices by pattern: {"op=Conv": "cpu", "name=encoder/*": "opencl:1"}.
-        dims: extents that named dimensions will have, as numbers or as pairs of the least and the greatest.
+        dims: extents that named dimensions will have, as numbers or as pairs of the minimum and the maximum.
         settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "reported"}.
-        max_islands: at most so many; 0: any number.
+        max_islands: the maximum number of islands; 0: no limit.
         refit: weights can be replaced later.
         place_only: place and explain, but do not compile.
-        cancel: ends the compile when it is set.
+        cancel: a token that ends the compilation when it is set.
     """
 
     __slots__ = tuple(_DEFAULTS)

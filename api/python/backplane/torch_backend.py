@@ -250,7 +250,7 @@ def compile_graph(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **
     try:
         for node in output.args[0]:
             if not isinstance(node, torch.fx.Node) or not isinstance(_example(node), torch.Tensor):
-                raise NotExportable("an output is no tensor")
+                raise NotExportable("an output is not a tensor")
         return _Graph(graph, options)
     except NotExportable as reason:
         if not fallback:

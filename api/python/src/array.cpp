@@ -150,7 +150,8 @@ nb::object Array::dlpack(const nb::kwargs& arguments) const {
     external.size = sizeof external;
     client::detail::call(api().memory_export, env_->get(), &what, &external);
     if (device.type == kDlpackOpencl && external.offset != 0) {
-      throw nb::buffer_error("this array begins within its cl_mem, which DLPack's OpenCL arrays cannot");
+      throw nb::buffer_error(
+          "this array does not begin at the start of its cl_mem, as DLPack requires: take .numpy(), which copies it");
     }
     view_object = view(reinterpret_cast<char*>(external.handle) + external.offset, device.type, device.id);
   }

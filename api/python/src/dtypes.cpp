@@ -78,7 +78,7 @@ bp_dtype_t dtype_of_name(std::string_view name) {
       name.substr(0, 9) == "StringDTy")
     return BP_DTYPE_STRING;
   throw std::invalid_argument("there is no data type '" + std::string(name) +
-                              "': they are NumPy's and those of ml_dtypes that ONNX has, and 'string'");
+                              "': use a name of NumPy or ml_dtypes for a type that ONNX has, or 'string'");
 }
 
 bp_dtype_t dtype_of_format(const char* format, Py_ssize_t item_size) {

@@ -177,7 +177,7 @@ void add_environment(nb::module_& module) {
       .def_prop_ro("accepted", [](const PyCandidate& self) { return self.candidate.refusal == BP_REFUSED_NONE; })
       .def_prop_ro(
           "refusal", [](const PyCandidate& self) { return refusal_name(self.candidate.refusal); },
-          "Why it was refused: 'missing', 'manifest', 'link', 'devices', …; empty where it was accepted.")
+          "Why it was refused: 'missing', 'manifest', 'link', 'devices', …; empty if it was accepted.")
       .def_prop_ro(
           "text", [](const PyCandidate& self) { return view::text(self.candidate.text); },
           "The whole explanation in one line.")
@@ -233,7 +233,7 @@ void add_environment(nb::module_& module) {
                             nb::rv_policy::take_ownership);
           },
           nb::arg("name"), nb::sig("def device(self, name: str) -> Device"),
-          "The device of that name. Raises NotFound with the names that there are.")
+          "The device of that name. Raises NotFound with the names of all devices.")
       .def_prop_ro(
           "candidates",
           [](const PyEnvironment& self) {
@@ -245,7 +245,7 @@ void add_environment(nb::module_& module) {
             return result;
           },
           nb::sig("def candidates(self) -> list[Candidate]"),
-          "Every file that was considered, with the reason where it was refused.")
+          "Every file that was considered, with the reason if it was refused.")
       .def(
           "report", [](const PyEnvironment& self) { return imported("json", "loads")(self->report()); },
           nb::sig("def report(self) -> dict"), "What `backplane list --json` prints, as a dict.")

@@ -203,18 +203,18 @@ void add_model(nb::module_& module) {
       .def_ro("kind", &ValueInfo::kind, "'tensor', 'sequence', 'optional', 'map' or 'sparse_tensor'.")
       .def_ro("dtype", &ValueInfo::dtype, "Of a tensor's elements: 'float32', 'string'; of a map's keys.")
       .def_ro("shape", &ValueInfo::shape, nb::sig("def shape(self) -> tuple[int | str | None, ...] | None"),
-              "Extents: a number, the name of an open dimension, or None; None where the rank is unknown.")
-      .def_ro("type", &ValueInfo::type, "All of it as text: 'float32[N,3]', 'seq(map(string,float32[]))'.")
+              "Extents: a number, the name of an open dimension, or None; None if the rank is unknown.")
+      .def_ro("type", &ValueInfo::type, "The whole type as text: 'float32[N,3]', 'seq(map(string,float32[]))'.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
   nb::class_<PyModel>(module, "Model",
                       "A model, checked and canonical: operators in their newest form, types and shapes inferred.\n"
                       "Made by `load`. Thread-safe.")
       .def_prop_ro(
           "inputs", [](const PyModel& self) { return value_infos(self.model->graph().inputs()); },
-          nb::sig("def inputs(self) -> list[ValueInfo]"), "What the model takes, in its order.")
+          nb::sig("def inputs(self) -> list[ValueInfo]"), "The model's inputs, in its order.")
       .def_prop_ro(
           "outputs", [](const PyModel& self) { return value_infos(self.model->graph().outputs()); },
-          nb::sig("def outputs(self) -> list[ValueInfo]"), "What it returns, in its order.")
+          nb::sig("def outputs(self) -> list[ValueInfo]"), "The model's outputs, in its order.")
       .def(
           "report", [](const PyModel& self) { return imported("json", "loads")(self.model->report()); },
           nb::sig("def report(self) -> dict"),
@@ -230,7 +230,7 @@ void add_model(nb::module_& module) {
            "    options: a SessionOptions; the keywords change a copy of it.\n"
            "    devices, fallback, …: see the fields of SessionOptions.\n\n"
            "Raises:\n"
-           "    Unsupported: a node that no device takes; the text has the reason of each device.\n"
+           "    Unsupported: a node that no device supports; the text has the reason of each device.\n"
            "    NotFound: a device, dimension or option.\n"
            "    Cancelled: the token was set.")
       .def(
@@ -248,8 +248,8 @@ void add_model(nb::module_& module) {
             return imported("backplane.explanation", "profile")(self, **changes);
           },
           nb::sig("def profile(self, **options: object) -> Profile"),
-          "Measures each node on each device, for later placements on this machine too. Takes what `compile` takes;\n"
-          "the times are kept in the cache folder.")
+          "Measures each node on each device, for later placements on this machine too. Takes the arguments of\n"
+          "`compile`; the times are kept in the cache folder.")
       .def("__repr__", &describe);
 }
 

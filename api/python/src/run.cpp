@@ -291,11 +291,13 @@ nb::object take_run(std::shared_ptr<SessionState> state) {
 
 void add_run(nb::module_& module) {
   const char* run_text =
-      "Runs with what is bound, and returns when the results are there. The interpreter lock is released meanwhile.\n\n"
+      "Runs with the bound memory, and returns when the results are available. The interpreter lock is released\n"
+      "meanwhile.\n\n"
       "Args:\n"
       "    timeout: in seconds.\n"
       "    cancel: ends the run when it is set.\n"
-      "    stream: put the run into this stream and return at once; the results are there after `stream.wait()`.\n\n"
+      "    stream: put the run into this stream and return at once; the results are available after\n"
+      "        `stream.wait()`.\n\n"
       "Raises:\n"
       "    BadState: an input is not bound.\n"
       "    Busy: an output of the last run is still in use.\n"
@@ -306,10 +308,11 @@ void add_run(nb::module_& module) {
   const nb::sig call_signature(
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
-  nb::class_<PyRun>(module, "Run",
-                    "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
-                    "Memory is used where it lies and kept alive: write new data into it between runs. Outputs that\n"
-                    "are not bound are the loader's. One thread at a time; each thread makes a Run of its own.")
+  nb::class_<PyRun>(
+      module, "Run",
+      "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
+      "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
+      "outputs that are not bound. Use a Run from one thread at a time.")
       .def(
           "bind", [](PyRun& self, nb::handle inputs) { self.bind(inputs); }, nb::arg("inputs"),
           nb::sig("def bind(self, inputs: Mapping[str, Value]) -> None"),
@@ -322,7 +325,7 @@ void add_run(nb::module_& module) {
            nb::sig("def bind_outputs(self, outputs: Mapping[str, Value]) -> None"),
            "Binds writable C-contiguous arrays that receive outputs.")
       .def("unbind", &PyRun::unbind, nb::arg("name"),
-           "Takes memory back from an input or output; an output is allocated by the loader then.")
+           "Removes the binding of an input or output; the loader then allocates an output itself.")
       .def("set_shape", &PyRun::set_shape, nb::arg("name"), nb::arg("shape"),
            nb::sig("def set_shape(self, name: str, shape: Sequence[int]) -> None"),
            "New extents of a bound input, within the memory that was bound.")
@@ -337,15 +340,15 @@ void add_run(nb::module_& module) {
           [](nb::handle self, nb::handle timeout) { return imported("backplane.aio", "run_bound")(self, timeout); },
           nb::arg("timeout").none() = nb::none(),
           nb::sig("def run_async(self, timeout: float | None = None) -> Coroutine[object, object, None]"),
-          "As `run`, to be awaited. A task that is cancelled cancels its run, and ends when the run has.")
+          "An awaitable `run`. Cancelling the task cancels the run; the task ends when the run has ended.")
       .def(
           "output", [](nb::handle self, std::string_view name) { return nb::cast<PyRun&>(self).output(self, name); },
           nb::arg("name"), nb::sig("def output(self, name: str) -> object"),
           "An output of the last run, without a copy: what is bound to it, otherwise an Array of the loader's memory.\n"
-          "While that Array, or what was made of it, is alive, the next run raises Busy. Sequences and the like are\n"
-          "copied.")
+          "While that Array, or what was made of it, is alive, the next run raises Busy. Sequences, optionals\n"
+          "and maps are copied.")
       .def("output_shape", &PyRun::output_shape, nb::arg("name"),
-           nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "Its extents in the last run.")
+           nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "The output's extents in the last run.")
       .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
            nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, NDArray[Any]]"),
            "New arrays with the outputs of the last run, by name.")

@@ -264,25 +264,24 @@ void add_session(nb::module_& module) {
       .def_prop_ro(
           "outputs", [](const PySession& self) { return value_infos(view::Graph(self->graph()).outputs()); },
           nb::sig("def outputs(self) -> list[ValueInfo]"))
-      .def(
-          "run", &run, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
-          nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
-          nb::sig("def run(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
-                  "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, NDArray[Any]]"),
-          "Runs the model once. The interpreter lock is released while it computes.\n\n"
-          "Args:\n"
-          "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read where they lie if they\n"
-          "        are C-contiguous; lists and numbers become arrays of the declared type. Sequences are lists,\n"
-          "        optionals None or a value, maps dicts.\n"
-          "    outputs: the names of the requested outputs; all by default.\n"
-          "    timeout: in seconds.\n\n"
-          "Returns:\n"
-          "    New arrays by name, in the model's order. Strings are arrays of objects.\n\n"
-          "Raises:\n"
-          "    TypeMismatch: data type, rank or extents differ from what the model declares.\n"
-          "    NotFound: no input or output of that name.\n"
-          "    BadState: an input is missing.\n"
-          "    TimedOut, Cancelled, DeviceLost.")
+      .def("run", &run, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
+           nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
+           nb::sig("def run(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
+                   "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, NDArray[Any]]"),
+           "Runs the model once. The interpreter lock is released while it computes.\n\n"
+           "Args:\n"
+           "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read without a copy if\n"
+           "        they are C-contiguous; lists and numbers become arrays of the declared type. Sequences are lists,\n"
+           "        optionals None or a value, maps dicts.\n"
+           "    outputs: the names of the requested outputs; all by default.\n"
+           "    timeout: in seconds.\n\n"
+           "Returns:\n"
+           "    New arrays by name, in the model's order. Strings are arrays of objects.\n\n"
+           "Raises:\n"
+           "    TypeMismatch: data type, rank or extents differ from what the model declares.\n"
+           "    NotFound: no input or output of that name.\n"
+           "    BadState: an input is missing.\n"
+           "    TimedOut, Cancelled, DeviceLost.")
       .def("__call__", &call, nb::arg("arrays"), nb::arg("named"),
            nb::sig("def __call__(self, *arrays: Value, **named: Value) -> "
                    "NDArray[Any] | tuple[NDArray[Any], ...]"),
@@ -296,7 +295,7 @@ void add_session(nb::module_& module) {
           nb::arg("timeout").none() = nb::none(),
           nb::sig("def run_async(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
                   "timeout: float | None = None) -> Coroutine[object, object, dict[str, NDArray[Any]]]"),
-          "As `run`, to be awaited. A task that is cancelled cancels its run.")
+          "An awaitable `run`. Cancelling the task cancels the run.")
       .def(
           "bind",
           [](const PySession& self, nb::handle inputs, nb::handle outputs) {
@@ -320,7 +319,7 @@ void add_session(nb::module_& module) {
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")
       .def("read_weight", &read_weight, nb::arg("name"), nb::sig("def read_weight(self, name: str) -> NDArray[Any]"),
-           "A copy of a weight as it is now.")
+           "A copy of a weight's current value.")
       .def("__repr__", &describe);
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> strings_of(nb::handle object, const char* what) {
   try {
     for (nb::handle element : object) result.push_back(nb::cast<std::string>(nb::str(element)));
   } catch (nb::python_error&) {
-    const std::string text = std::string(what) + ": text or a sequence of texts is expected";
+    const std::string text = std::string(what) + ": a str or a sequence of str is expected";
     throw nb::type_error(text.c_str());
   }
   return result;
@@ -43,9 +43,10 @@ std::map<std::string, std::string> options_of(nb::handle object, const char* wha
 }
 
 void add_sync(nb::module_& module) {
-  nb::class_<Cancel>(module, "Cancel",
-                     "A token that ends what it was given to: `set()` once, from any thread, and the compile or run\n"
-                     "raises Cancelled.")
+  nb::class_<Cancel>(
+      module, "Cancel",
+      "A token for calls that may have to end early: after `set()`, from any thread, the compile or run\n"
+      "that it was passed to raises Cancelled.")
       .def(nb::init<>())
       .def("set", &Cancel::set, "Ends all work that has this token, now and in the future.");
   nb::class_<PyStream>(module, "Stream",
@@ -64,7 +65,7 @@ void add_sync(nb::module_& module) {
             self.stream->wait(deadline);
           },
           nb::arg("timeout").none() = nb::none(), nb::sig("def wait(self, timeout: float | None = None) -> None"),
-          "Waits until all that it holds has ended, at most `timeout` seconds; raises what a run in it failed with.")
+          "Waits until all work in the stream has ended, at most `timeout` seconds; raises the failure of a run in it.")
       .def_prop_ro(
           "native", [](const PyStream& self) { return self.stream->native().handle; },
           "The driver's handle (a cl_command_queue, a cudaStream_t) as a number, valid while the stream lives.")

@@ -97,7 +97,7 @@ def kind_of(reason: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", required=True)
-    parser.add_argument("--include", default="", help="cases whose name has this regular expression")
+    parser.add_argument("--include", default="", help="cases whose names match this regular expression")
     parser.add_argument("--part", default="1/1", help="3/8: the third of eight parts")
     parser.add_argument("--failures", help="a file for the whole text of each failure and skip")
     options = parser.parse_args()

@@ -84,7 +84,7 @@ Context::~Context() {
 }
 
 Current::Current(const Context& context) {
-  check(cuda().cuCtxPushCurrent(context.get()), "context");
+  check(cuda().cuCtxPushCurrent(context.get()), "making a context current");
 }
 
 Current::~Current() {

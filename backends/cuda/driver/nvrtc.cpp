@@ -68,7 +68,7 @@ void check(nvrtcResult status, std::string_view what) {
 class Program {
  public:
   explicit Program(const std::string& text) {
-    check(nvrtc().nvrtcCreateProgram(&program_, text.c_str(), "kernel.cu", 0, nullptr, nullptr), "program");
+    check(nvrtc().nvrtcCreateProgram(&program_, text.c_str(), "kernel.cu", 0, nullptr, nullptr), "creating a program");
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

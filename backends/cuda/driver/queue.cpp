@@ -28,10 +28,10 @@ Memory::~Memory() {
 Event::Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base, bool timed)
     : context_(std::move(context)), base_(std::move(base)) {
   const unsigned flags = timed ? unsigned{CU_EVENT_BLOCKING_SYNC} : CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
-  cuda::check(cuda().cuEventCreate(&event_, flags), "event");
+  cuda::check(cuda().cuEventCreate(&event_, flags), "creating an event");
   if (const CUresult status = cuda().cuEventRecord(event_, stream); status != CUDA_SUCCESS) {
     cuda().cuEventDestroy(event_);
-    cuda::check(status, "marker");
+    cuda::check(status, "recording an event");
   }
 }
 
@@ -59,7 +59,8 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// Starts a thread that waits. Only the framework's events need it: for the backend's own, their queue's thread waits.
+// Starts a thread that waits for the event. The thread keeps no reference to this object: the caller must keep the
+// event alive until `end` is called.
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });
@@ -185,7 +186,7 @@ CUdeviceptr Words::device_address(volatile uint32_t* word) const {
 CommandQueue::CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock)
     : context_(std::move(context)), words_(std::move(words)), clock_(std::move(clock)) {
   const Current current(*context_);
-  check(cuda().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "stream");
+  check(cuda().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream");
 }
 
 CommandQueue::CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
@@ -308,7 +309,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   reports_->changed.notify_all();
 }
 
-// Events complete in the stream's order, so one thread can wait for them one after the other.
+// Events complete in the stream's order, so one thread can wait for them in that order.
 void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
   for (;;) {
     Reports::Entry entry;

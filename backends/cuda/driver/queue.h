@@ -39,7 +39,7 @@ inline CUdeviceptr raw(const gpu::Span& span) {
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Records an event in the stream. Device times count from `base`; without it, times() returns 0.
+  // Records an event in the stream. Device times count from `base`; without it, times() returns zeros.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

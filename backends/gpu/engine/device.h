@@ -36,7 +36,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
 
   void cover(sdk::Coverage& coverage) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
-  // Throws if the driver reports that the device is lost.
+  // Throws if the driver reports that the device is lost, or if its queue rejects a command.
   void health() override;
   // Ends all waits for streams, semaphores and points, and prevents new work. Threads that are blocked inside the
   // driver stay blocked.

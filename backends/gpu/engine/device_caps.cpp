@@ -9,7 +9,7 @@ namespace backplane::gpu {
 
 void DeviceCaps::estimate(double clock_hertz) {
   // Floating-point operations per cycle and compute unit. A CPU core does two vector multiply-adds, a GPU unit about 64
-  // scalar ones; each counts as two operations.
+  // scalar ones. A scalar multiply-add counts as two operations.
   const double per_cycle = kind == BP_DEVICE_CPU ? 4.0 * float_lanes : 128.0;
   throughput.flops = units * clock_hertz * per_cycle;
   throughput.bandwidth = throughput.flops / 20;  // a guess: one byte per 20 operations

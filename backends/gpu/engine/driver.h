@@ -38,7 +38,8 @@ class DeviceEvent {
   virtual bool ended_well() const = 0;
   // Throws if the command failed. Call this after the command has ended; `what` names the command.
   virtual void check(std::string_view what) const = 0;
-  // Calls `end` when the command has ended, on another thread, with the failure or NULL.
+  // Calls `end`, with the failure or NULL, when the command has ended: on another thread, or before this function
+  // returns.
   virtual void when_ended(std::function<void(const sdk::Error* failure)> end) const = 0;
   virtual Times times() const = 0;
 };

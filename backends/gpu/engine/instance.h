@@ -20,7 +20,7 @@ class Instance final : public sdk::Instance {
 
   void bind(const bp_binding_t& binding) override;
   void extents(const sdk::Slots& slots) override;
-  // Starts a run and returns; a thread of the driver reports its end.
+  // Starts a run and returns; another thread may report its end.
   void submit(const bp_run_t& what) override;
 
  protected:

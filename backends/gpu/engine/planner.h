@@ -128,8 +128,8 @@ class Planner {
   // `inputs` are the extents of the island's inputs; `read` may be empty.
   Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
           ReadInput read);
-  // Emits every node. The plan's kernels are not built yet, and its arena is not packed. Throws sdk::Error that names
-  // the node.
+  // Emits every node. The plan's kernels are not built yet, and its arena is not packed. Throws InputsUnknown, or an
+  // sdk::Error that names the node.
   Plan make();
 
  private:

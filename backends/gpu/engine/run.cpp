@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance's runs. `submit` starts a run and returns. When the commands started so far have ended, another thread
-// calls `reached`, which starts the next commands or reports the end. That thread never blocks.
+// An instance's runs. `submit` starts a run and returns. When the commands started so far have ended, the driver calls
+// `reached`, which starts the next commands or reports the end, and never blocks.
 #include <thread>
 
 #include "engine/instance.h"

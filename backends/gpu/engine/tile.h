@@ -32,7 +32,8 @@ struct Tile {
   int64_t width() const { return vector * columns; }
   std::string macros() const;
   std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
-  // For `batch` products, each with m rows and `lines` lines of n columns. Tiles with local memory allow only one line.
+  // For `batch` products of m rows and `lines` × n columns, where no tile crosses from one line of n columns into the
+  // next. Tiles with local memory require `lines` to be 1.
   Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;
 };
 
@@ -42,7 +43,7 @@ std::span<const Tile> tiles(uint32_t device_kind);
 bool fits(const DeviceCaps& caps, const Tile& tile);
 // All tiles that the device can run, including those for other kinds of device: the values of the option `tile`.
 std::vector<Tile> tiles_that_fit(const DeviceCaps& caps);
-// The tile whose text() this is, or nullopt if there is none.
+// The tile whose text() is `text`, or nullopt if there is none.
 std::optional<Tile> tile_named(std::string_view text);
 
 // The device's tile, reduced to fit a product of m × n elements. Types other than fp32 use no vectors.

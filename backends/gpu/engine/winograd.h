@@ -26,7 +26,7 @@ WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, in
 struct WinogradThroughput {
   enum class Use { kNever, kMeasured, kAlways } use = Use::kNever;
   double flops = 0;     // operations per second of products in the device's tile
-  double elements = 0;  // elements that the transforms read and write per second
+  double elements = 0;  // elements of transformed matrices that the transforms write or read per second
 };
 // Measured with the device's tile, once per device and driver, and stored on disk. kNever if the device is too slow to
 // measure or rejects the kernels.

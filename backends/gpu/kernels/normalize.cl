@@ -4,7 +4,7 @@
 //
 // CENTERED          without it, the mean counts as 0
 // SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
-// BY_CHANNEL        scale and shift are one for each channel of `span` elements; a row has n / span channels, of which
+// BY_CHANNEL        one scale and one shift for each channel of `span` elements; a row has n / span channels, of which
 //                   the first is row % period * (n / span)
 // MEAN              writes each row's mean in fp32
 // DEVIATION         writes each row's factor 1 / sqrt(variance + epsilon) in fp32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pools of kernels/pool.cl for devices whose work items have vector registers. A work item computes LINE adjacent
-// elements of y, one line of the window after another, and checks positions only at the ends of x's line.
+// elements of y. It visits the window line by line; within a line of x, it checks positions only near the two ends.
 // KIND: 0 maximum, 1 average, 2 average that counts the padding. LEAST is the lowest value of TYPE.
 
 // The first position of y along an axis whose window begins at position `at` of x or later. `padding` is the padding

@@ -31,7 +31,7 @@ Heads heads_of(const Tensor& x, int64_t heads) {
 }
 
 // Concatenates the past elements and `fresh`, in output `slot` if the node has it. Returns `fresh` if the node has
-// neither.
+// neither past elements nor that output.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);

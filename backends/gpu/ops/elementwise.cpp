@@ -177,7 +177,8 @@ Verdict supports_prelu(const Node& node) {
   return same_types(node);
 }
 
-// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result open; this formula saturates.
+// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula
+// saturates, at 32 bits for narrower types.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (is_float(to) || !is_float(from)) return "$0";

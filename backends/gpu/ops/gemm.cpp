@@ -7,9 +7,9 @@
 namespace backplane::gpu {
 namespace {
 
-// Copies B into panels: blocks of columns as wide as a tile, whose lines (rows of B) are contiguous. Otherwise each
-// line is in a different page, and lines that are a power of two apart evict each other from caches. Returns an empty
-// tensor if the copy is not worthwhile.
+// Copies B into panels: blocks of columns as wide as a tile, whose lines (rows of B) are contiguous. Without panels,
+// each line is in a different page, and lines that are a power of two apart evict each other from caches. Returns an
+// empty tensor if the copy is not worthwhile.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;

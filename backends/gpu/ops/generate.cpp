@@ -57,12 +57,12 @@ Verdict supports_constant_of_shape(const Node& node) {
   const bp_weight_t* value = value_of(node);
   const bp_dtype_t dtype = node.output(0).dtype();
   if (value == nullptr && node.attribute("value") != nullptr)
-    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is not a tensor");
+    return sdk::no(BP_REASON_ATTRIBUTE, "attribute `value` is not a tensor");
   if (value != nullptr && value->data == nullptr)
-    return sdk::no(BP_REASON_ATTRIBUTE, "attribute value is stored in another file");
+    return sdk::no(BP_REASON_ATTRIBUTE, "attribute `value` is stored in another file");
   if (dtype != (value == nullptr ? BP_DTYPE_FLOAT : value->dtype) ||
       (value != nullptr && value->bytes != bytes_of(dtype)))
-    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of attribute value");
+    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of attribute `value`");
   return known_on_host(node, 0);
 }
 

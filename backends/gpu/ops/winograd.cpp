@@ -36,7 +36,7 @@ double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
          static_cast<double>(k);
 }
 
-// A gain within measurement noise does not justify other rounding.
+// A gain within measurement noise does not justify different rounding.
 constexpr double kWorth = 0.9;
 
 bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t maps, int64_t channels) {

@@ -311,11 +311,11 @@ class Library {
     after->event = Quirk::kReportsEvent ? new std::shared_ptr<Event>(output) : nullptr;
     switch (Quirk::kRuns) {
       case Runs::kInCall:
-        if (input != nullptr && !input->is_signalled()) misuse("runs in the call; the input event is not signalled");
+        if (input != nullptr && !input->is_signalled()) misuse("runs in the call; the input event is not signaled");
         output->signal(compute(graph));
         break;
       case Runs::kAtWait:
-        if (input != nullptr && !input->is_signalled()) misuse("runs at the wait; the input event is not signalled");
+        if (input != nullptr && !input->is_signalled()) misuse("runs at the wait; the input event is not signaled");
         output->work = [&graph, output = output.get()] { output->signal(compute(graph)); };
         break;
       case Runs::kThread:

@@ -100,7 +100,7 @@ std::vector<FoundDevice> find_devices(std::string& why_none) {
     return {};
   }
   std::vector<cl_platform_id> platforms(count);
-  check(clGetPlatformIDs(count, platforms.data(), nullptr), "platforms");
+  check(clGetPlatformIDs(count, platforms.data(), nullptr), "listing the platforms");
   std::vector<FoundDevice> found;
   std::string without;
   for (const cl_platform_id platform : platforms) {

@@ -182,7 +182,7 @@ gpu::Module Driver::compile(const std::string& text, const std::string& options)
   const size_t size = text.size();
   cl_int status = CL_SUCCESS;
   ClProgram program(clCreateProgramWithSource(context_.get(), 1, &data, &size, &status));
-  check(status, "program");
+  check(status, "creating a program");
   status = clBuildProgram(program.get(), 1, &device_.id, options.c_str(), nullptr, nullptr);
   if (status == CL_BUILD_PROGRAM_FAILURE) {
     throw sdk::Error(BP_INTERNAL,

@@ -148,7 +148,7 @@ gpu::Event CommandQueue::unmap(const gpu::DeviceMemory& memory, void* pointer, s
 
 ClEvent CommandQueue::marker() const {
   cl_event event = nullptr;
-  check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "marker");
+  check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "marker in a command queue");
   return ClEvent(event);
 }
 
@@ -166,7 +166,7 @@ std::unique_ptr<gpu::Gate> CommandQueue::hold() {
   check(clGetCommandQueueInfo(queue_.get(), CL_QUEUE_CONTEXT, sizeof context, &context, nullptr), "context of a queue");
   cl_int status = CL_SUCCESS;
   ClEvent event(clCreateUserEvent(context, &status));
-  check(status, "event of the host");
+  check(status, "creating a user event");
   const cl_event gate = event.get();
   auto held = std::make_unique<OpenGate>(std::move(event));
   check(clEnqueueBarrierWithWaitList(queue_.get(), 1, &gate, nullptr), "wait in a stream");
@@ -198,11 +198,11 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   // Flushes only after the callback is set: Oclgrind executes the work in clFlush, and never calls a callback that is
   // set on a completed event.
   const cl_int status = clFlush(queue_.get());
-  if (status != CL_SUCCESS && !ending->ended.exchange(true)) check(status, "flush");
+  if (status != CL_SUCCESS && !ending->ended.exchange(true)) check(status, "flushing a command queue");
 }
 
 void CommandQueue::flush() {
-  check(clFlush(queue_.get()), "flush");
+  check(clFlush(queue_.get()), "flushing a command queue");
 }
 
 void CommandQueue::finish(std::string_view what) {

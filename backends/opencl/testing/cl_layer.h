@@ -35,7 +35,7 @@ class ClLayer {
   std::atomic<uint64_t> imports{0};       // buffers over host memory
   std::atomic<uint64_t> maps{0};          // commands that map or unmap memory
   std::atomic<uint64_t> callbacks{0};     // registered event callbacks
-  std::atomic<uint64_t> unflushed{0};     // commands with events, enqueued since the last clFlush or clFinish
+  std::atomic<uint64_t> unflushed{0};     // commands since the last clFlush or clFinish, except fills and barriers
   std::atomic<uint64_t> queries{0};       // calls of clGetEventInfo
   std::atomic<uint64_t> waits{0};         // calls that block until the device is done
   std::atomic<uint64_t> refused{0};       // calls that were made to fail

@@ -13,6 +13,7 @@ using StreamsTest = SyncTest;
 
 using ::testing::HasSubstr;
 
+// Copies, a fill and runs, in memory of the device and of the host; only stream_wait blocks.
 TEST_F(StreamsTest, AStreamKeepsItsOrder) {
   bp_stream_t* const stream = this->stream();
   const bp_buffer_t a = buffer(), b = buffer();
@@ -42,6 +43,7 @@ TEST_F(StreamsTest, AStreamKeepsItsOrder) {
   EXPECT_EQ(y, std::vector<float>(kElements, 5));
 }
 
+// Runs without `done` need no callback; a later `done` or a stream wait reports their failure.
 TEST_F(StreamsTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
@@ -70,6 +72,7 @@ TEST_F(StreamsTest, AStreamReportsEarlierFailures) {
   }
 }
 
+// The fixture destroys the stream, then the semaphores, then the instances.
 TEST_F(StreamsTest, AStreamEndsBeforeThePointsOfItsRuns) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
   bp_native_semaphore_t *const first = semaphore(), *const second = semaphore();
@@ -80,6 +83,7 @@ TEST_F(StreamsTest, AStreamEndsBeforeThePointsOfItsRuns) {
   ok(slots->sync->semaphore_signal(first, 1, error()));
 }
 
+// Without a flush, a driver may never start the work in its queue, and a wait for the signal would never end.
 TEST_F(StreamsTest, WhatARunSignalsIsFlushed) {
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -103,6 +107,7 @@ TEST_F(StreamsTest, WhatARunSignalsIsFlushed) {
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
 }
 
+// However many runs are in flight, adding one queries the driver about only a few of the others.
 TEST_F(StreamsTest, ALongQueueCostsEachRunNoMore) {
   constexpr uint64_t kRuns = 1000;
   bp_stream_t* const stream = this->stream();
@@ -129,6 +134,7 @@ TEST_F(StreamsTest, ALongQueueCostsEachRunNoMore) {
   EXPECT_EQ(z, std::vector<float>(kElements, 3));
 }
 
+// A stream waits on the device for another stream's unfinished run, which itself waits for a host point.
 TEST_F(StreamsTest, StreamsWaitForEachOtherAndForTheHost) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
   bp_native_semaphore_t* const native = semaphore();
@@ -160,6 +166,8 @@ TEST_F(StreamsTest, StreamsWaitForEachOtherAndForTheHost) {
   EXPECT_EQ(second.status(), BP_DEPENDENCY_FAILED);
 }
 
+// A host point carries the first failure among its run and earlier runs of the stream. The stream still reports the
+// failure afterwards.
 TEST_F(StreamsTest, AHostPointCarriesAFailureAndDoesNotReportIt) {
   bp_stream_t* const stream = this->stream();
   bp_native_semaphore_t* const native = semaphore();

@@ -110,14 +110,6 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   signaller.join();
 }
 
-// Copies, a fill and runs, in memory of the device and of the host; only stream_wait blocks.
-// Runs without `done` need no callback; a later `done` or a stream wait reports their failure.
-// The fixture destroys the stream, then the semaphores, then the instances.
-// Without a flush, a driver may never start the work in its queue, and a wait for the signal would never end.
-// However many runs are in flight, adding one queries the driver about only a few of the others.
-// A stream waits on the device for another stream's unfinished run, which itself waits for a host point.
-// A host point carries the first failure among its run and earlier runs of the stream. The stream still reports the
-// failure afterwards.
 // Abandoning a device ends the waits for it, and work that has not been started is never started.
 TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   ASSERT_NE(slots->device->abandon, nullptr);

@@ -71,7 +71,7 @@ Status modifier(Context& c, std::string_view name) {
   if (!graph) return {};
   if (graph->inputs.size() != 1 || graph->outputs.size() != 1) {
     return c.fail(std::string(name) + " takes " + std::to_string(graph->inputs.size()) + " and returns " +
-                  std::to_string(graph->outputs.size()) + " values, but it must be one each");
+                  std::to_string(graph->outputs.size()) + " values; both must be 1");
   }
   model::Type type;
   type.kind = BP_KIND_TENSOR;

@@ -72,7 +72,7 @@ Status branch(Context& c) {
     BP_TRY(expect_outputs(c, *graph, c.outputs()));
     BP_TRY(c.infer_subgraph(*graph));
   }
-  auto condition = c.number(0);  // if the condition is known, the other branch does not affect the result
+  auto condition = c.number(0);  // if the condition is known, the branch not taken does not affect the result
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     Type type = result(condition && *condition == 0 ? *no : *yes, slot);
     // Exporters declare the shape of one branch for both branches. torch, for example, declares a scalar where the
@@ -173,7 +173,7 @@ Status scan(Context& c) {
   return {};
 }
 
-// The body maps one element of each sequence (and other inputs as they are) to one element of each result.
+// The body maps one element of each sequence, and the other inputs unchanged, to one element of each result.
 Status map_sequence(Context& c) {
   Graph* body = c.subgraph("body");
   if (!body) return c.fail("lacks its body");

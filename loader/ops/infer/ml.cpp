@@ -45,7 +45,8 @@ Status linear_classifier(Context& c) {
   return labels == 2 ? c.set_shape(1, {rows(c), 2}) : Status();
 }
 
-// Outputs scores [N, classes]; with support vectors but no probabilities, one score for each pair of classes.
+// Outputs scores [N, classes]; with support vectors, no probabilities and more than two classes, one score for each
+// pair of classes.
 Status svm_classifier(Context& c) {
   BP_TRY(labelled(c));
   auto classes =

@@ -311,7 +311,7 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
   return scalar;
 }
 
-// Adds an expression that is an atom. If it is a polynomial, intern() replaces its terms.
+// Adds an expression whose only term is itself, as for an atom. For a polynomial, intern() then replaces the terms.
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();

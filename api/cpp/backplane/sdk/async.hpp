@@ -252,7 +252,7 @@ class Work {
   void* words_[6];
 };
 
-// A stream for devices whose work is a blocking call. A thread executes the pieces of work one after another.
+// A stream for devices whose work is a blocking call. A thread executes the pieces of work in order.
 class HostStream : public Stream {
  public:
   HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}

@@ -424,7 +424,7 @@ class Instance : public Object {
     for (const Binding& other : binding.slot < BP_SLOT_OUTPUT ? outputs_ : inputs_) {
       if (other.container == binding.container)
         throw Error(BP_INVALID_ARGUMENT,
-                    where(binding.slot) + " was given a container that is bound on the other side");
+                    where(binding.slot) + " was given a container that is bound both as an input and as an output");
     }
   }
   void check_bound(uint32_t slot, const Binding& binding) const {

@@ -24,7 +24,7 @@ inline double operations(const Node& node) {
     outputs += static_cast<double>(elements(node.output(i)));
   }
   const Value x = node.input(0), w = node.input(1);
-  // The number of weights by which each output element is multiplied; for a transposed convolution, each input element.
+  // The number of multiplications for each output element or, in a transposed convolution, for each input element.
   const auto filter = [&] {
     const Shape shape = w.extents();
     return static_cast<double>(elements(shape, 1, shape.size()));

@@ -8,7 +8,7 @@
 
 namespace standin {
 
-// Runs `groups` of `size` work items each, one group after another. `pack` holds the kernel's arguments.
+// Runs `groups` of `size` work items each, one group at a time. `pack` holds the kernel's arguments.
 void run(const Kernel& kernel, const void* pack, const std::array<unsigned, 3>& groups,
          const std::array<unsigned, 3>& size);
 
