@@ -77,6 +77,7 @@ struct GuardedOutput {
     tensor.buffer.bytes = memory.size() - kGuard;
     return tensor;
   }
+  void poison() { std::ranges::fill(memory, kPoison); }
   bool guard_is_whole() const {
     return std::all_of(memory.end() - kGuard, memory.end(), [](std::byte byte) { return byte == kPoison; });
   }
@@ -194,7 +195,11 @@ Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& 
   for (const std::shared_ptr<Value>& value : run.given) inputs.push_back(*value);
   Draws draws(distribution, inputs);
   for (int i = 0; i < kRuns; ++i) {
-    if (i > 0) run.exec.run();
+    if (i > 0) {  // values left from the run before would look like those of a seeded generator
+      for (std::optional<GuardedOutput>& output : run.outputs)
+        if (output) output->poison();
+      run.exec.run();
+    }
     std::vector<Value> seen;
     for (uint32_t o = 0; o < expected.size(); ++o) {
       seen.push_back(run.output(o));

@@ -72,7 +72,7 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
     }
   });
   if (files.empty() && !folders.empty())
-    throw Usage(fmt::format("--models '{}' has no model that could be cut", folders.front()));
+    throw Usage(fmt::format("--models: no model in '{}' could be cut", fmt::join(folders, "', '")));
   return files;
 }
 
