@@ -41,7 +41,7 @@ Status check_size(const T* given, std::string_view name) {
   if (given->size >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) + ", less than the " +
                                    std::to_string(Size<T>::k10) +
-                                   " bytes of ABI 1.0: set it to the sizeof of the struct"};
+                                   " bytes that it has at least: set it to the sizeof of the struct"};
 }
 
 // Copies a sized struct from the other side of the ABI. Fields that the given struct lacks are zero.
@@ -113,7 +113,7 @@ Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_
   if (stride >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
                                    ", less than the " + std::to_string(Size<T>::k10) +
-                                   " bytes of ABI 1.0: set it to the sizeof of an element"};
+                                   " bytes that an element has at least: set it to the sizeof of an element"};
 }
 
 // Copies element `i` of an array whose structs are `stride` bytes apart. Fields that they lack are zero.

@@ -16,7 +16,8 @@ Status Status::reported(bp_status_t code, const bp_error_t* error) {
                                : std::string(status_name(code)))
       .with_node(error->node)
       .with_vendor_code(error->vendor_code)
-      .with_flags(error->flags);
+      .with_flags(error->flags)
+      .with_run(error->run);
 }
 
 Status&& Status::with_node(uint64_t id) && {
@@ -34,6 +35,11 @@ Status&& Status::with_flags(uint32_t flags) && {
   return std::move(*this);
 }
 
+Status&& Status::with_run(uint64_t id) && {
+  if (detail_) detail_->run = id;
+  return std::move(*this);
+}
+
 Status&& Status::context(std::string_view words) && {
   if (detail_) detail_->text = std::string(words) + ": " + detail_->text;
   return std::move(*this);
@@ -46,7 +52,7 @@ bp_status_t Status::write(bp_error_t* error) const {
   error->vendor_code = detail_->vendor_code;
   error->flags = detail_->flags;
   error->text_size = detail_->text.size();
-  error->run = 0;
+  error->run = detail_->run < kFirstLoaderRun ? detail_->run : 0;
   if (error->text)
     std::memcpy(error->text, detail_->text.data(), std::min<uint64_t>(error->text_capacity, error->text_size));
   return code();
@@ -72,7 +78,8 @@ Status PluginError::status(bp_status_t code, std::string_view what) const {
   return Status(code, std::move(text))
       .with_node(error_.node)
       .with_vendor_code(error_.vendor_code)
-      .with_flags(error_.flags);
+      .with_flags(error_.flags)
+      .with_run(error_.run);
 }
 
 std::string_view status_name(bp_status_t code) {

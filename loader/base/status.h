@@ -18,7 +18,7 @@ namespace backplane {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(bp_status_t code, std::string text) : detail_(new Detail{code, std::move(text), BP_NO_NODE, 0, 0}) {}
+  Status(bp_status_t code, std::string text) : detail_(new Detail{code, std::move(text), BP_NO_NODE, 0, 0, 0}) {}
   Status(Status&&) = default;
   Status& operator=(Status&&) = default;
   Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
@@ -30,6 +30,7 @@ class [[nodiscard]] Status {
   uint64_t node() const { return detail_ ? detail_->node : BP_NO_NODE; }
   int64_t vendor_code() const { return detail_ ? detail_->vendor_code : 0; }
   uint32_t flags() const { return detail_ ? detail_->flags : 0; }
+  uint64_t run() const { return detail_ ? detail_->run : 0; }  // bp_run_t.id of the run that failed; 0: unknown
 
   // Converts a status that a plugin or a framework reported. `code` must not be BP_OK; `error` may be NULL or have no
   // text.
@@ -39,6 +40,7 @@ class [[nodiscard]] Status {
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;
   Status&& with_flags(uint32_t flags) &&;
+  Status&& with_run(uint64_t id) &&;
   // Prepends to the text: context("model 'x.onnx'") turns "…" into "model 'x.onnx': …".
   Status&& context(std::string_view words) &&;
 
@@ -52,9 +54,14 @@ class [[nodiscard]] Status {
     uint64_t node;
     int64_t vendor_code;
     uint32_t flags;
+    uint64_t run;
   };
   std::unique_ptr<Detail> detail_;
 };
+
+// Values of bp_run_t.id from here up are the loader's own. Frameworks number their runs from 1; in errors for them, a
+// run of the loader is 0.
+constexpr uint64_t kFirstLoaderRun = uint64_t{1} << 63;
 
 // A value, or the status that explains why there is none.
 template <class T>

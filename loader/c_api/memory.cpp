@@ -5,6 +5,7 @@
 
 #include "backplane/loader.h"
 #include "c_api/handles.h"
+#include "run/device_status.h"
 #include "run/framework_stream.h"
 
 using namespace backplane;
@@ -75,10 +76,10 @@ Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
   PluginError error;
   if (!what.run) return device.status(error, device.api->copy(device.handle, &what, error.get()));
-  BP_ASSIGN(const DeviceRun order, order_for(device, what.run));
+  BP_ASSIGN(DeviceRun order, order_for(device, what.run));
   bp_copy_t own = what;
   own.run = &order.run();
-  return device.status(error, device.api->copy(device.handle, &own, error.get()));
+  return order.passed(device.status(error, device.api->copy(device.handle, &own, error.get())));
 }
 
 // Copies through host memory, because the target's device cannot read the source's memory.
@@ -194,6 +195,13 @@ void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
   fenced(nullptr, [&]() -> Status {
     BP_ASSIGN(bp_release_t known, abi::read(what, "what"));
     if (!known.buffer) return {};
+    BP_TRY(c_api::usable(env, "env"));
+    BP_ASSIGN(Device * const device, env->environment->device_of(known.buffer->device));
+    if (device->given_up()) {  // it may still write to the memory
+      keep_handle(known.buffer->memory);
+      keep_handle(known.buffer->address);
+      return {};
+    }
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_ASSIGN(known.stream, stream_for(opened, known.stream));
     if (slot(opened.api, &bp_memory_api_t::release))
@@ -272,9 +280,9 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     }
     PluginError plugin_error;
     if (!known.run) return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
-    BP_ASSIGN(const DeviceRun order, order_for(opened, known.run));
+    BP_ASSIGN(DeviceRun order, order_for(opened, known.run));
     known.run = &order.run();
-    return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
+    return order.passed(opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get())));
   });
 }
 

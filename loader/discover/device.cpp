@@ -72,12 +72,25 @@ Device::~Device() {
 void Device::give_up() {
   backend_->given_up = true;
   bp_device_t* opened = nullptr;
+  std::map<const void*, Listener> listeners;
   {
     const std::lock_guard lock(handle_mutex_);
     if (given_up_.exchange(true)) return;
     opened = handle_;
+    listeners = std::move(listeners_);
   }
   if (opened) abandon(opened);
+  for (const auto& [key, listener] : listeners) listener(lost());
+}
+
+void Device::listen(const void* key, Listener listener) {
+  const std::lock_guard lock(handle_mutex_);
+  if (!given_up_) listeners_[key] = std::move(listener);
+}
+
+void Device::unlisten(const void* key) {
+  const std::lock_guard lock(handle_mutex_);
+  listeners_.erase(key);
 }
 
 void Device::abandon(bp_device_t* opened) const {

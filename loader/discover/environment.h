@@ -82,6 +82,11 @@ class Device {
   // Thread-safe.
   void give_up();
   bool given_up() const { return given_up_; }
+  // Called with `lost()` when the device is given up, on the thread that gives it up. `unlisten` does not wait for a
+  // call in progress. Thread-safe.
+  using Listener = std::function<void(const Status&)>;
+  void listen(const void* key, Listener listener);
+  void unlisten(const void* key);
   Status lost() const;  // the error of calls after the device was given up
 
  private:
@@ -97,13 +102,15 @@ class Device {
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
-  std::mutex mutex_;         // only one thread may open the device
-  std::mutex handle_mutex_;  // guards changes of handle_ and given_up_; never held during a call into the plugin
+  std::mutex mutex_;  // only one thread may open the device
+  std::mutex
+      handle_mutex_;  // guards changes of handle_, given_up_ and listeners_; never held during a call into the plugin
   bp_device_t* handle_ = nullptr;
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;
   KnownOpsets newest_;
   std::atomic<bool> given_up_{false};
+  std::map<const void*, Listener> listeners_;  // guarded by handle_mutex_
 };
 
 // A file that was considered, with the strings of its bp_candidate_t.

@@ -45,7 +45,8 @@ Status bp_semaphore_t::failure_of(uint64_t value) const {
   return Status(BP_DEPENDENCY_FAILED, std::move(text))
       .with_node(cause.node())
       .with_vendor_code(cause.vendor_code())
-      .with_flags(cause.flags());
+      .with_flags(cause.flags())
+      .with_run(cause.run());
 }
 
 Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) {

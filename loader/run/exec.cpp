@@ -406,31 +406,6 @@ Status Exec::enqueue_in(const bp_run_t& options) {
   return {};
 }
 
-// When an accepted run ends, `done` is called first, then the exec accepts the next run, then the signals advance.
-void Exec::report(const bp_run_t& options, const Status& status) {
-  if (options.done) {
-    std::string text(status.text());
-    bp_error_t error{};
-    error.size = sizeof error;
-    error.text = text.data();
-    error.text_capacity = text.size();
-    error.node = BP_NO_NODE;
-    status.write(&error);
-    options.done(options.self, status.code(), &error);
-  }
-}
-
-void Exec::signal(std::span<const bp_point_t> points, const Status& status) {
-  for (const bp_point_t& point : points) {
-    if (point.kind == BP_POINT_NATIVE) {
-      (void)semaphore_of(point).signal(point.value);  // read_run checked that signaling is supported
-      continue;
-    }
-    bp_semaphore_t& semaphore = *bp_point_host(&point);
-    status.ok() ? semaphore.signal(point.value) : semaphore.fail(point.value, status);
-  }
-}
-
 void Exec::release() {
   busy_.store(false, std::memory_order_release);
   busy_.notify_all();
@@ -468,13 +443,13 @@ Status Exec::run(const bp_run_t* run) {
   Status status;
   try {
     status = options.stream ? enqueue_in(options) : execute(options);
-    if (status.ok() && !options.stream) report(options, status);
+    if (status.ok() && !options.stream) call_done(options, status);
   } catch (...) {
     release();
     throw;
   }
   release();
-  if (status.ok() && !options.stream) signal({options.signals, options.signal_count}, status);
+  if (status.ok() && !options.stream) signal_points({options.signals, options.signal_count}, status);
   return status;
 }
 
@@ -491,6 +466,7 @@ Status Exec::submit(const bp_run_t* run) {
     if (!worker_) worker_ = std::make_unique<Worker>();
     submitted_ = {options.waits, options.waits + options.wait_count};
     submitted_.insert(submitted_.end(), options.signals, options.signals + options.signal_count);
+    // At the end, `done` is called first, then the exec accepts the next run, then the signals advance.
     worker_->post([this, own = options]() mutable {
       own.waits = submitted_.data();
       Status status;
@@ -499,10 +475,10 @@ Status Exec::submit(const bp_run_t* run) {
       } catch (const std::exception& thrown) {
         status = Status(BP_RESOURCE_EXHAUSTED, thrown.what());
       }
-      report(own, status);
+      call_done(own, status);
       const std::vector<bp_point_t> points = std::move(submitted_);
       release();
-      signal(std::span(points).subspan(own.wait_count), status);
+      signal_points(std::span(points).subspan(own.wait_count), status);
     });
   } catch (...) {  // the run was not accepted
     release();

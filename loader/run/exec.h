@@ -90,8 +90,6 @@ class Exec {
   // Waits for the runs that were put into the framework's stream. After BP_TIMED_OUT or BP_CANCELLED some may not have
   // ended.
   Status wait_for_stream(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  static void report(const bp_run_t& options, const Status& status);
-  static void signal(std::span<const bp_point_t> points, const Status& status);
   void release();  // allows the next run
 
   std::shared_ptr<const CompiledModel> model_;

@@ -33,7 +33,15 @@ Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr
   return stream;
 }
 
+FrameworkStream::FrameworkStream(std::shared_ptr<Environment> environment, Device& device)
+    : environment_(std::move(environment)),
+      device_(&device),
+      runs_(std::make_shared<StreamRuns>("device '" + device.name() + "'")) {
+  device.listen(this, [runs = runs_](const Status& lost) { runs->give_up(lost); });
+}
+
 FrameworkStream::~FrameworkStream() {
+  device_->unlisten(this);
   close();
 }
 
@@ -51,8 +59,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
   StreamEnd end = wait_for_work(*device_, stream_, deadline);
   // Work is still running. Reporting an earlier failure here would suggest that all work has ended.
   if (!end.ended) return std::move(end.status);
-  const std::lock_guard lock(mutex_);
-  Status kept = std::exchange(kept_, {});
+  Status kept = runs_->take_failure();
   if (kept.ok()) return std::move(end.status);
   if (end.status.ok()) return kept;
   return std::move(end.status).context(std::string(kept.text()) + "; after that");
@@ -66,16 +73,11 @@ Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) try 
   if (!stream_) return {};  // `close` has already waited
   StreamEnd end = work_end(deadline, cancel);
   if (!end.ended) return std::move(end.status);
-  keep(std::move(end.status));
+  runs_->keep(std::move(end.status));
   return {};
 } catch (...) {  // out of memory for the error message
-  keep(Status(BP_RESOURCE_EXHAUSTED, {}));
+  runs_->keep(Status(BP_RESOURCE_EXHAUSTED, {}));
   throw;
-}
-
-void FrameworkStream::keep(Status failure) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (kept_.ok()) kept_ = std::move(failure);
 }
 
 Status FrameworkStream::export_native(bp_native_t& out) const {
@@ -179,20 +181,30 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
-    // `stream_wait` may report this run's BP_TIMED_OUT. The id distinguishes it from the timeout of `stream_wait`
-    // itself.
-    if (order.deadline && !order.done && !order.id) own.run_.id = new_run_ids(1);
+    // When `stream_wait` or another run reports a failure, the id says whether it is this run's.
+    if (!order.id) own.run_.id = new_run_ids(1);
   }
   BP_TRY(own.take(order.waits, order.wait_count, own.waits_));
   BP_TRY(own.take(order.signals, order.signal_count, own.signals_));
+  if (order.stream) {
+    const auto is_host = [](const bp_point_t& point) { return point.kind == BP_POINT_HOST; };
+    const size_t host_points = std::erase_if(own.signals_, is_host);
+    if (order.done || host_points) own.offer_ = stream_of(order.stream)->runs().offer(order, own.run_);
+  }
   own.run_.waits = own.waits_.data();
   own.run_.signals = own.signals_.data();
+  own.run_.signal_count = static_cast<uint32_t>(own.signals_.size());
   return own;
+}
+
+Status DeviceRun::passed(Status status) {
+  if (status.ok()) offer_.accept();
+  return status;
 }
 
 uint64_t new_run_ids(uint64_t count) {
   // From the upper half of the range, because frameworks number their runs from 1.
-  static std::atomic<uint64_t> next{uint64_t{1} << 63};
+  static std::atomic<uint64_t> next{kFirstLoaderRun};
   return next.fetch_add(count, std::memory_order_relaxed);
 }
 

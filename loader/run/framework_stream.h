@@ -3,12 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/status.h"
 #include "discover/environment.h"
 #include "run/lane.h"
+#include "run/run_end.h"
 
 namespace backplane {
 
@@ -30,25 +30,23 @@ class FrameworkStream {
   // Waits like `wait`, but keeps failures of the work for the next `wait`. Returns BP_TIMED_OUT, BP_CANCELLED or
   // BP_DEVICE_LOST if some work may not have ended.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to `keep`.
+  // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to runs().keep.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
-  // Keeps a failure for the next `wait` to report.
-  void keep(Status failure) noexcept;
+  // What the framework is told about the stream's runs.
+  StreamRuns& runs() const { return *runs_; }
   Status export_native(bp_native_t& out) const;
   // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was given up. Execs may
   // still hold this object after the framework has destroyed its handle.
   void close() noexcept;
 
  private:
-  FrameworkStream(std::shared_ptr<Environment> environment, Device& device)
-      : environment_(std::move(environment)), device_(&device) {}
+  FrameworkStream(std::shared_ptr<Environment> environment, Device& device);
   const bp_sync_api_t& api() const { return *device_->backend().plugin->sync; }
 
   std::shared_ptr<Environment> environment_;
   Device* device_;
   bp_stream_t* stream_ = nullptr;
-  std::mutex mutex_;
-  Status kept_;
+  std::shared_ptr<StreamRuns> runs_;
 };
 
 // A native semaphore that the framework created. Thread-safe; returns BP_DEVICE_LOST once the device is given up.
@@ -101,6 +99,9 @@ class DeviceRun {
   // `order` must outlive the result. BP_INVALID_ARGUMENT if its stream and points belong to different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
+  // Returns `status`, that of the plugin's call with `run()`. Must be called after it: if the plugin has accepted the
+  // run, it also ends it.
+  Status passed(Status status);
   Device* device() const { return device_; }  // null: `order` has no stream and no native point
 
  private:
@@ -110,6 +111,7 @@ class DeviceRun {
   Device* device_ = nullptr;
   // run_ points to the elements, which stay in place when this object is moved.
   std::vector<bp_point_t> waits_, signals_;
+  StreamRuns::Offer offer_;
 };
 
 }  // namespace backplane

@@ -313,6 +313,103 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
+// A bp_error_t with its text.
+struct Seen {
+  char text[400] = {};
+  bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof text, 0, 0};
+  bp_status_t status = BP_OK;
+  uint64_t run = 0;
+
+  static void done(void* self, bp_status_t status, const bp_error_t* error) {
+    static_cast<Seen*>(self)->status = status;
+    static_cast<Seen*>(self)->run = error ? error->run : 0;
+  }
+};
+
+bp_run_t numbered(const Stream& stream, uint64_t id) {
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream.get();
+  run.id = id;
+  return run;
+}
+
+// The loader waits for the stream when it binds other memory, and the plugin reports the failure to it. The framework
+// must learn of it from the next run with `done`, and host points carry it until then.
+TEST(FrameworkStream, AFailureThatTheLoaderHasSeenIsReportedByTheNextRun) {
+  for (const bool by_done : {true, false}) {
+    const Environment env = streaming({{"partial.fault", "internal@n0#1"}});
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+    const Stream stream = env.stream(partial_id(env));
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    bp_run_t run = numbered(stream, 11);
+    ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+    exec.bind("x", Tensor::of<float>({3}, {4, 5, 6}));
+    const Semaphore ended;
+    Seen seen;
+    const bp_point_t point = ended.at(1);
+    run.id = 12;
+    run.signals = &point;
+    run.signal_count = 1;
+    if (by_done) {
+      run.self = &seen;
+      run.done = Seen::done;
+    }
+    ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+    const Error carried = failure([&] { ended.wait(1); });
+    EXPECT_EQ(carried.status(), BP_DEPENDENCY_FAILED);
+    EXPECT_THAT(carried.what(), HasSubstr("a scripted defect"));
+    if (by_done) {
+      EXPECT_EQ(seen.status, BP_INTERNAL);
+      EXPECT_EQ(seen.run, 11u);
+    }
+    Seen wait;
+    EXPECT_EQ(api().stream_wait(stream.get(), BP_FOREVER, &wait.error), by_done ? BP_OK : BP_INTERNAL);
+    EXPECT_EQ(wait.error.run, by_done ? 0u : 11u);
+  }
+}
+
+// A run that makes room in the stream takes the failure of another run, and does not fail for it.
+TEST(FrameworkStream, AFailureOfAnotherRunIsKeptForIt) {
+  const Environment env = streaming({{"partial.fault", "internal@n0#1"}, {"partial.run_us", "50000"}});
+  Exec first = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  first.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  bp_run_t run = numbered(stream, 21);
+  ASSERT_EQ(api().exec_run(first.get(), &run, nullptr), BP_OK);  // fails in its first island
+  const uint64_t runs = counters(env).runs;
+  while (counters(env).runs < runs + 1) std::this_thread::yield();
+  Seen seen;
+  run.id = 22;
+  run.self = &seen;
+  run.done = Seen::done;
+  const bp_status_t code = api().exec_run(first.get(), &run, nullptr);  // its later islands are still busy
+  EXPECT_EQ(code, BP_OK);
+  stream.wait();
+  EXPECT_EQ(seen.status, BP_INTERNAL);
+  EXPECT_EQ(seen.run, 21u);
+}
+
+TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
+  const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
+  Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  exec.bind("x", x);
+  const Semaphore ended;
+  Seen seen;
+  const bp_point_t point = ended.at(1);
+  bp_run_t run = numbered(stream, 31);
+  run.signals = &point;
+  run.signal_count = 1;
+  run.self = &seen;
+  run.done = Seen::done;
+  ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+  env.abandon_device(partial_id(env));
+  EXPECT_EQ(failure([&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(seen.status, BP_DEVICE_LOST);
+}
+
 // The second island is still busy with the previous run, so the loader waits in the middle of this run. If that wait
 // reports a failure of this run's first island, this run must fail.
 TEST(FrameworkStream, AnIslandThatFailsBeforeABusyOneFailsTheRun) {

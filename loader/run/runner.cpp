@@ -49,8 +49,9 @@ uint64_t abandon_at(uint64_t deadline) {
 }
 
 Status did_not_return(bool late, const std::string& devices) {
-  return Status(BP_TIMED_OUT, (late ? "the deadline passed, and device " : "device ") + devices +
-                                  " did not return: its run was abandoned, and the bound memory must stay allocated")
+  return Status(late ? BP_TIMED_OUT : BP_DEVICE_LOST,
+                (late ? "the deadline passed, and device " : "device ") + devices +
+                    " did not return: its run was abandoned, and the bound memory must stay allocated")
       .with_flags(BP_ERROR_ABANDONED);
 }
 
@@ -356,7 +357,7 @@ Status Runner::put(const Task& task, const bp_run_t& run, bp_status_t& out_code)
 
 Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
   BP_TRY(fits(stream));
-  BP_ASSIGN(const DeviceRun own, DeviceRun::of(order));
+  BP_ASSIGN(DeviceRun own, DeviceRun::of(order));
   const auto does = [this](const Task& task) { return needs_stream(task); };
   const Task& first = *std::ranges::find_if(graph_.tasks, does);
   const Task& last = *std::find_if(graph_.tasks.rbegin(), graph_.tasks.rend(), does);
@@ -372,24 +373,27 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance still executes the previous run: wait for that run
       StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      // This wait consumes failures in the stream. Before this run's first task, they belong to an earlier run and are
-      // kept for the stream's next wait. Later they may belong to this run, which then fails.
-      if (end.ended && &task == &first) stream.keep(std::exchange(end.status, {}));
+      // This wait takes a failure from the stream: this run's own, which then fails, or that of an earlier one.
+      if (end.ended && end.run != run.id) stream.runs().keep(std::exchange(end.status, {}));
       status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }
+    if (&task == &last) status = own.passed(std::move(status));
     if (status.ok()) continue;
-    return &task == &first ? std::move(status) : leave(stream, order.deadline, std::move(status));
+    return &task == &first ? std::move(status) : leave(stream, run.id, order.deadline, std::move(status));
   }
   return {};
 }
 
 // A failed run must leave no work in the stream, so this waits until that work has ended, or gives up the device.
-Status Runner::leave(FrameworkStream& stream, uint64_t deadline, Status status) {
-  const Status end = stream.drain(abandon_at(deadline));
-  if (end.ok()) return status;
+Status Runner::leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, Status status) {
+  StreamEnd end = stream.work_end(abandon_at(deadline), nullptr);
+  if (end.ended) {
+    if (end.run != id) stream.runs().keep(std::move(end.status));
+    return status;
+  }
   stream.device().give_up();
   abandoned_ = true;
-  return did_not_return(end.code() == BP_TIMED_OUT, "'" + stream.device().name() + "'");
+  return did_not_return(end.status.code() == BP_TIMED_OUT, "'" + stream.device().name() + "'");
 }
 
 // ---- islands --------------------------------------------------------------------------------------------------------

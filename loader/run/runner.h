@@ -70,7 +70,7 @@ class Runner {
   Status pass_through(const PassthroughOutput& output);
   Status copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
                      uint64_t bytes);
-  Status leave(FrameworkStream& stream, uint64_t deadline, Status status);
+  Status leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, Status status);
   void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, const Device* device);
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;

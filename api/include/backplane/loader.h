@@ -394,7 +394,7 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* Likewise binds a sequence, optional or map. The caller owns the container, which is used until the slot is bound
- * again or unbound. */
+ * again or unbound. [one at a time]. Errors: as for bp_exec_bind. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
@@ -431,7 +431,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
  * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms after its deadline is
- * abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) The
+ * abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) A run
+ * without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The
  * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
  * other execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
@@ -445,8 +446,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* ru
  * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
-/* Likewise for a sequence, optional or map. The loader owns the container. Errors: BP_BAD_STATE, BP_NOT_FOUND,
- * BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
+/* Likewise for a sequence, optional or map. The loader owns the container. [one at a time]. Errors: BP_BAD_STATE,
+ * BP_NOT_FOUND, BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 

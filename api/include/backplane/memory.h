@@ -26,7 +26,7 @@ typedef struct bp_space_t {
 } bp_space_t;
 
 #define BP_SPACE_HOST 0x1u     /* plain memory of the process, which includes any host pointer */
-#define BP_SPACE_MAPPABLE 0x2u /* `memory_map` returns a host pointer */
+#define BP_SPACE_MAPPABLE 0x2u /* `map` returns a host pointer */
 #define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
@@ -81,9 +81,10 @@ typedef struct bp_container_api_t {
   /* Key `i` of a map: text for string keys, otherwise the 8 bytes of an int64. Valid until the container changes.
    * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
-  /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED,
+   * BP_BAD_STATE (an optional that is full). */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
-  /* Appends an empty container and returns it, as `child` does. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED. */
+  /* Appends an empty container and returns it, as `child` does. [one at a time]. Errors: as for `append`. */
   bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
   /* Removes everything. [one at a time] */
   void(BP_CALL* clear)(bp_container_t* container);

@@ -408,16 +408,16 @@ typedef struct bp_instance_create_t {
  * In a stream, a run starts when all earlier work in the stream has ended. The call returns without waiting for that
  * work or for the run. However, the first run with new bindings or extents, and a run whose plan depends on the bytes
  * of an input, may wait for the earlier work. Without `done`, the plugin makes no callback for the run. If it fails,
- * the next `done` or `stream_wait` of the stream reports the failure, with this run's id in bp_error_t.run; later runs
- * of the stream start nevertheless. A host point that a run in a stream signals carries the first failure in the
- * stream, up to that run, that no `done` or `stream_wait` has reported. Carrying a failure does not report it: after a
- * run without `done`, the next `done` or `stream_wait` reports it too.
+ * the next `done` or `stream_wait` of the stream reports the failure, with this run's id in bp_error_t.run; of several
+ * failures, it reports the first. Later runs of the stream start nevertheless. A host point that a run in a stream
+ * signals carries the first failure in the stream, up to that run, that no `done` or `stream_wait` has reported.
+ * Carrying a failure does not report it: after a run without `done`, the next `done` or `stream_wait` reports it too.
  *
  * Work in a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to end a run early runs
  * it without a stream. Runs of an instance may follow each other in one stream; a plugin that does not allow that
  * returns BP_BUSY, and the host waits for the stream. Several threads may put work into one stream: its order is that
- * of the calls. Without a stream, a run needs `done` or a host point among its signals, because nothing else would
- * report its failure. */
+ * of the calls. Without a stream, a run on an asynchronous device needs `done` or a host point among its signals,
+ * because nothing else would report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
@@ -448,7 +448,7 @@ struct bp_run_t {
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
-/* A hint for ordering runs and streams of one device. A device with fewer levels uses the nearest. */
+/* A hint for ordering runs and streams of one device. Other values count as the nearest level that the device has. */
 #define BP_PRIORITY_LOW (-100)
 #define BP_PRIORITY_NORMAL 0
 #define BP_PRIORITY_HIGH 100
@@ -679,8 +679,8 @@ typedef struct bp_refit_t {
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Replaces weights: all of them or, if the call fails, none. Runs in flight end first; later runs use the new
-   * weights. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
+  /* Replaces weights: all of them or, if the call fails, none. Waits for runs of this program that are in flight; later
+   * runs use the new weights. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
   bp_status_t(BP_CALL* refit)(bp_program_t* program, const bp_refit_t* what, bp_error_t* error);
   /* Reads a weight, as a dense tensor, into the caller's memory in `out_tensor`. [thread-safe] [blocks]. Errors: as
    * above. */

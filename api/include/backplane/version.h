@@ -2,8 +2,9 @@
  *
  * The version of the ABI. api/README.md states what is promised.
  *
- * A version is one number: major in the high 16 bits, minor in the low 16. A minor version only adds: fields and slots
- * at the end of a struct, new codes, new extensions. A major version would be another library; none is planned.
+ * A version is one number: major in the high 16 bits, minor in the low 16. From 1.0 on, a minor version only adds:
+ * fields and slots at the end of a struct, new codes, new extensions. A major version would be another library; none is
+ * planned.
  */
 #ifndef BACKPLANE_VERSION_H
 #define BACKPLANE_VERSION_H

@@ -160,7 +160,7 @@ class Slots {
   Slots(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride)
       : slots_(reinterpret_cast<const char*>(slots)), count_(count), stride_(stride) {
     if (count != 0 && (slots == nullptr || stride < kSize10<bp_slot_extents_t>))
-      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride is below that of ABI 1.0");
+      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride is below the size of an element");
   }
   uint32_t size() const { return count_; }
   const bp_slot_extents_t& operator[](uint32_t i) const {

@@ -196,7 +196,7 @@ class Options {
   Options() = default;
   Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {
     if (count != 0 && (first == nullptr || stride < kSize10<bp_option_t>))
-      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride is below that of ABI 1.0");
+      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride is below the size of an element");
   }
 
   std::optional<std::string_view> get(std::string_view name) const {

@@ -12,7 +12,7 @@ class Plugin {
   // Implements bp_plugin_query. There is a static descriptor for each supported version and for each reason to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
     static const bp_plugin_t kNoOffer =
-        refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL or smaller than that of ABI 1.0");
+        refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL, or its size is too small");
     static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin have no common ABI version");
     static const bp_plugin_t kOtherSanitizer =

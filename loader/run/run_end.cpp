@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_end.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/keep.h"
+#include "host/semaphore.h"
+#include "run/framework_stream.h"
+
+namespace backplane {
+
+void call_done(const bp_run_t& run, const Status& status) {
+  if (!run.done) return;
+  std::string text;
+  try {
+    text = status.text();
+  } catch (const std::bad_alloc&) {  // the callback gets the code alone
+  }
+  bp_error_t error{};
+  error.size = sizeof error;
+  error.text = text.data();
+  error.text_capacity = text.size();
+  error.node = BP_NO_NODE;
+  status.write(&error);
+  run.done(run.self, status.code(), &error);
+}
+
+void signal_points(std::span<const bp_point_t> points, const Status& status) {
+  for (const bp_point_t& point : points) {
+    if (point.kind == BP_POINT_NATIVE) {
+      (void)semaphore_of(point).signal(point.value);  // that signaling is supported was checked before the run
+      continue;
+    }
+    bp_semaphore_t& semaphore = *bp_point_host(&point);
+    status.ok() ? semaphore.signal(point.value) : semaphore.fail(point.value, status);
+  }
+}
+
+struct StreamRuns::Run {
+  std::shared_ptr<StreamRuns> runs;  // null while this object is not in use
+  bp_run_t order{};                  // the framework's; only `done` and `self` are valid
+  std::vector<bp_point_t> host_points;
+  uint64_t number = 0;  // of this use of the object
+  uint64_t id = 0;      // the id that the plugin has for the run
+  bool accepted = false;
+  bool ended = false;  // the framework was told
+};
+
+namespace {
+
+// A failure that is stored without allocating memory.
+std::shared_ptr<const Status> no_memory() {
+  static const Status kNoMemory(BP_RESOURCE_EXHAUSTED, {});
+  return {std::shared_ptr<const Status>(), &kNoMemory};
+}
+
+std::shared_ptr<const Status> shared(Status failure) noexcept {
+  try {
+    return std::make_shared<const Status>(std::move(failure));
+  } catch (...) {
+    return no_memory();
+  }
+}
+
+}  // namespace
+
+StreamRuns::Offer& StreamRuns::Offer::operator=(Offer&& other) noexcept {
+  std::swap(runs_, other.runs_);
+  std::swap(run_, other.run_);
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+StreamRuns::Offer::~Offer() {
+  if (run_) runs_->recycle(*run_);
+}
+
+void StreamRuns::Offer::accept() noexcept {
+  Run* const run = std::exchange(run_, nullptr);
+  if (!run) return;
+  std::shared_ptr<const Status> lost;
+  {
+    const std::lock_guard lock(runs_->mutex_);
+    if (run->number != number_) return;  // it has ended already
+    run->accepted = true;
+    lost = runs_->lost_;
+  }
+  if (lost) runs_->end(*run, *lost);
+}
+
+StreamRuns::StreamRuns(std::string owner) : owner_(std::move(owner)) {}
+StreamRuns::~StreamRuns() = default;
+
+StreamRuns::Offer StreamRuns::offer(const bp_run_t& order, bp_run_t& run) {
+  Offer offer;
+  offer.runs_ = shared_from_this();
+  const std::lock_guard lock(mutex_);
+  if (unused_.empty()) {
+    unused_.reserve(runs_.size() + 1);  // so that `recycle` does not allocate
+    runs_.push_back(std::make_unique<Run>());
+    unused_.push_back(runs_.back().get());
+  }
+  Run& next = *unused_.back();
+  for (uint32_t i = 0; i < order.signal_count; ++i)
+    if (order.signals[i].kind == BP_POINT_HOST) next.host_points.push_back(order.signals[i]);
+  unused_.pop_back();
+  next.runs = offer.runs_;
+  next.order = order;
+  next.number = offer.number_ = ++last_number_;
+  next.id = run.id;
+  next.accepted = next.ended = false;
+  offer.run_ = &next;
+  run.done = done;
+  run.self = &next;
+  return offer;
+}
+
+void StreamRuns::keep(Status failure) noexcept {
+  if (failure.ok()) return;
+  const std::lock_guard lock(mutex_);
+  keep_locked(std::move(failure));
+}
+
+void StreamRuns::keep_locked(Status failure) noexcept {
+  if (!kept_) kept_ = shared(std::move(failure));
+}
+
+Status StreamRuns::take_failure() {
+  std::shared_ptr<const Status> kept;
+  {
+    const std::lock_guard lock(mutex_);
+    kept = std::exchange(kept_, nullptr);
+  }
+  return kept ? *kept : Status();
+}
+
+void StreamRuns::give_up(const Status& lost) noexcept {
+  bool any = false;
+  for (;;) {
+    Run* next = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!lost_) lost_ = shared(lost);
+      const auto is_left = [](const std::unique_ptr<Run>& run) { return run->runs && run->accepted && !run->ended; };
+      if (const auto found = std::ranges::find_if(runs_, is_left); found != runs_.end()) next = found->get();
+    }
+    if (!next) break;
+    any = true;
+    end(*next, lost);
+  }
+  if (any) keep_for_good(shared_from_this());  // the plugin may still end these runs
+}
+
+void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
+  Run& run = *static_cast<Run*>(self);
+  const std::shared_ptr<StreamRuns> runs = run.runs;
+  try {
+    runs->end(run, code == BP_OK ? Status() : Status::reported(code, error).context(runs->owner_));
+  } catch (...) {
+    runs->end(run, *no_memory());
+  }
+  runs->recycle(run);
+}
+
+void StreamRuns::end(Run& run, const Status& status) noexcept {
+  std::shared_ptr<const Status> seen;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(run.ended, true)) return;
+    if (!status.ok()) {
+      try {
+        keep_locked(Status(status).with_run(status.run() ? status.run() : run.id));
+      } catch (...) {
+        if (!kept_) kept_ = no_memory();
+      }
+    }
+    seen = kept_;
+    if (run.order.done) kept_ = nullptr;  // `done` reports it; a host point only carries it
+  }
+  if (seen && seen->run() == run.id) {
+    try {
+      seen = shared(Status(*seen).with_run(0));  // that is the run being reported
+    } catch (...) {
+      seen = no_memory();
+    }
+  }
+  const Status success;
+  call_done(run.order, seen ? *seen : success);
+  signal_points(run.host_points, seen ? *seen : success);
+}
+
+void StreamRuns::recycle(Run& run) noexcept {
+  std::shared_ptr<StreamRuns> last_reference;  // released after the lock
+  const std::lock_guard lock(mutex_);
+  last_reference = std::move(run.runs);
+  run.host_points.clear();
+  run.number = 0;
+  unused_.push_back(&run);
+}
+
+}  // namespace backplane

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports the ends of runs to the framework: its `done` callback, its semaphores, and failures that a later call
+// reports.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backplane/plugin.h"
+#include "base/status.h"
+
+namespace backplane {
+
+// Calls the framework's `done`, if the run has one.
+void call_done(const bp_run_t& run, const Status& status);
+// Signals host and native points of the framework. Host points carry the failure.
+void signal_points(std::span<const bp_point_t> points, const Status& status);
+
+// The runs in a stream of the framework, and the first failure in the stream that the framework has not yet seen. The
+// loader itself waits for streams, for example before it binds other memory, and the plugin then reports the failure to
+// the loader. Therefore `done` and the host points of these runs pass through here, where such a failure joins them.
+// Holds no reference to the stream or its environment, so that a late `done` of a plugin is harmless. Thread-safe.
+class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
+  struct Run;
+
+ public:
+  // A run that is being passed to the plugin. Call `accept` once the plugin has accepted it; otherwise the destructor
+  // discards it.
+  class Offer {
+   public:
+    Offer() = default;
+    Offer(Offer&& other) noexcept
+        : runs_(std::move(other.runs_)), run_(std::exchange(other.run_, nullptr)), number_(other.number_) {}
+    Offer& operator=(Offer&& other) noexcept;
+    ~Offer();
+    void accept() noexcept;
+
+   private:
+    friend StreamRuns;
+    std::shared_ptr<StreamRuns> runs_;
+    Run* run_ = nullptr;
+    uint64_t number_ = 0;  // Run::number; another number means that the run has ended and its object is in use again
+  };
+
+  // `owner` is for messages: "device 'opencl'".
+  explicit StreamRuns(std::string owner);
+  ~StreamRuns();
+
+  // Replaces `done` and `self` of `run`, a copy of `order` with an id. The caller leaves out the host points that
+  // `order` signals.
+  Offer offer(const bp_run_t& order, bp_run_t& run);
+  // Keeps a failure for the next run that has `done`, or for `take_failure`, unless an earlier one is kept.
+  void keep(Status failure) noexcept;
+  // Returns the failure that is kept, if any, and forgets it.
+  Status take_failure();
+  // Ends all runs with `lost`, because the device was given up. If the plugin ends one of them later, nothing happens.
+  void give_up(const Status& lost) noexcept;
+
+ private:
+  static void done(void* self, bp_status_t code, const bp_error_t* error);
+  void keep_locked(Status failure) noexcept;
+  void end(Run& run, const Status& status) noexcept;
+  void recycle(Run& run) noexcept;
+
+  const std::string owner_;
+  std::mutex mutex_;
+  std::shared_ptr<const Status> kept_;
+  std::shared_ptr<const Status> lost_;  // set once the device is given up
+  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<Run*> unused_;
+  uint64_t last_number_ = 0;
+};
+
+}  // namespace backplane
