@@ -196,7 +196,7 @@ void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
     BP_ASSIGN(bp_release_t known, abi::read(what, "what"));
     if (!known.buffer) return {};
     BP_TRY(c_api::usable(env, "env"));
-    BP_ASSIGN(Device * const device, env->environment->device_of(known.buffer->device));
+    BP_ASSIGN(Device* const device, env->environment->device_of(known.buffer->device));
     if (device->given_up()) {  // it may still write to the memory
       keep_handle(known.buffer->memory);
       keep_handle(known.buffer->address);

@@ -481,7 +481,7 @@ std::vector<BadModel> bad_models() {
       {"a mistyped attribute", plain({node("Cast", {"x"}, {"y"}, {float_attribute("to", 1)})}), bad,
        "attribute 'to' has type 1"},
       {"an attribute twice", plain({node("Cast", {"x"}, {"y"}, {int_attribute("to", 1), int_attribute("to", 2)})}), bad,
-       "two attributes 'to'"},
+       "two attributes are named 'to'"},
       {"an attribute of no type", plain({node("Cast", {"x"}, {"y"}, {attribute("to", 77, [](Writer&) {})})}), bad,
        "type 77"},
       {"no operator", plain({node("", {"x"}, {"y"})}), bad, "names no operator"},
