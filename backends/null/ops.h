@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of the null backend.
+// The operators of this backend.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The null backend and its one device.
+// The backend and its one device.
 #include "ops.h"
 
 namespace null_backend {

@@ -82,7 +82,7 @@ for who in vendor stranger certifier; do
     "$program" certify accept-waivers add.json --key $who.key
     cp add.json.sig narrow/waivers.sig
     case $who in
-        vendor) refused "by the vendor's own key" "$program" verify-bundle narrow --trust trust ;;
+        vendor) refused "with the vendor's own key" "$program" verify-bundle narrow --trust trust ;;
         stranger) refused "the key is unknown" "$program" verify-bundle narrow --trust trust ;;
         certifier)
             says "the waivers count" "$program" verify-bundle narrow --trust trust

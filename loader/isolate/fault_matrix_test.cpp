@@ -68,7 +68,7 @@ constexpr Fault kFaults[] = {
     {"nothing_in_compile", "without a program", false, true},
     {"crash_in_program_info", "crashed (SIGABRT) while it compiled an island"},
     {"many_in_program_info", "4000000000 inputs", false, true},
-    {"wrong_in_program_info", "in place 4000000000 times"},
+    {"wrong_in_program_info", "reports 4000000000 in-place pairs"},
     {"crash_in_extents", "crashed (SIGABRT) while it computed the extents of outputs"},
     {"many_in_extents", kAny},
     {"crash_in_instance", "crashed (SIGABRT) while it created an instance"},
