@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # targets_test.sh INCLUDES: the C headers compile without padding for each target that the ABI is laid out for, and for other targets they
-# stop with the reason. Needs only Clang, no files of the targets. Exit status 77: there is no Clang.
+# stop with the reason. The SDK stops on Windows. Needs only Clang, no files of the targets. Exit status 77: there is no Clang.
 set -eu
 command -v clang >/dev/null || { echo "no clang: install it, see scripts/setup.sh"; exit 77; }
 compile() { # TARGET
@@ -25,4 +25,10 @@ for target in wasm32-unknown-unknown i686-linux-gnu s390x-linux-gnu; do
         *) echo "$target: $output" && failed=1 ;;
     esac
 done
+output=$(printf '#include "backplane/sdk.hpp"\n' |
+    clang -target x86_64-pc-windows-msvc -ffreestanding -fsyntax-only -I"$includes" -I"$includes/../cpp" -x c++ - 2>&1) || true
+case $output in
+    *"backplane: the SDK uses POSIX"*) echo "the SDK for Windows: refused with the reason" ;;
+    *) echo "the SDK for Windows: $output" && failed=1 ;;
+esac
 exit $failed

@@ -5,9 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "abi/testing/end_of_page.h"
 #include "abi/testing/plugin_under_test.h"
 
 namespace {
@@ -51,7 +50,7 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
   using Device::Device;
   void cover(Coverage& coverage) override {
     coverage.answer(coverage.node(0), yes(1e-6));
-    coverage.group({0}, "alone");
+    coverage.group({{0}, "alone", 2e-6, BP_GROUP_ATOMIC, 0.5f, BP_COMPUTE_FP16, 4096});
   }
   std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AllProgram>(*this, what); }
   void health() override { on_health(); }
@@ -151,6 +150,34 @@ TEST_F(Sdk, ADeviceReportsOperatorSetsOfItsOwn) {
   EXPECT_EQ(known.opsets->version, 9u);
 }
 
+TEST_F(Sdk, GroupsAreReportedWithAllTheirFields) {
+  TinyGraph graph;
+  graph.output(graph.node("Relu", 14, {graph.input("x", {2, 3})}, {2, 3}));
+  bp_coverage_query_t query{};
+  query.size = sizeof query;
+  query.graph = graph.get();
+  std::vector<bp_group_t> groups;
+  bp_coverage_sink_t sink{};
+  sink.size = sizeof sink;
+  sink.self = &groups;
+  sink.verdicts = [](void*, const bp_verdict_t*, uint32_t, uint32_t) {};
+  sink.groups = [](void* self, const bp_group_t* given, uint32_t count, uint32_t stride) {
+    auto& kept = *static_cast<std::vector<bp_group_t>*>(self);
+    for (uint32_t i = 0; i < count; ++i) kept.push_back(element(given, i, stride));
+    ASSERT_EQ(kept.size(), 1u);
+    ASSERT_EQ(kept[0].node_count, 1u);
+    EXPECT_EQ(*kept[0].nodes, 0u);
+    EXPECT_EQ(text(kept[0].name), "alone");
+  };
+  ASSERT_EQ(plugin->coverage->query(device, &query, &sink, &detail.error), BP_OK) << detail.text();
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].flags, BP_GROUP_ATOMIC);
+  EXPECT_EQ(groups[0].seconds, 2e-6);
+  EXPECT_EQ(groups[0].bytes, 4096u);
+  EXPECT_EQ(groups[0].compute_types, BP_COMPUTE_FP16);
+  EXPECT_EQ(groups[0].confidence, 0.5f);
+}
+
 TEST_F(Sdk, RefusesAHostWithAnotherSanitizer) {
   const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer + 1, {}};
   const bp_plugin_t* answer = Plugin<All>::query(&offer);
@@ -248,20 +275,15 @@ TEST_F(Sdk, ReadsElementsInTheirStride) {
   struct Grown {
     uint64_t known, added;
   };
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  auto* const end = static_cast<std::byte*>(memory) + page;
-  ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
   const uint64_t older[] = {7, 9};
-  std::memcpy(end - sizeof older, older, sizeof older);
-  const auto* const array = reinterpret_cast<const Grown*>(end - sizeof older);
+  const backplane::testing::EndOfPage memory(sizeof older);
+  std::memcpy(memory.get(), older, sizeof older);
+  const auto* const array = static_cast<const Grown*>(memory.get());
   for (uint32_t i = 0; i < 2; ++i) {
     const Grown copy = element(array, i, sizeof *older);
     EXPECT_EQ(copy.known, older[i]);
     EXPECT_EQ(copy.added, 0u);
   }
-  munmap(memory, 2 * page);
 }
 
 TEST_F(Sdk, ReportsWhyThereIsNoDevice) {

@@ -24,6 +24,10 @@
 // backends/null is the smallest complete example.
 #pragma once
 
+#if defined(_WIN32)
+#error "backplane: the SDK uses POSIX functions and does not compile for Windows yet; the C headers do"
+#endif
+
 #include "backplane/sdk/async.hpp"
 #include "backplane/sdk/backend.hpp"
 #include "backplane/sdk/blob.hpp"

@@ -4,7 +4,12 @@
 // Methods may throw: the SDK converts exceptions to statuses. The marks of a slot in plugin.h ([thread-safe], [one at a
 // time]) also hold for its method. A method marked "slot" becomes a slot of the ABI only if it is overridden. Otherwise
 // the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional
-// bases of a Device or Program.
+// bases of a Device or Program. Overrides must be public: the SDK calls them, and finds a slot by &MyDevice::health.
+//
+// Structs that methods receive are the SDK's copies, with those that they point to: all fields can be read, and those
+// that an older host lacks are zero. They live until the method returns. Two are the host's own, and may end earlier
+// than this build's: bp_backend_create_t.host, for which Host stands, and the graph with all that it contains. Read
+// their fields in place, those that ABI 1.0 lacks after BP_HAS, and do not copy them whole.
 #pragma once
 
 #include <array>
@@ -158,17 +163,15 @@ class Program : public Object {
 class Slots {
  public:
   Slots(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride)
-      : slots_(reinterpret_cast<const char*>(slots)), count_(count), stride_(stride) {
+      : slots_(slots), count_(count), stride_(stride) {
     if (count != 0 && (slots == nullptr || stride < kSize10<bp_slot_extents_t>))
       throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride is below the size of an element");
   }
   uint32_t size() const { return count_; }
-  const bp_slot_extents_t& operator[](uint32_t i) const {
-    return *reinterpret_cast<const bp_slot_extents_t*>(slots_ + uint64_t{i} * stride_);
-  }
+  bp_slot_extents_t operator[](uint32_t i) const { return element(slots_, i, stride_); }
 
  private:
-  const char* slots_;
+  const bp_slot_extents_t* slots_;
   uint32_t count_;
   uint32_t stride_;
 };
@@ -249,14 +252,17 @@ class Instance : public Object {
   // Sets the extents of all given slots, or of none if it throws.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
-      const bp_slot_extents_t& given = slots[i];
+      const bp_slot_extents_t given = slots[i];
       const Binding& slot = find(given.slot);
       if (!slot.bound) throw Error(BP_BAD_STATE, where(given.slot) + " is not bound; call bind before extents");
       if (slot.container != nullptr)
         throw Error(BP_TYPE_MISMATCH, where(given.slot) + " is a container; it has no extents");
       check(given.slot, slot.tensor.dtype, given.rank, given.extents, capacity(slot.tensor));
     }
-    for (uint32_t i = 0; i < slots.size(); ++i) set_extents(find(slots[i].slot), slots[i].rank, slots[i].extents);
+    for (uint32_t i = 0; i < slots.size(); ++i) {
+      const bp_slot_extents_t given = slots[i];
+      set_extents(find(given.slot), given.rank, given.extents);
+    }
   }
 
  protected:

@@ -41,6 +41,17 @@ inline Verdict no(uint32_t reason, std::string detail) {
   return verdict;
 }
 
+// A bp_group_t that owns its nodes and name: nodes that would run as one kernel.
+struct Group {
+  std::vector<uint32_t> nodes;
+  std::string name;
+  double seconds = 0;          // expected, for the whole group; 0 if unknown
+  uint32_t flags = 0;          // BP_GROUP_*
+  float confidence = 0;        // in `seconds`
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
+  uint64_t bytes = 0;          // device memory
+};
+
 // A coverage query: its nodes, and the sink for verdicts. Verdicts are delivered in batches while the query runs,
 // groups at the end.
 class Coverage {
@@ -60,10 +71,7 @@ class Coverage {
     verdicts_.emplace_back(node.index(), std::move(verdict));
     if (verdicts_.size() >= kBatch) deliver_verdicts();
   }
-  // Reports nodes that would run as one kernel. `flags` is BP_GROUP_*.
-  void group(std::vector<uint32_t> nodes, std::string name, double seconds = 0, uint32_t flags = 0) {
-    groups_.push_back({std::move(nodes), std::move(name), seconds, flags});
-  }
+  void group(Group group) { groups_.push_back(std::move(group)); }
 
   void deliver() {
     deliver_verdicts();
@@ -74,6 +82,9 @@ class Coverage {
       out.node_count = static_cast<uint32_t>(g.nodes.size());
       out.flags = g.flags;
       out.seconds = g.seconds;
+      out.bytes = g.bytes;
+      out.compute_types = g.compute_types;
+      out.confidence = g.confidence;
       out.name = text(g.name);
       groups.push_back(out);
     }
@@ -104,12 +115,6 @@ class Coverage {
     verdicts_.clear();
   }
 
-  struct Group {
-    std::vector<uint32_t> nodes;
-    std::string name;
-    double seconds;
-    uint32_t flags;
-  };
   const Host& host_;
   const bp_coverage_query_t& query_;
   const bp_coverage_sink_t& sink_;

@@ -244,11 +244,28 @@ inline void check_run(const bp_run_t& run) {
   check_points(run.signals, run.signal_count, "run.signals");
 }
 
-// Checks the run of a copy or a fill. `run` may be NULL.
-inline void check_order(const bp_run_t* run) {
-  if (run == nullptr) return;
-  check_run(checked(run, "what.run"));
-  if (run->output != nullptr) throw Error(BP_INVALID_ARGUMENT, "what.run.output must be NULL: a copy has no outputs");
+// Copies a struct that another one points to, and returns the copy, or NULL for NULL. Vendors receive only such copies,
+// because the host's struct may end before sizeof(T) bytes.
+template <class T>
+T* read_nested(const T* in, const char* name, T& room) {
+  if (in == nullptr) return nullptr;
+  room = read(in, name);
+  return &room;
+}
+
+// Copies and checks a native object of the framework.
+inline const bp_native_t* read_native(const bp_native_t* native, bp_native_t& room) {
+  if (read_nested(native, "native", room) == nullptr) return nullptr;
+  check_chain(room.chain);
+  return &room;
+}
+
+// Copies and checks the run of a copy or a fill.
+inline const bp_run_t* read_order(const bp_run_t* run, bp_run_t& room) {
+  if (read_nested(run, "what.run", room) == nullptr) return nullptr;
+  check_run(room);
+  if (room.output != nullptr) throw Error(BP_INVALID_ARGUMENT, "what.run.output must be NULL: a copy has no outputs");
+  return &room;
 }
 
 }  // namespace backplane::sdk

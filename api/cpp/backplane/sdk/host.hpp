@@ -24,8 +24,11 @@ using view::text;
 class Host {
  public:
   // `host` must stay valid until the backend is destroyed.
-  explicit Host(const bp_host_t* host) : host_(host), slots_(read(host, "host")) {}
+  explicit Host(const bp_host_t* host) : host_(host), slots_(read(host, "host")) {
+    if (slots_.containers != nullptr) containers_ = read(slots_.containers, "host.containers");
+  }
 
+  // The host's own table, which may end earlier than this build's: check BP_HAS for what ABI 1.0 lacks.
   const bp_host_t* raw() const { return host_; }
 
   // `level` is BP_LOG_*.
@@ -98,6 +101,7 @@ class Host {
     static_cast<void>(held.release());  // now owned by the task
   }
   uint32_t thread_count() const { return slots_.thread_count != nullptr ? slots_.thread_count(host_) : 1; }
+  // Read core `i` with element(cores, i, core_stride).
   std::optional<bp_topology_t> topology() const {
     bp_topology_t topology{};
     topology.size = sizeof topology;
@@ -179,8 +183,8 @@ class Host {
     bp_cancel_link_t* link_ = nullptr;
   };
 
-  // NULL if the host has no containers.
-  const bp_container_api_t* containers() const { return slots_.containers; }
+  // NULL if the host has no containers. Valid as long as this object.
+  const bp_container_api_t* containers() const { return slots_.containers != nullptr ? &containers_ : nullptr; }
   const void* extension(std::string_view name, uint32_t version) const {
     return slots_.get_extension != nullptr ? slots_.get_extension(host_, text(name), version) : nullptr;
   }
@@ -188,6 +192,7 @@ class Host {
  private:
   const bp_host_t* host_;
   bp_host_t slots_;
+  bp_container_api_t containers_{};
 };
 
 // Settings that are passed with a call.

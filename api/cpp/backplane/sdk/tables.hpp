@@ -2,6 +2,7 @@
 // Fills a backend's C tables from its classes. Vendors need not read this file.
 #pragma once
 
+#include <deque>
 #include <type_traits>
 
 #include "backplane/sdk/backend.hpp"
@@ -106,7 +107,8 @@ struct Tables {
       bp_device_open_t copy{};
       if (how != nullptr) copy = read(how, "how");
       check_chain(copy.chain);
-      check_native(copy.native);
+      bp_native_t native;
+      copy.native = read_native(copy.native, native);
       backend(h)->mark_opened();
       hand_over<D>(backend(h)->open(index, Options(copy.options, copy.option_count, copy.option_stride), copy), out);
       device(*out)->set_id(copy.id);
@@ -153,7 +155,8 @@ struct Tables {
       const Graph graph(&checked(copy.graph, "what.graph"));
       if (copy.node >= graph.node_count())
         throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(copy.node));
-      device(h)->infer(graph.node(copy.node), Types(required(sink, "sink")));
+      const bp_infer_sink_t types = read(sink, "sink");
+      device(h)->infer(graph.node(copy.node), Types(types));
     });
   }
 
@@ -242,7 +245,12 @@ struct Tables {
   }
   static void BP_CALL destroy_instance(bp_instance_t* h) noexcept { destroy(instance(h)); }
   static bp_status_t BP_CALL bind(bp_instance_t* h, const bp_binding_t* binding, bp_error_t* error) noexcept {
-    return fence(instance(h), error, [&] { instance(h)->bind(read(binding, "binding")); });
+    return fence(instance(h), error, [&] {
+      bp_binding_t copy = read(binding, "binding");
+      bp_tensor_t tensor;
+      copy.tensor = read_nested(copy.tensor, "binding.tensor", tensor);
+      instance(h)->bind(copy);
+    });
   }
   static bp_status_t BP_CALL extents(bp_instance_t* h, const bp_slot_extents_t* slots, uint32_t count, uint32_t stride,
                                      bp_error_t* error) noexcept {
@@ -306,21 +314,23 @@ struct Tables {
   }
   static bp_status_t BP_CALL copy(bp_device_t* h, const bp_copy_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      const bp_copy_t copy = read(what, "what");
+      bp_copy_t copy = read(what, "what");
       check_flags(copy.flags, 0, "what.flags");
       static_cast<void>(check_buffer(copy.from, "what.from")), static_cast<void>(check_buffer(copy.to, "what.to"));
-      check_order(copy.run);
+      bp_run_t run;
+      copy.run = read_order(copy.run, run);
       device(h)->copy(copy);
     });
   }
   static bp_status_t BP_CALL fill(bp_device_t* h, const bp_fill_t* what, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
-      const bp_fill_t copy = read(what, "what");
+      bp_fill_t copy = read(what, "what");
       const uint32_t bytes = copy.pattern_bytes;
       if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         throw Error(BP_INVALID_ARGUMENT, "a fill pattern has " + std::to_string(bytes) + " bytes, not 1, 2, 4 or 8");
       static_cast<void>(check_buffer(copy.buffer, "what.buffer"));
-      check_order(copy.run);
+      bp_run_t run;
+      copy.run = read_order(copy.run, run);
       device(h)->fill(copy);
     });
   }
@@ -344,16 +354,14 @@ struct Tables {
 
   // ---- sync: a Device that is also a Sync --------------------------------------------------------------------------
 
-  static void check_native(const bp_native_t* native) {
-    if (native != nullptr) check_chain(read(native, "native").chain);
-  }
   static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_stream_create_t* how, bp_stream_t** out,
                                            bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_stream") = nullptr;
-      const bp_stream_create_t copy = read(how, "how");
+      bp_stream_create_t copy = read(how, "how");
       check_chain(copy.chain);
-      check_native(copy.native);
+      bp_native_t native;
+      copy.native = read_native(copy.native, native);
       hand_over<Stream>(device(h)->stream(copy), out);
     });
   }
@@ -368,10 +376,11 @@ struct Tables {
                                               bp_native_semaphore_t** out, bp_error_t* error) noexcept {
     return fence(device(h), error, [&] {
       required(out, "out_semaphore") = nullptr;
-      const bp_semaphore_create_t copy = read(how, "how");
+      bp_semaphore_create_t copy = read(how, "how");
       check_chain(copy.chain);
       check_flags(copy.flags, 0, "how.flags");
-      check_native(copy.native);
+      bp_native_t native;
+      copy.native = read_native(copy.native, native);
       hand_over<NativeSemaphore>(device(h)->semaphore(copy), out);
     });
   }
@@ -432,9 +441,10 @@ struct Tables {
       const bp_refit_t copy = read(what, "what");
       check_flags(copy.flags, 0, "what.flags");
       std::vector<bp_refit_weight_t> weights;
+      std::deque<bp_tensor_t> tensors;  // never moves its elements
       for (uint32_t i = 0; i < copy.count; ++i) {
         weights.push_back(element(&required(copy.weights, "what.weights"), i, copy.stride));
-        static_cast<void>(read(weights.back().tensor, "what.weights.tensor"));
+        weights.back().tensor = &tensors.emplace_back(read(weights.back().tensor, "what.weights.tensor"));
         if (weights.back().weight >= program(h)->graph().raw()->weight_count)
           throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));
       }
