@@ -82,7 +82,7 @@ bp_status_t bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* er
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(Device * found, env->environment->device_of(device));
-    found->give_up();
+    found->give_up("was reported to hang");
     return {};
   });
 }

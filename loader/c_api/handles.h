@@ -7,17 +7,20 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "c_api/fence.h"
 #include "discover/environment.h"
 #include "ir/graph.h"
 #include "run/exec.h"
+#include "run/lane.h"
 #include "session/session.h"
 #include "view/view.h"
 
 struct bp_env_t {
   std::shared_ptr<backplane::Environment> environment;
   uint32_t generation = backplane::c_api::generation();
+  backplane::SpareLanes lanes = {};  // for copies and fills without a run
 };
 
 struct bp_model_t {
@@ -63,7 +66,22 @@ namespace backplane::c_api {
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
 // BP_UNSUPPORTED if the backend is isolated: its handles belong to another process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
-// Copies `to.bytes` bytes from a device's buffer to host memory.
-Status copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to);
+// Host memory for a copy. Kept for good if one of the copy's devices was given up, as the copy may still be under way.
+class CopyMemory {
+ public:
+  explicit CopyMemory(uint64_t bytes) : bytes_(std::make_shared<std::vector<char>>(bytes)) {}
+  CopyMemory(CopyMemory&&) = default;
+  ~CopyMemory();
+  // A copy between this memory and the device's is going to be made.
+  void used_by(const Device& device) { devices_.push_back(&device); }
+  bp_buffer_t buffer() const;
+
+ private:
+  std::shared_ptr<std::vector<char>> bytes_;
+  std::vector<const Device*> devices_;
+};
+
+// Returns a copy of a device's buffer.
+Result<CopyMemory> copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from);
 
 }  // namespace backplane::c_api

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backplane/loader.h"
+#include "base/keep.h"
 #include "c_api/handles.h"
 #include "run/device_status.h"
 #include "run/framework_stream.h"
@@ -20,6 +21,7 @@ struct Opened {
   Device* device;
   bp_device_t* handle;
   const bp_memory_api_t* api;
+  SpareLanes* lanes;
 
   Status needs(const void* slot, const char* what) const {
     if (api && slot) return {};
@@ -34,7 +36,7 @@ Result<Opened> open(bp_env_t* env, uint64_t id) {
   BP_TRY(c_api::usable(env, "env"));
   BP_ASSIGN(Device * device, env->environment->device_of(id));
   BP_ASSIGN(bp_device_t * handle, device->open());
-  return Opened{device, handle, device->backend().plugin->memory};
+  return Opened{device, handle, device->backend().plugin->memory, &env->lanes};
 }
 
 template <class Slot>
@@ -72,25 +74,43 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   return order;
 }
 
+// Calls `slot(device, what)` in the order of `what.run`. Without a run, waits for the work: in a stream if the device
+// has streams, because that wait ends when the device is given up.
+template <class What>
+Status call(const Opened& device, bp_status_t(BP_CALL* slot)(bp_device_t*, const What*, bp_error_t*), What what) {
+  const auto order_by = [&](const bp_run_t* run) -> Status {
+    if (device.device->given_up()) return device.device->lost();
+    what.run = run;
+    PluginError error;
+    return device.status(error, slot(device.handle, &what, error.get()));
+  };
+  if (what.run) {
+    BP_ASSIGN(DeviceRun order, order_for(device, what.run));
+    return order.passed(order_by(&order.run()));
+  }
+  if (!Lane::possible(*device.device)) return order_by(nullptr);
+  Result<Lane> lane = device.lanes->take(*device.device);
+  if (!lane.ok()) return order_by(nullptr);  // such as: no stream is left
+  StreamEnd end = lane->complete(order_by);
+  if (end.status.code() == BP_UNSUPPORTED) return order_by(nullptr);  // perhaps it is supported without a stream
+  if (end.ended && end.status.ok()) device.lanes->give(lane.take());
+  return std::move(end.status);
+}
+
 Status copy_by(const Opened& device, const bp_copy_t& what) {
   BP_TRY(device.needs(slot(device.api, &bp_memory_api_t::copy), "copies"));
-  PluginError error;
-  if (!what.run) return device.status(error, device.api->copy(device.handle, &what, error.get()));
-  BP_ASSIGN(DeviceRun order, order_for(device, what.run));
-  bp_copy_t own = what;
-  own.run = &order.run();
-  return order.passed(device.status(error, device.api->copy(device.handle, &own, error.get())));
+  return call(device, device.api->copy, what);
 }
 
 // Copies through host memory, because the target's device cannot read the source's memory.
 Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& what) {
-  std::vector<char> between(what.bytes);
-  bp_buffer_t host{};
-  host.address = between.data();
-  host.bytes = what.bytes;
+  c_api::CopyMemory between(what.bytes);
+  const bp_buffer_t host = between.buffer();
+  between.used_by(*source.device);
   bp_copy_t half = what;
   half.to = &host;
   BP_TRY(copy_by(source, half));
+  between.used_by(*target.device);
   half.from = &host;
   half.to = what.to;
   return copy_by(target, half);
@@ -98,14 +118,29 @@ Status copy_in_two(const Opened& source, const Opened& target, const bp_copy_t& 
 
 }  // namespace
 
-Status c_api::copy_to_host(Device& device, const bp_buffer_t& from, const bp_buffer_t& to) {
+c_api::CopyMemory::~CopyMemory() {
+  if (bytes_ && std::ranges::any_of(devices_, &Device::given_up)) keep_for_good(std::move(bytes_));
+}
+
+bp_buffer_t c_api::CopyMemory::buffer() const {
+  bp_buffer_t buffer{};
+  buffer.address = bytes_->data();
+  buffer.bytes = bytes_->size();
+  return buffer;
+}
+
+Result<c_api::CopyMemory> c_api::copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from) {
   BP_ASSIGN(bp_device_t * handle, device.open());
+  CopyMemory to(from.bytes);
+  to.used_by(device);
+  const bp_buffer_t host = to.buffer();
   bp_copy_t what{};
   what.size = sizeof what;
   what.from = &from;
-  what.to = &to;
-  what.bytes = to.bytes;
-  return copy_by({&device, handle, device.backend().plugin->memory}, what);
+  what.to = &host;
+  what.bytes = host.bytes;
+  BP_TRY(copy_by({&device, handle, device.backend().plugin->memory, &lanes}, what));
+  return to;
 }
 
 bp_status_t bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space, bp_error_t* error) {
@@ -247,7 +282,7 @@ bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, 
 bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(env, "env"));
-    BP_ASSIGN(bp_fill_t known, abi::read(what, "what"));
+    BP_ASSIGN(const bp_fill_t known, abi::read(what, "what"));
     const bp_buffer_t* const buffer = known.buffer;
     BP_TRY(check(buffer, "what.buffer"));
     BP_TRY(abi::check_target(*buffer, "what.buffer"));
@@ -266,11 +301,10 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     if (!slot(opened.api, &bp_memory_api_t::fill)) {
       if (known.run)
         return {BP_UNSUPPORTED, "device '" + opened.device->name() + "' cannot fill in a stream: leave run NULL"};
-      std::vector<char> bytes(buffer->bytes);
-      repeat(bytes.data());
-      bp_buffer_t host{};
-      host.address = bytes.data();
-      host.bytes = bytes.size();
+      c_api::CopyMemory filled(buffer->bytes);
+      filled.used_by(*opened.device);
+      const bp_buffer_t host = filled.buffer();
+      repeat(host_address(host));
       bp_copy_t copy{};
       copy.size = sizeof copy;
       copy.from = &host;
@@ -278,11 +312,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
       copy.bytes = buffer->bytes;
       return copy_by(opened, copy);
     }
-    PluginError plugin_error;
-    if (!known.run) return opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get()));
-    BP_ASSIGN(DeviceRun order, order_for(opened, known.run));
-    known.run = &order.run();
-    return order.passed(opened.status(plugin_error, opened.api->fill(opened.handle, &known, plugin_error.get())));
+    return call(opened, opened.api->fill, known);
   });
 }
 

@@ -28,6 +28,19 @@ TEST(PluginHandles, OfDevicesAreThePlugins) {
   EXPECT_EQ(none, nullptr);
 }
 
+// A plugin counts its devices from 0 and knows no others. The ninth that it names does not exist.
+TEST(PluginHandles, PeersAreNumberedAsDevicesOfTheEnvironment) {
+  const Environment env = streaming({{"partial.devices", "2"}, {"partial.peers", "1"}});
+  const auto devices = env.devices();
+  ASSERT_EQ(devices.size(), 3u);  // the CPU's is the first
+  EXPECT_EQ(devices[0].info.peer_count, 0u);
+  for (uint32_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(devices[i].info.index, 1 + i);
+    EXPECT_THAT(std::vector(devices[i].info.peers, devices[i].info.peers + devices[i].info.peer_count),
+                ElementsAre(2, 3));
+  }
+}
+
 TEST(PluginHandles, OfAStreamAreWaitedForByTheTable) {
   const Environment env = streaming({{"partial.run_us", "10000"}});
   const Stream stream(env.get(), env.devices()[1].info.id);

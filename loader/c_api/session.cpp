@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -235,18 +234,17 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
     BP_TRY(abi::check_array(refit.weights, refit.count, refit.stride, "what.weights"));
     const std::shared_ptr<const Session> latest = session->session->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
-    std::deque<std::vector<char>> copies;  // host copies of tensors that are in device memory
+    SpareLanes lanes;
+    std::vector<c_api::CopyMemory> copies;  // of tensors that are in device memory
     for (uint32_t i = 0; i < refit.count; ++i) {
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));
       BP_TRY(abi::check_buffer(tensor.buffer, "what.weights.tensor.buffer"));
       if (tensor.buffer.memory) {
         BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
-        bp_buffer_t host{};
-        host.address = copies.emplace_back(tensor.buffer.bytes).data();
-        host.bytes = tensor.buffer.bytes;
-        BP_TRY(c_api::copy_to_host(*device, tensor.buffer, host));
-        tensor.buffer = host;
+        BP_ASSIGN(c_api::CopyMemory copy, c_api::copy_to_host(*device, lanes, tensor.buffer));
+        tensor.buffer = copy.buffer();
+        copies.push_back(std::move(copy));
       }
       known.emplace_back(abi::string(weight.name), tensor);
     }

@@ -162,6 +162,8 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
     program.cache_reason = error.text().empty() ? otherwise : std::string(error.text());
     cache.remove(key);
   };
+  const Device& owner = *device.device;
+  if (owner.given_up()) return owner.lost();
   uint32_t answer = BP_CACHE_EXACT;
   PluginError error;
   if (api.validate && api.validate(device.handle, blob, &answer, error.get()) != BP_OK) answer = BP_CACHE_UNUSABLE;
@@ -169,10 +171,10 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
     refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry is for something else" : "the entry is unusable");
     return {};
   }
+  if (owner.given_up()) return owner.lost();
   PluginError failure;
   const bp_status_t code = api.deserialize(device.handle, &what, blob, &program.handle, failure.get());
-  if (code == BP_DEVICE_LOST || code == BP_CANCELLED)
-    return failure.status(code, "device '" + device.device->name() + "'");
+  if (code == BP_DEVICE_LOST || code == BP_CANCELLED) return failure.status(code, "device '" + owner.name() + "'");
   if (code != BP_OK || !program.handle) {
     refuse(failure, "the entry cannot be read");
     return {};
@@ -222,6 +224,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
         services.log().warning(where + ": an island is compiled anew: " + program.cache_reason);
     }
     if (!program.handle) {
+      if (device.device->given_up()) return device.device->lost();
       PluginError error;
       const bp_status_t code = program.plugin->program->compile(device.handle, &what, &program.handle, error.get());
       if (Status status = error.status(code, where); !status.ok()) {
@@ -230,9 +233,10 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
         return std::move(status).context(label.empty() ? "island " + std::to_string(k) : label);
       }
       if (!program.handle) return {BP_INTERNAL, where + ": compile returned BP_OK without a program"};
+      if (device.device->given_up()) return device.device->lost();
       if (!key.empty()) store(program, cache, key);
     }
-    if (device.device->given_up()) return device.device->lost();  // it was given up during the compilation
+    if (device.device->given_up()) return device.device->lost();  // while it compiled, loaded or stored the program
     program.info.size = sizeof program.info;
     PluginError info_error;
     BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));

@@ -23,7 +23,7 @@ class ProfileTest : public ::testing::Test {
     ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
     backend_.id = "fake";
     backend_.host = std::make_shared<Host>(services_, "fake", Host::Options{}, BP_ABI_VERSION);
-    device_ = std::make_unique<Device>(backend_, 1, "fake", bp_device_info_t{});
+    device_ = std::make_unique<Device>(backend_, 1, "fake", bp_device_info_t{}, 1);
   }
   ~ProfileTest() override {
     std::error_code error;

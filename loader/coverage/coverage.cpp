@@ -83,6 +83,7 @@ class CoverageQuery {
   Status run(Sink& self, std::span<const uint32_t> nodes = {}) const {
     if (cancelled(options_.cancel))
       return {BP_CANCELLED, "cancelled while devices were being queried for what they support"};
+    if (device_.given_up()) return device_.lost();
     bp_coverage_sink_t sink{};
     sink.size = sizeof sink;
     sink.self = &self;

@@ -50,6 +50,7 @@ struct Sink {
 // Queries the device for the types of a node's outputs. Types that the device cannot infer stay unknown.
 Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Model>& model, const Graph& graph,
                    uint32_t n, std::vector<Type>& outputs) {
+  if (device.device->given_up()) return device.device->lost();
   const auto view = model::View::node(model, graph, n, device.device->newest());
   Sink reported{outputs, model->graph.symbols.size(), {}};
   bp_infer_sink_t sink{};

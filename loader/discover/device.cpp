@@ -36,7 +36,7 @@ Status Backend::ensure_loaded() {
   return {};
 }
 
-Device::Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info)
+Device::Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info, uint32_t siblings)
     : backend_(&backend), plugin_index_(info.index), name_(std::move(name)), info_(info) {
   info_.index = index;
   bp_text_t* const fields[] = {&info_.name, &info_.vendor, &info_.driver, &info_.arch, &info_.pci};
@@ -44,7 +44,9 @@ Device::Device(Backend& backend, uint32_t index, std::string name, const bp_devi
     texts_[i] = abi::view(*fields[i]);
     *fields[i] = abi::text(texts_[i]);
   }
-  if (info.peers) peers_.assign(info.peers, info.peers + info.peer_count);
+  const uint32_t first = index - plugin_index_;  // the index of the backend's device 0
+  for (uint32_t i = 0; info.peers && i < info.peer_count; ++i)
+    if (info.peers[i] < siblings) peers_.push_back(first + info.peers[i]);
   for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);
     property_texts_.push_back({abi::string(property.name), abi::string(property.value)});
@@ -58,7 +60,7 @@ Device::Device(Backend& backend, uint32_t index, std::string name, const bp_devi
 }
 
 bool Device::reads_from(const Device& other) const {
-  return backend_ == other.backend_ && std::ranges::find(peers_, other.plugin_index_) != peers_.end();
+  return backend_ == other.backend_ && std::ranges::find(peers_, other.index()) != peers_.end();
 }
 
 Device::~Device() {
@@ -69,13 +71,15 @@ Device::~Device() {
     call_plugin([&] { backend_->plugin->device->close(handle_); });
 }
 
-void Device::give_up() {
+void Device::give_up(std::string_view why) {
   backend_->given_up = true;
   bp_device_t* opened = nullptr;
   std::map<const void*, Listener> listeners;
   {
     const std::lock_guard lock(handle_mutex_);
-    if (given_up_.exchange(true)) return;
+    if (given_up_) return;
+    why_ = why;
+    given_up_ = true;
     opened = handle_;
     listeners = std::move(listeners_);
   }
@@ -98,7 +102,7 @@ void Device::abandon(bp_device_t* opened) const {
 }
 
 Status Device::lost() const {
-  return Status(BP_DEVICE_LOST, fmt::format("device {} did not return from a run and was given up", name_))
+  return Status(BP_DEVICE_LOST, fmt::format("device {} {} and was given up", name_, why_))
       .with_flags(BP_ERROR_DEVICE_LOST);
 }
 

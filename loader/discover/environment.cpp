@@ -247,8 +247,9 @@ struct Environment::Maker {
       info.id = id_of(backend.id, info, devices);
       if (info.index == 0) backend.host->set_first_device(info.id);
       const uint32_t number = info.index, index = static_cast<uint32_t>(env.devices_.size()) + number + 1;
-      devices.push_back(std::make_unique<Device>(
-          backend, index, number == 0 ? backend.id : fmt::format("{}:{}", backend.id, number), info));
+      devices.push_back(std::make_unique<Device>(backend, index,
+                                                 number == 0 ? backend.id : fmt::format("{}:{}", backend.id, number),
+                                                 info, static_cast<uint32_t>(infos.size())));
     }
     return devices;
   }

@@ -57,7 +57,8 @@ struct Backend {
 class Device {
  public:
   // `info` is the plugin's description; its texts are copied. `index` counts all devices of the environment, from 1.
-  Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info);
+  // The environment has the backend's first `siblings` devices, this one included, numbered in the plugin's order.
+  Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info, uint32_t siblings);
   ~Device();
   Device(const Device&) = delete;
 
@@ -78,9 +79,10 @@ class Device {
   void* framework() const { return framework_; }
   // The newest ONNX versions that the device supports. The device must be open.
   const KnownOpsets& newest() const { return newest_; }
-  // Abandons the device because a run did not end; it is never used again. Does not wait for an `open` in progress.
-  // Thread-safe.
-  void give_up();
+  // Abandons the device because it hangs; it is never used again. `why` completes "device cpu …" in later errors. Does
+  // not wait for an `open` in progress. Thread-safe.
+  void give_up(std::string_view why = "did not return from a run");
+  // Every call of a slot with an object of this device is preceded by this check.
   bool given_up() const { return given_up_; }
   // Called with `lost()` when the device is given up, on the thread that gives it up. `unlisten` does not wait for a
   // call in progress. Thread-safe.
@@ -97,20 +99,20 @@ class Device {
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
-  std::string texts_[5];  // the strings to which info_ points
-  std::vector<uint32_t> peers_;
+  std::string texts_[5];         // the strings to which info_ points
+  std::vector<uint32_t> peers_;  // by `index`
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
-  std::mutex mutex_;  // only one thread may open the device
-  std::mutex
-      handle_mutex_;  // guards changes of handle_, given_up_ and listeners_; never held during a call into the plugin
+  std::mutex mutex_;         // only one thread may open the device
+  std::mutex handle_mutex_;  // guards changes of the members below; never held during a call into the plugin
   bp_device_t* handle_ = nullptr;
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;
   KnownOpsets newest_;
+  std::string why_;  // why it was given up; constant once given_up_ is set
   std::atomic<bool> given_up_{false};
-  std::map<const void*, Listener> listeners_;  // guarded by handle_mutex_
+  std::map<const void*, Listener> listeners_;
 };
 
 // A file that was considered, with the strings of its bp_candidate_t.

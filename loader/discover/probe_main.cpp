@@ -86,7 +86,8 @@ void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
   std::vector<bp_device_t*> handles;
   for (const bp_device_info_t& info : infos) {
     if (devices.size() == kMaxOpened) break;
-    devices.push_back(std::make_unique<Device>(backend, info.index + 1, backend.id, info));
+    devices.push_back(
+        std::make_unique<Device>(backend, info.index + 1, backend.id, info, static_cast<uint32_t>(infos.size())));
     auto opened = devices.back()->open();
     handles.push_back(opened.ok() ? *opened : nullptr);
   }

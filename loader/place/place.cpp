@@ -55,6 +55,7 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
     const auto named = std::ranges::find_if(coverage, [&](const DeviceCoverage& c) {
       return c.device->name() == pin.device || c.device->name() + ":0" == pin.device;
     });
+    if (named == coverage.end() && !pin.lost.ok()) return Status(pin.lost).context("pin '" + pin.pattern + "'");
     if (named == coverage.end())
       return Status(BP_NOT_FOUND,
                     "pin '" + pin.pattern + "': device '" + pin.device + "' is not among the session's devices");

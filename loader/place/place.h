@@ -21,6 +21,7 @@ struct Policy {
   uint32_t max_island_nodes = 0;  // 0: no limit
   struct Pin {
     std::string pattern, device;
+    Status lost = {};  // the error if the device was given up, and is not in the coverage list for that reason
   };
   std::vector<Pin> pins;
 };
@@ -70,7 +71,7 @@ struct Placement {
 // With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
 // `max_island_nodes`, larger islands are cut, except that an atomic group may be larger. A device that reports its
 // memory size gets no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands),
-// BP_NOT_FOUND (the device of a pin), BP_RESOURCE_EXHAUSTED. Deterministic.
+// BP_NOT_FOUND (the device of a pin), BP_DEVICE_LOST (likewise), BP_RESOURCE_EXHAUSTED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
 
 }  // namespace backplane

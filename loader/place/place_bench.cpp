@@ -21,7 +21,7 @@ struct FakeDevices {
       info.kind = d == 0 ? BP_DEVICE_CPU : BP_DEVICE_GPU;
       info.launch_ns = 5'000;
       info.link_bandwidth = 10'000'000'000;
-      devices.push_back(std::make_unique<Device>(backend, d + 1, "d" + std::to_string(d), info));
+      devices.push_back(std::make_unique<Device>(backend, d + 1, "d" + std::to_string(d), info, count));
     }
   }
 

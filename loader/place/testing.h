@@ -26,7 +26,8 @@ struct FakeDevices {
       info.launch_ns = launch_ns;
       info.link_bandwidth = 1'000'000'000;
       info.memory_bytes = memory_bytes;
-      devices.push_back(std::make_unique<Device>(backend, d + 1, std::string(1, static_cast<char>('a' + d)), info));
+      devices.push_back(
+          std::make_unique<Device>(backend, d + 1, std::string(1, static_cast<char>('a' + d)), info, count));
     }
   }
 

@@ -4,13 +4,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "base/keep.h"
 #include "host/cancel.h"
 #include "place/cost.h"
 #include "profiling/single_node.h"
+#include "run/clock.h"
 #include "run/exec.h"
+#include "run/lane.h"
 #include "run/memory.h"
 
 namespace backplane {
@@ -58,23 +64,65 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
   return std::max(seconds - launch_seconds(device), seconds / 10);
 }
 
+// A device that has not ended a copy after this long is given up. At 1 MB/s, kLargeCopy takes 4.2 s.
+constexpr uint64_t kCopyLimitNs = 5'000'000'000;
+// The same from the time at which the creation of the session was cancelled.
+constexpr uint64_t kCancelledCopyLimitNs = 1'000'000'000;
+
+// Makes a copy of `bytes` bytes in the lane and waits for it.
+template <class Start>
+Status copy_in(const Lane& lane, uint64_t bytes, const bp_cancel_t* cancel, const Start& start) {
+  const uint64_t deadline = monotonic_now() + kCopyLimitNs;
+  StreamEnd end = lane.complete(start, deadline, cancel);
+  if (!end.ended && end.status.code() == BP_CANCELLED) {
+    const uint64_t soon = std::min(deadline, monotonic_now() + kCancelledCopyLimitNs);
+    if (wait_for_work(lane.device(), lane.stream(), soon).ended) return std::move(end.status);
+  }
+  if (end.ended || lane.device().given_up()) return std::move(end.status);
+  lane.device().give_up("did not end a copy of " + std::to_string(bytes) + " bytes in 5 s");
+  return lane.device().lost();
+}
+
+// The memory of a measurement.
+struct Buffers {
+  Memory here, there;
+  Block source, target;
+};
+
 Status measure_copy(const Environment& environment, const DeviceCoverage* from, const DeviceCoverage* to,
-                    Profile& profile) {
+                    const bp_cancel_t* cancel, Profile& profile) {
   const auto memory_of = [&](const DeviceCoverage* one) -> Result<Memory> {
     if (!one) return Memory(environment.services());
     return Memory::of(*one->device, environment.services());
   };
-  BP_ASSIGN(const Memory here, memory_of(from));
-  BP_ASSIGN(const Memory there, memory_of(to));
+  BP_ASSIGN(Memory here, memory_of(from));
+  BP_ASSIGN(Memory there, memory_of(to));
   if (!direct(here, there)) return {};
-  Block source, target;
-  BP_TRY(source.reserve(here, kLargeCopy));
-  BP_TRY(target.reserve(there, kLargeCopy));
+  const auto buffers = std::make_shared<Buffers>(Buffers{std::move(here), std::move(there), {}, {}});
+  const Block &source = buffers->source, &target = buffers->target;
+  BP_TRY(buffers->source.reserve(buffers->here, kLargeCopy));
+  BP_TRY(buffers->target.reserve(buffers->there, kLargeCopy));
   if (!from) std::memset(host_address(source.buffer()), 1, kLargeCopy);
+  Device* const device = copier(buffers->here, buffers->there);
+  std::optional<Lane> lane;
+  if (device && Lane::possible(*device)) {
+    BP_ASSIGN(lane, Lane::make(*device));
+  }
+  const auto measure = [&](uint64_t bytes) -> Result<double> {
+    const auto start = [&](const bp_run_t* run) {
+      return copy(buffers->here, source.buffer(), buffers->there, target.buffer(), bytes, run);
+    };
+    return time([&]() -> Status {
+      if (cancelled(cancel)) return {BP_CANCELLED, "cancelled while copies were being measured"};
+      return lane ? copy_in(*lane, bytes, cancel, start) : start(nullptr);
+    });
+  };
   for (uint64_t bytes : {kSmallCopy, kLargeCopy}) {
-    BP_ASSIGN(const double seconds, time([&] { return copy(here, source.buffer(), there, target.buffer(), bytes); }));
+    Result<double> seconds = measure(bytes);
+    if (device && device->given_up()) keep_for_good(buffers);  // the copy may still be under way
+    if (!seconds.ok()) return seconds.take_status();
     profile.set(profile_key_of_copy(from ? from->device->name() : "host", to ? to->device->name() : "host", bytes),
-                seconds);
+                *seconds);
   }
   return {};
 }
@@ -103,27 +151,34 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
   return {};
 }
 
-void measure_copies(const Environment& environment, std::vector<DeviceCoverage>& coverage) {
+Status measure_copies(const Environment& environment, std::vector<DeviceCoverage>& coverage,
+                      const bp_cancel_t* cancel) {
   const auto name = [](const DeviceCoverage* one) -> std::string {
     return one ? one->device->name() : std::string("host");
   };
   for (DeviceCoverage& device : coverage) {
     if (in_host_memory(*device.device)) continue;
     bool fresh = false;
-    const auto know = [&](const DeviceCoverage* from, const DeviceCoverage* to) {
-      if (device.profile->find(profile_key_of_copy(name(from), name(to), kLargeCopy))) return;
-      if (Status status = measure_copy(environment, from, to, *device.profile); !status.ok())
+    const auto know = [&](const DeviceCoverage* from, const DeviceCoverage* to) -> Status {
+      if (device.profile->find(profile_key_of_copy(name(from), name(to), kLargeCopy))) return {};
+      const Status status = measure_copy(environment, from, to, cancel, *device.profile);
+      if (cancelled(cancel)) return {BP_CANCELLED, "cancelled while copies were being measured"};
+      for (const DeviceCoverage* one : {from, to})
+        if (one && one->device->given_up()) return one->device->lost();
+      if (!status.ok())
         environment.services().log().debug("copies from " + name(from) + " to " + name(to) +
                                            " are not measured: " + std::string(status.text()));
       else
         fresh = true;
+      return {};
     };
-    know(nullptr, &device);
-    know(&device, nullptr);
+    BP_TRY(know(nullptr, &device));
+    BP_TRY(know(&device, nullptr));
     for (const DeviceCoverage& other : coverage)
-      if (&other != &device && can_copy_directly(*device.device, *other.device)) know(&device, &other);
+      if (&other != &device && can_copy_directly(*device.device, *other.device)) BP_TRY(know(&device, &other));
     if (fresh) device.profile->save();
   }
+  return {};
 }
 
 }  // namespace backplane

@@ -4,16 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "testing/partial.h"
 
@@ -21,7 +24,9 @@ namespace backplane {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 uint64_t id_of(const Environment& env, uint32_t device = 0) {
   return env.devices()[1 + device].info.id;  // device 0 is the CPU's
@@ -219,6 +224,149 @@ TEST(Abandon, LaterSessionsUseTheOtherDevices) {
   SessionOptions how;
   how.devices = {"partial"};
   EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_DEVICE_LOST);
+}
+
+TEST(Abandon, PinsToADeviceThatWasGivenUpSaySo) {
+  const Environment env = streaming({});
+  env.abandon_device(id_of(env));
+  for (const std::string name : {"partial", "partial:0"}) {
+    const Error error = failure([&] { env.compile(chain(1), pinned({{"n0", name}})); });
+    EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+    EXPECT_THAT(error.text(), AllOf(HasSubstr("pin 'n0'"), HasSubstr("device partial was reported to hang")));
+  }
+  EXPECT_EQ(failure([&] { env.compile(chain(1), pinned({{"n0", "other"}})); }).status(), BP_NOT_FOUND);
+  env.compile(chain(1), pinned({{"n1", "partial"}}));  // the pin matches no node
+}
+
+// Partial's operator has no schema, so the device is asked for the types of its outputs after the query.
+TEST(Abandon, NothingMoreIsCalledWhileDevicesAreQueried) {
+  const Environment env = streaming({{"partial.query_us", "200000"}});
+  Builder builder(std::map<std::string, uint32_t>{{"", 21}, {"org.backplane.test", 1}});
+  NodeOptions how;
+  how.domain = "org.backplane.test";
+  builder.output(builder.node("Same", {builder.input("x", BP_DTYPE_FLOAT, {3})}, how));
+  const Model model = builder.finish();
+  const auto is_asked = [&] { return counters(env).queries_begun == 1; };
+  EXPECT_EQ(end_when_abandoned(env, is_asked, [&] { env.compile(model); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+TEST(Abandon, NothingMoreIsCalledWhileIslandsAreCompiled) {
+  std::string folder = ::testing::TempDir() + "backplane_abandon_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const Environment env =
+      streaming({{"partial.compile_us", "200000"}, {"partial.cache", "1"}, {"loader.cache", folder}});
+  const auto compiles = [&] { return counters(env).compiles_begun > 0; };
+  const auto compile = [&] { env.compile(chain(3), pinned({{"*", "partial"}})); };
+  EXPECT_EQ(end_when_abandoned(env, compiles, compile).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+  std::filesystem::remove_all(folder);
+}
+
+// ---- copies without a run -------------------------------------------------------------------------------------------
+
+void copy_without_a_run(const Environment& env, const Buffer& to, std::array<float, 3>& values) {
+  bp_buffer_t from{};
+  from.address = values.data();
+  from.bytes = to.abi().bytes;
+  env.copy(from, to.abi(), from.bytes);
+}
+
+TEST(Abandon, ACopyWithoutARunEnds) {
+  const Environment env = streaming({{"partial.hang_copy", "2"}});
+  const Buffer buffer = env.allocate(id_of(env), 12);
+  std::array<float, 3> values{1, 2, 3};
+  copy_without_a_run(env, buffer, values);
+  const auto hangs = [&] { return counters(env).copies_begun == 2; };
+  const Error error = end_when_abandoned(env, hangs, [&] { copy_without_a_run(env, buffer, values); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_TRUE(error.device_lost());
+  EXPECT_EQ(failure([&] { copy_without_a_run(env, buffer, values); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+TEST(Abandon, AFillWithoutARunEnds) {
+  const Environment env = streaming({{"partial.hang_copy", "1"}});
+  const Buffer buffer = env.allocate(id_of(env), 12);
+  const auto hangs = [&] { return counters(env).copies_begun == 1; };
+  EXPECT_EQ(end_when_abandoned(env, hangs, [&] { buffer.fill(1.0f); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+// The devices are no peers, so the copy takes two steps. The other device is not called for the second.
+TEST(Abandon, ACopyThroughHostMemoryEnds) {
+  const Environment env = streaming({{"partial.devices", "2"}, {"partial.0.hang_copy", "1"}});
+  const Buffer from = env.allocate(id_of(env, 0), 12), to = env.allocate(id_of(env, 1), 12);
+  const auto hangs = [&] { return counters(env, 0).copies_begun == 1; };
+  const auto copy = [&] { env.copy(from.abi(), to.abi(), 12); };
+  EXPECT_EQ(end_when_abandoned(env, hangs, copy).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env, 1).copies_begun, 0u);
+}
+
+TEST(Abandon, ARefitFromADeviceEnds) {
+  const Environment env = streaming({{"partial.hang_copy", "1"}});
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), w = graph.weight("w", Tensor::of<float>({1}, {2}));
+  SessionOptions how = pinned({{"*", "cpu"}});
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(graph.finish({graph.node("Mul", "y", {x, w})}), how);
+  const Buffer buffer = env.allocate(id_of(env), 4);
+  const std::vector<int64_t> extents{1};
+  const bp_tensor_t tensor = buffer.tensor(BP_DTYPE_FLOAT, extents);
+  const bp_named_tensor_t weight{view::text(std::string_view("w")), &tensor};
+  const bp_session_refit_t what{sizeof what, 1, &weight, sizeof weight, 0, nullptr};
+  const auto hangs = [&] { return counters(env).copies_begun == 1; };
+  const auto refit = [&] { detail::call(api().session_refit, session.get(), &what); };
+  EXPECT_EQ(end_when_abandoned(env, hangs, refit).status(), BP_DEVICE_LOST);
+}
+
+// Copies are measured by the first session on a machine, so each test starts with no costs stored.
+class MeasuredCopies : public ::testing::Test {
+ protected:
+  MeasuredCopies() {
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+    if (const char* const before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~MeasuredCopies() override {
+    before_ ? ::setenv("XDG_CACHE_HOME", before_->c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+  const Environment env = streaming({{"partial.hang_copy", "3"}});
+  const std::function<bool()> hangs = [&] { return counters(env).copies_begun == 3; };
+
+ private:
+  std::string folder_ = ::testing::TempDir() + "backplane_copies_XXXXXX";
+  std::optional<std::string> before_;
+};
+
+TEST_F(MeasuredCopies, ThatDoNotEndCostTheDevice) {
+  const Error error = end_of([&] { env.compile(chain(1)); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_THAT(error.text(), HasSubstr("device partial did not end a copy of 4096 bytes in 5 s"));
+  EXPECT_EQ(counters(env).abandoned, 1u);
+  Exec exec = env.compile(chain(1)).exec();
+  bind_x(exec);
+  exec.run();
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
+}
+
+TEST_F(MeasuredCopies, EndWhenTheSessionIsCancelled) {
+  const Cancel cancel;
+  SessionOptions how;
+  how.cancel = &cancel;
+  std::thread cancels([&] {
+    wait_until(hangs);
+    cancel.set();
+  });
+  EXPECT_EQ(end_of([&] { env.compile(chain(1), how); }).status(), BP_CANCELLED);
+  cancels.join();
+  EXPECT_EQ(counters(env).abandoned, 1u);
+}
+
+TEST_F(MeasuredCopies, EndWhenTheDeviceIsAbandoned) {
+  EXPECT_EQ(end_when_abandoned(env, hangs, [&] { env.compile(chain(1)); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(counters(env).calls_after_abandon, 0u);
 }
 
 // ---- deadlines ------------------------------------------------------------------------------------------------------

@@ -61,6 +61,24 @@ Lane::~Lane() {
   device_->given_up() ? keep_handle(stream_) : sync_of(*device_).stream_destroy(stream_);
 }
 
+Result<Lane> SpareLanes::take(Device& device) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(lanes_, [&](const Lane& lane) { return &lane.device() == &device; });
+    if (found != lanes_.end()) {
+      Lane lane = std::move(*found);
+      lanes_.erase(found);
+      return lane;
+    }
+  }
+  return Lane::make(device);
+}
+
+void SpareLanes::give(Lane lane) {
+  const std::lock_guard lock(mutex_);
+  lanes_.push_back(std::move(lane));
+}
+
 namespace {
 
 void close_descriptor(const bp_native_t& native) {
@@ -79,7 +97,7 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   const bp_sync_api_t *api = from.device().backend().plugin->sync, *other = to.device().backend().plugin->sync;
   if (mark && mark->of(number)) return;
   if (!api->semaphore_create || !api->semaphore_export || !other->semaphore_create) return;
-  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();
+  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();  // fail once it was given up
   if (!maker.ok() || !taker.ok()) return;
   auto made = mark ? std::move(mark) : std::make_unique<Mark>(from);
   PluginError error;

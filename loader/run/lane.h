@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -36,18 +37,47 @@ class Lane {
   // Opens the device.
   static Result<Lane> make(Device& device);
   Lane(Lane&& other) noexcept : device_(other.device_), stream_(std::exchange(other.stream_, nullptr)) {}
+  Lane& operator=(Lane&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
   ~Lane();
 
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
   // Waits until all work in the stream has ended. Reports failures of runs without `done`.
   StreamEnd wait() const { return wait_for_work(*device_, stream_); }
+  // Calls `start(run)`, which puts work into the stream, and waits for it as wait_for_work does.
+  template <class Start>
+  StreamEnd complete(const Start& start, uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr) const {
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.stream = stream_;
+    if (Status status = start(&run); !status.ok()) return {true, std::move(status), 0};
+    return wait_for_work(*device_, stream_, deadline, cancel);
+  }
 
  private:
   explicit Lane(Device& device) : device_(&device) {}
 
   Device* device_;
   bp_stream_t* stream_ = nullptr;
+};
+
+// The lanes of calls that wait for work of their own, such as a copy. A call has a lane for itself, because a stream
+// reports failures to whoever waits for it first. There are as many lanes as there were such calls at once.
+// Thread-safe.
+class SpareLanes {
+ public:
+  // Opens the device.
+  Result<Lane> take(Device& device);
+  // Takes back a lane without work in its stream.
+  void give(Lane lane);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Lane> lanes_;
 };
 
 // A semaphore of a lane's device for which other lanes can wait. Its value is the number of the latest run.

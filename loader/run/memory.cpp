@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kMaxHostAlignment = 4096;  // the largest alignment that bp_host_t.allocate supports
 
 Result<bp_space_t> space_of(const Device& device, const bp_memory_api_t& api, bp_device_t* handle, uint32_t index) {
+  if (device.given_up()) return device.lost();
   bp_space_t space{};
   space.size = sizeof space;
   PluginError error;
@@ -145,8 +146,9 @@ Result<bp_buffer_t> Memory::from_framework(const bp_allocate_t& what) const {
       external.bytes < what.bytes
           ? Status(BP_BUFFER_TOO_SMALL, "the framework's allocator returned " + std::to_string(external.bytes) +
                                             " bytes, but " + std::to_string(what.bytes) + " were requested")
-      : !api_->import ? Status(BP_UNSUPPORTED, "device '" + device_->name() + "' imports no memory")
-                      : status(error, api_->import(handle_, &import, &buffer, error.get()));
+      : device_->given_up() ? device_->lost()
+      : !api_->import       ? Status(BP_UNSUPPORTED, "device '" + device_->name() + "' imports no memory")
+                            : status(error, api_->import(handle_, &import, &buffer, error.get()));
   if (imported.ok()) return buffer;
   if (external.release) external.release(external.self);  // a failed import does not release the memory
   return imported;

@@ -210,6 +210,7 @@ Status RunState::bind_scratch(uint32_t number) {
   Scratch& scratch = scratch_[state.scratch];
   BP_TRY(scratch.block.reserve(*graph_.memories[step.memory], scratch.bytes));
   if (state.scratch_generation == scratch.block.generation()) return {};
+  if (step.program->device->given_up()) return step.program->device->lost();
   const uint64_t bytes = step.program->info.scratch_bytes;
   const auto extent = static_cast<int64_t>(bytes);
   bp_tensor_t tensor{};
@@ -248,6 +249,7 @@ Status RunState::bind_slot(uint32_t number, uint32_t slot, ReplicaRef ref, Slot&
   bp_instance_t* const instance = steps_[number].instance;
   const Value& value = values_[ref.value];
   const bool is_tensor = graph_.values[ref.value].kind == BP_KIND_TENSOR;
+  if (program.device->given_up()) return program.device->lost();
   bp_tensor_t tensor = this->tensor(ref);
   const uint64_t generation = ref.replica == BP_NONE ? 0 : replica(ref).generation;
   PluginError error;

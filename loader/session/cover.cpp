@@ -33,6 +33,7 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
       if (!device->given_up()) devices.push_back(device.get());
     std::ranges::stable_sort(devices, {}, [](const Device* device) { return rank(device->info().kind); });
   }
+  if (devices.empty() && !environment.devices().empty()) return environment.devices()[0]->lost();
   if (devices.empty()) return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");
   return devices;
 }

@@ -23,6 +23,9 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   session->model_ = std::move(covered.model);
   session->coverage_ = std::move(covered.devices);
   session->request_ = request;
+  for (Policy::Pin& pin : session->request_.policy.pins)
+    if (const auto device = session->environment_->find(pin.device); device.ok() && (*device)->given_up())
+      pin.lost = (*device)->lost();
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
   BP_TRY(session->place_and_compile(nullptr));
   session->request_.cancel = nullptr;  // the caller owns it

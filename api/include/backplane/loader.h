@@ -120,8 +120,8 @@ BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, 
 /* The number of devices of all backends. Devices are numbered from 1, in this order; 0 is "host memory that belongs to
  * no device". [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
-/* Device `index`, counted from 1. `out_name` (may be NULL) receives the name that options use: "cpu", "opencl:1".
- * [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Device `index`, counted from 1. `out_name` (may be NULL) receives the name that options use: "cpu", "opencl:1". The
+ * `peers` in `out_info` are such numbers too. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
                                             bp_text_t* out_name, bp_error_t* error);
 /* Opens a device before anything else does, in the framework's own context (`how->native`) or with options for this
@@ -129,10 +129,11 @@ BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index,
  * Errors: BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
                                                  bp_error_t* error);
-/* Abandons a device that hangs. Nothing more is started on it, and waits for it return BP_DEVICE_LOST. Destroying its
- * streams, execs and memory does not wait, and memory that the device may still access is kept until the process ends.
- * Runs in flight on it, including those without a deadline, end as if their deadline had passed 100 ms before (see
- * bp_exec_run). [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Abandons a device that hangs. Nothing more is started on it. Runs in flight on it end with BP_DEVICE_LOST and
+ * BP_ERROR_ABANDONED (see bp_exec_run). Waits for its streams and semaphores return BP_DEVICE_LOST, and so do copies
+ * and fills if the device has streams. Any other call that is inside a function of the plugin (opening, compiling,
+ * mapping, allocating) returns only when that function does. Destroying its streams, execs and memory does not wait,
+ * and memory that the device may still access is kept until the process ends. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);

@@ -17,6 +17,8 @@ struct Counters {
   std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> copies_during_runs{0};  // copies during which a device ran
   std::atomic<uint64_t> flushes{0};
+  std::atomic<uint64_t> queries_begun{0};  // of coverage
+  std::atomic<uint64_t> compiles_begun{0};
   std::atomic<uint64_t> compiles{0};
   std::atomic<uint64_t> deserializations{0};
   std::atomic<uint64_t> shape_queries{0};  // calls of output_extents

@@ -52,6 +52,8 @@ bp_status_t BP_CALL query(bp_device_t* handle, const bp_coverage_query_t* query,
   return fence(error, [&] {
     of(handle).called();
     Device& device = of(handle);
+    ++device.counters().queries_begun;
+    take_time(device.script().query_us);
     device.check();
     Sink own{sink, query->graph, &device.script()};
     bp_coverage_sink_t passed{};
@@ -105,8 +107,9 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_rev
   });
 }
 
-bp_status_t BP_CALL infer(bp_device_t*, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
+bp_status_t BP_CALL infer(bp_device_t* handle, const bp_infer_t* what, const bp_infer_sink_t* sink, bp_error_t* error) {
   return fence(error, [&] {
+    of(handle).called();
     const bp_graph_t& graph = *what->graph;
     if (what->node >= graph.node_count) throw Error(BP_INVALID_ARGUMENT, "there is no such node");
     const bp_node_t& node = *bp_graph_node(&graph, what->node);

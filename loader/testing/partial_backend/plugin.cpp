@@ -55,10 +55,10 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
     info.name = {"a partial device", 16};
     info.vendor = {"Backplane tests", 15};
     info.space_count = 1;
-    static constexpr uint32_t kAll[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static constexpr uint32_t kAll[] = {8, 0, 1, 2, 3, 4, 5, 6, 7};
     std::copy(script.uuid.begin(), script.uuid.end(), info.uuid);
     info.peers = kAll;
-    info.peer_count = script.peers ? static_cast<uint32_t>(std::min(backend.scripts.size(), std::size(kAll))) : 0;
+    info.peer_count = script.peers ? static_cast<uint32_t>(std::min(backend.scripts.size() + 1, std::size(kAll))) : 0;
     write(out, info);
   });
 }

@@ -36,6 +36,7 @@ bp_status_t BP_CALL compile(bp_device_t* handle, const bp_compile_t* what, bp_pr
   return fence(error, [&] {
     Device& device = of(handle);
     device.called();
+    ++device.counters().compiles_begun;
     take_time(device.script().compile_us);
     *out = reinterpret_cast<bp_program_t*>(make(device, what, error));
     ++device.counters().compiles;

@@ -13,7 +13,8 @@
 //   uuid      16 letters at most                                                            none
 //   memory    "host"; "own": only what was copied to it or imported; "shared": host memory; host
 //             "flushed": host memory, but it sees the host's writes only after a flush
-//   peers     1: the devices copy directly between each other                               0
+//   peers     1: the devices copy directly between each other. Each reports a ninth, which  0
+//             does not exist
 //   scratch   bytes that each instance needs bound, and overwrites in each run               0
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: its semaphores can be waited for by the other devices                      0
@@ -23,6 +24,7 @@
 //   copy_us   minimum time of each copy                                                     0
 //   hang_copy the copy, counted from 1, that never ends                                     none
 //   copy_meets 1: a copy ends only after a device ran during it; it waits 10 s at most      0
+//   query_us  minimum time of each coverage query                                           0
 //   compile_us minimum time of each compile                                                 0
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that contains the node:  none
 //             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline, or
@@ -69,7 +71,7 @@ struct Script {
   bool marks = false;
   bool mark_files = false;
   bool copy_meets = false;
-  uint64_t run_us = 0, meet = 0, copy_us = 0, compile_us = 0, hang_copy = 0;
+  uint64_t run_us = 0, meet = 0, copy_us = 0, query_us = 0, compile_us = 0, hang_copy = 0;
   std::optional<Fault> fault;
   std::string cache = "0";
   std::string stamp = "1";
