@@ -45,5 +45,5 @@ mkdir "$work/empty" "$work/broken"
 head -c 4096 /dev/urandom >"$work/broken/noise.onnx"
 refused "'$work/none' is not a folder" --models "$work/none"
 refused "'$work/empty' has no *.onnx" --models "$work/empty"
-refused "no model that could be cut" --models "$work/broken"
+refused "could be cut" --models "$work/broken"
 refused "exclude each other" --models "$work/broken" --profile core
