@@ -68,7 +68,7 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
                         machine_name(own.e_machine))};
   if (got < sizeof header) return not_a_library("it is cut off within its header");
   if (header.e_machine != own.e_machine)
-    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}: this process needs {}", name,
+    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}, but this process needs {}: install that build", name,
                                                  machine_name(header.e_machine), machine_name(own.e_machine))};
   if (header.e_type != ET_DYN) return not_a_library(fmt::format("its ELF type is {}, not {}", header.e_type, ET_DYN));
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)

@@ -213,7 +213,7 @@ struct Environment::Maker {
                   BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
     if (const std::string own = own_machine();
         !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
-      return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}: this process needs {}",
+      return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}, but this process needs {}",
                                                    candidate.manifest, fmt::join(manifest.arch, ", "), own)};
     if (settings.trusted_keys)
       if (Refusal refusal = check_signature(manifest, candidate.manifest, *settings.trusted_keys)) return refusal;

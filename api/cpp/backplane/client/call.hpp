@@ -44,8 +44,10 @@ inline bp_loader_api_t load_api() {
 #endif
   const bp_loader_api_t* table = get(BP_ABI_VERSION);
   if (table == nullptr) {
-    throw Error(BP_INCOMPATIBLE, "the loader does not support ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) +
-                                     "." + std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) + "; install a newer one");
+    throw Error(BP_INCOMPATIBLE,
+                "the loader does not support ABI " + std::to_string(BP_VERSION_MAJOR(BP_ABI_VERSION)) + "." +
+                    std::to_string(BP_VERSION_MINOR(BP_ABI_VERSION)) +
+                    ": install a loader of that version, or rebuild this program for the one that is installed");
   }
   bp_loader_api_t copy{};
   std::memcpy(&copy, table, std::min<size_t>(table->size, sizeof copy));
