@@ -82,6 +82,7 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
   memory.space_ = index;
   memory.alignment_ = std::max<uint64_t>(space.alignment, 64);
   memory.zero_copy_ = space.flags & BP_SPACE_DEVICE;
+  memory.coherent_ = true;  // it imports nothing
   return memory;
 }
 

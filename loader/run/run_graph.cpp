@@ -2,11 +2,15 @@
 #include "run/run_graph.h"
 
 #include <algorithm>
+#include <map>
 
 #include "run/lane.h"
 
 namespace backplane {
 namespace {
+
+// Fewer islands than this read a value faster where it is than from a copy.
+constexpr uint32_t kCopiedReaders = 3;
 
 class Maker {
  public:
@@ -21,6 +25,7 @@ class Maker {
   Status make() {
     BP_TRY(make_memories());
     BP_TRY(make_private_memories());
+    BP_TRY(make_reader_memories());
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const uint32_t index = run_value_for(graph_.inputs[i]);
       run_.inputs.push_back(index);
@@ -88,23 +93,48 @@ class Maker {
         }
       }
     }
-    std::vector<std::pair<Device*, uint32_t>> known;  // devices and their own memories; 0: none
     for (const auto& program : programs_) {
       for (model::ValueId id : program->outputs) {
-        const model::Type& type = graph_.values[id].type;
-        if (is_shared[id] || type.dtype == BP_DTYPE_STRING || memory_of(program->device) != 0) continue;
-        auto found = std::ranges::find(known, program->device, [](auto& one) { return one.first; });
-        if (found == known.end()) {
-          BP_ASSIGN(const uint32_t space, Memory::own_space(*program->device));
-          const MemoryLocation location{program->device, space};
-          if (space != BP_NONE) BP_TRY(add_space(location));
-          const uint32_t memory = space != BP_NONE ? memory_of(location) : 0;
-          found = known.insert(found, {program->device, memory});
-        }
-        private_memory_of_[id] = found->second;
+        if (is_shared[id] || graph_.values[id].type.dtype == BP_DTYPE_STRING) continue;
+        BP_ASSIGN(private_memory_of_[id], own_memory_of(program->device));
       }
     }
     return {};
+  }
+
+  // Gives a value in host memory that several islands of a device read a replica in the device's own memory, because
+  // each island for itself would hand the host memory to the device and back. The plan decides whether the replica is a
+  // copy or, for a large value, the host memory itself.
+  Status make_reader_memories() {
+    for (const auto& program : programs_) {
+      for (uint32_t i = 0; i < program->inputs.size(); ++i) {
+        const model::ValueId id = program->inputs[i];
+        const model::Type& type = graph_.values[id].type;
+        const bool is_tensor = !type.kind || type.kind == BP_KIND_TENSOR;
+        if (!is_tensor || type.dtype == BP_DTYPE_STRING || private_memory_of_[id] != 0) continue;
+        BP_ASSIGN(const uint32_t memory, own_memory_of(program->device));
+        if (memory == 0) continue;
+        const bp_program_info_t& info = program->info;
+        const bool is_updated = info.inplace && std::any_of(info.inplace, info.inplace + info.inplace_count,
+                                                            [&](auto& pair) { return pair.input == i; });
+        Readers& readers = readers_of_[{program->device, id}];
+        readers.memory = memory;
+        readers.islands += 1;
+        readers.updates = readers.updates || is_updated;
+      }
+    }
+    return {};
+  }
+
+  // The memory in which a device that works on host memory keeps what only its islands use; 0: there is none.
+  Result<uint32_t> own_memory_of(Device* device) {
+    if (memory_of(device) != 0) return 0u;
+    const auto found = std::ranges::find(own_memories_, device, [](auto& one) { return one.first; });
+    if (found != own_memories_.end()) return found->second;
+    BP_ASSIGN(const uint32_t space, Memory::own_space(*device));
+    const MemoryLocation location{device, space};
+    if (space != BP_NONE) BP_TRY(add_space(location));
+    return own_memories_.emplace_back(device, space != BP_NONE ? memory_of(location) : 0).second;
   }
 
   uint32_t memory_of(Device* device) const {
@@ -164,6 +194,9 @@ class Maker {
     const std::vector<Replica>& replicas = run_.values[index].replicas;
     for (uint32_t r = 0; r < replicas.size(); ++r)
       if (uses_directly(device, replicas[r].memory)) return r;
+    const auto found = readers_of_.find({device, run_.values[index].value});
+    if (found != readers_of_.end() && found->second.islands >= kCopiedReaders && !found->second.updates)
+      return replica_in(index, found->second.memory);
     return replica_in(index, memory_of(device));
   }
 
@@ -285,6 +318,14 @@ class Maker {
   std::vector<uint32_t> output_memory_of_;  // by model value: the memory of the buffer that is bound to an output
   // By model value: the index of the device's own memory if only its islands use the value; otherwise 0.
   std::vector<uint32_t> private_memory_of_;
+  std::vector<std::pair<Device*, uint32_t>> own_memories_;  // what `own_memory_of` has found
+  // The islands of a device that read a value.
+  struct Readers {
+    uint32_t memory = 0;  // the device's own memory
+    uint32_t islands = 0;
+    bool updates = false;  // one of them may write its output into the value's buffer, which must be the framework's
+  };
+  std::map<std::pair<Device*, model::ValueId>, Readers> readers_of_;
 };
 
 }  // namespace

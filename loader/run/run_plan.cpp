@@ -43,6 +43,11 @@ bool covers(const bp_buffer_t& a, const bp_buffer_t& b) {
   return a.memory == b.memory && begin(a) <= begin(b) && end(b) <= end(a);
 }
 
+// A value in host memory is copied into the own memory of a device that works on host memory if it has at most this
+// many bytes for each island that reads it. On PoCL, 20 islands that read 16 KB each take 92 us instead of 159; for 5
+// islands and 64 KB, both ways take the same time.
+constexpr uint64_t kCopiedBytesPerReader = 8 << 10;
+
 uint32_t rule_of(const bp_program_info_t& info, uint32_t input, uint32_t output) {
   for (uint32_t i = 0; info.inplace && i < info.inplace_count; ++i)
     if (info.inplace[i].input == input && info.inplace[i].output == output) return info.inplace[i].rule;
@@ -167,6 +172,15 @@ Status RunPlan::infer_outputs(const Step& step) const {
 
 // ---- buffers --------------------------------------------------------------------------------------------------------
 
+bool RunPlan::uses_host(ReplicaRef ref) const {
+  const RunValue& value = graph_.values[ref.value];
+  const Replica& replica = value.replicas[ref.replica];
+  const bool is_copy = replica.writer != BP_NONE && graph_.tasks[replica.writer].transfer != BP_NONE;
+  return is_copy && ref.replica != value.user_replica && value.in(0) != BP_NONE &&
+         graph_.memories[replica.memory]->zero_copy() &&
+         state_.value(ref.value).bytes > kCopiedBytesPerReader * replica.readers.size();
+}
+
 Status RunPlan::place_buffers() {
   for (auto& values : in_arena_) values.clear();
   for (uint32_t v = 0; v < graph_.values.size(); ++v) {
@@ -176,7 +190,7 @@ Status RunPlan::place_buffers() {
     for (uint32_t r = 0; r < value.replicas.size(); ++r) {
       const uint32_t memory = value.replicas[r].memory;
       if (state_.replica({v, r}).user) continue;
-      if (in_host && state_.value(v).bytes && graph_.memories[memory]->shares_host())
+      if ((in_host && state_.value(v).bytes && graph_.memories[memory]->shares_host()) || uses_host({v, r}))
         state_.set_imported({v, r});
       else if (r == value.user_replica)
         BP_TRY(state_.allocate({v, r}));

@@ -40,6 +40,9 @@ class RunPlan {
   // Whether the step's extents are known only after the steps before it have run.
   bool is_dynamic_step(uint32_t step) const { return dynamic_steps_[step]; }
   bool is_dynamic_value(uint32_t value) const { return dynamic_values_[value]; }
+  // Whether this replica, which several islands of a device that works on host memory read, is too large to be copied:
+  // it is the replica in host memory then.
+  bool uses_host(ReplicaRef ref) const;
   // Whether the framework bound an output to the memory of an input.
   bool updates_inputs() const { return updates_inputs_; }
 

@@ -189,6 +189,12 @@ Status RunState::import_from_host(ReplicaRef ref) {
   const uint32_t in_host = fixed.in(0);
   const Buffer& host = values_[ref.value].replicas[in_host];
   Buffer& replica = at(ref);
+  replica.imported = true;
+  if (graph_.memories[memory]->zero_copy()) {  // the device works on host memory
+    replica.buffer = host.buffer;
+    replica.generation = host.generation;
+    return {};
+  }
   const bp_buffer_t& arena = arenas_[0].buffer();
   const bool in_arena = !host.user && in_host != fixed.user_replica;
   Block& import = in_arena ? imports_[memory] : replica.block;

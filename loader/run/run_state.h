@@ -25,7 +25,7 @@ class RunState {
     bp_buffer_t buffer{};     // `bytes` is its capacity
     uint64_t generation = 0;  // of the allocation that contains the buffer
     bool user = false;        // the framework bound it
-    bool imported = false;    // imported from the value's replica in host memory
+    bool imported = false;    // imported from, or the same as, the value's replica in host memory
     Block block;  // owns the memory, or the import, of a buffer that is neither the framework's nor in an arena
   };
   struct Value {
@@ -72,8 +72,8 @@ class RunState {
   // Reserves the arena of a memory: one block that holds values between islands.
   Status reserve_arena(uint32_t memory, uint64_t bytes);
   void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
-  // Imports the value's replica in host memory as this replica. If the device cannot import it, allocates memory
-  // instead.
+  // Imports the value's replica in host memory as this replica, or uses it as it is if the device works on host memory.
+  // If the device cannot import it, allocates memory instead.
   Status import_from_host(ReplicaRef ref);
   // Records that the replica is, or will be, an import of the replica in host memory.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }

@@ -295,7 +295,8 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
 
 Started Runner::start_copy(Call& call, const Transfer& moving) {
   const RunPlan::Issue& issue = plan_.issue(call.task);
-  const bool in_stream = uses_stream(call.task);
+  const bool copies_nothing = plan_.is_dynamic_value(moving.value) && plan_.uses_host({moving.value, moving.to});
+  const bool in_stream = uses_stream(call.task) && !copies_nothing;
   if (in_stream) order(call, true, bounded_ || issue.reports);
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
   if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
@@ -510,7 +511,8 @@ Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
     return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(state.bytes) +
                                      " bytes, but the bound buffer has " + std::to_string(to.buffer.bytes)};
   // Values with planned extents already have their buffers.
-  if (!to.user && plan_.is_dynamic_value(transfer.value)) BP_TRY(state_.allocate({transfer.value, transfer.to}));
+  if (const ReplicaRef ref{transfer.value, transfer.to}; !to.user && plan_.is_dynamic_value(ref.value))
+    BP_TRY(plan_.uses_host(ref) ? state_.import_from_host(ref) : state_.allocate(ref));
   if (to.imported)
     BP_TRY(to_memory.flush(part(to.buffer, 0, state.bytes), BP_MAP_WRITE));
   else if (from.imported)

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <utility>
+#include <vector>
 
 #include "testing/session.h"
 
@@ -26,6 +27,14 @@ struct Trips {
 
 class ChainTest : public OpenCl {
  protected:
+  // Counts for one run that is planned and bound.
+  static Trips trips_of_run(Exec& exec) {
+    const ClLayer& layer = cl_layer();
+    const Trips before{layer.launches, layer.waits, layer.callbacks, layer.maps, layer.copies};
+    exec.run();
+    return {layer.launches - before.launches, layer.waits - before.waits, layer.callbacks - before.callbacks,
+            layer.maps - before.maps, layer.copies - before.copies};
+  }
   // Counts for one run of `nodes` Negs, each in its own island.
   static Trips trips_of(const Environment& env, int nodes) {
     Graph graph;
@@ -36,12 +45,28 @@ class ChainTest : public OpenCl {
     Exec exec = session.exec();
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
     exec.run();  // makes the plan
-    const ClLayer& layer = cl_layer();
-    const Trips before{layer.launches, layer.waits, layer.callbacks, layer.maps, layer.copies};
-    exec.run();
+    const Trips trips = trips_of_run(exec);
     EXPECT_THAT(exec.output(0u).values<float>(), nodes % 2 == 0 ? ElementsAre(1, -2, 3) : ElementsAre(-1, 2, -3));
-    return {layer.launches - before.launches, layer.waits - before.waits, layer.callbacks - before.callbacks,
-            layer.maps - before.maps, layer.copies - before.copies};
+    return trips;
+  }
+  // The same for `nodes` Adds that all read the input `s`. A session serves two sets of extents in turn.
+  static std::vector<Trips> trips_with_input(const Environment& env, int nodes, const std::vector<int64_t>& elements) {
+    Graph graph;
+    uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {-1});
+    const uint32_t s = graph.input("s", BP_DTYPE_FLOAT, {-1});
+    for (int i = 0; i < nodes; ++i) value = graph.node("Add", "n" + std::to_string(i), {value, s});
+    Exec exec = env.compile(graph.finish({value}), apart({{"*", "opencl"}})).exec();
+    std::vector<Trips> trips;
+    for (const int64_t count : elements) {
+      exec.bind("x", Tensor::of<float>({count}, std::vector<float>(count, 1)));
+      for (const float added : {2.0f, 3.0f}) {  // the first run makes the plan; each run reads what `s` holds by then
+        exec.bind("s", Tensor::of<float>({count}, std::vector<float>(count, added)));
+        exec.run();
+        trips.push_back(trips_of_run(exec));
+        EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(count, 1 + added * static_cast<float>(nodes)));
+      }
+    }
+    return trips;
   }
 };
 
@@ -61,6 +86,43 @@ TEST_F(ChainTest, HandsNoMemoryOverBetweenIslands) {
     const Trips one = trips_of(env, 1), twenty = trips_of(env, 20);
     EXPECT_EQ(twenty.maps, one.maps) << memory;
     EXPECT_EQ(twenty.copies, one.copies) << memory;
+  }
+}
+
+// A small input that every island reads is copied into the device's memory once per run. A large one is not copied:
+// each island is given the host's memory.
+TEST_F(ChainTest, ASmallInputOfManyIslandsIsHandedOverOnce) {
+  constexpr int64_t kSmall = 3, kLarge = 100'000;
+  const Environment env = opencl();
+  const std::vector<Trips> few = trips_with_input(env, 3, {kSmall, kLarge, kSmall});
+  const std::vector<Trips> many = trips_with_input(env, 20, {kSmall, kLarge, kSmall});
+  for (const size_t run : {0, 1, 4, 5}) {
+    EXPECT_EQ(many[run].copies, 1u) << run;
+    EXPECT_EQ(many[run].maps, few[run].maps) << run;
+    EXPECT_EQ(many[run].waits, few[run].waits) << run;
+  }
+  for (const size_t run : {2, 3}) EXPECT_EQ(many[run].copies, 0u) << run;
+}
+
+// The same for a value of the CPU's whose extents are known only during the run.
+TEST_F(ChainTest, ASmallValueOfUnknownExtentsIsHandedOverOnce) {
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t where = graph.node("NonZero", "where", {graph.input("x", BP_DTYPE_FLOAT, {-1})});
+  const uint32_t a = graph.node("Neg", "a", {where});
+  const uint32_t b = graph.node("Add", "b", {a, where});
+  const uint32_t c = graph.node("Add", "c", {b, where});
+  Exec exec =
+      env.compile(graph.finish({c}), apart({{"where", "cpu"}, {"a", "opencl"}, {"b", "opencl"}, {"c", "opencl"}}))
+          .exec();
+  for (const int64_t count : {4, 100'000, 5}) {
+    exec.bind("x", Tensor::of<float>({count}, std::vector<float>(count, 1)));
+    const uint64_t bytes = cl_layer().copied_bytes;
+    exec.run();
+    std::vector<int64_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) expected[i] = i;
+    EXPECT_EQ(exec.output(0u).values<int64_t>(), expected);
+    EXPECT_LT(cl_layer().copied_bytes - bytes, 100u) << count;
   }
 }
 
