@@ -48,7 +48,7 @@ void Budget::look(std::string_view doing) const {
   if (seconds_ <= 0) return;
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
   if (passed.count() <= seconds_) return;
-  throw Exhausted{Status(BP_TIMED_OUT, std::string(doing) + " was stopped: importing a file of this size may take " +
+  throw Exhausted{Status(BP_TIMED_OUT, std::string(doing) + " was stopped: for a file of this size it may take " +
                                            trimmed(seconds_) +
                                            " s; set option loader.import_seconds to allow more, 0 for no limit")};
 }

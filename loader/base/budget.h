@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory and time that importing one model may take. Without limits, a file of a few bytes could use any amount of
-// either.
+// The memory and time that importing and placing one model may take. Without limits, a file of a few bytes could use
+// any amount of either.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ struct ImportLimits {
   std::optional<double> seconds;
 };
 
-// Counts the bytes that an import allocates and checks the time. Not thread-safe: each import has its own.
+// Counts the bytes that an import or a placement allocates and checks the time. Not thread-safe: each has its own.
 class Budget {
  public:
-  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. import() and infer() catch it and
-  // return the status.
+  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. import(), infer()
+  // and place() catch it and return the status.
   struct Exhausted {
     Status status;
   };
@@ -47,13 +47,14 @@ class Budget {
   void step(std::string_view doing) {
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }
+  // Checks the time. For loops whose steps take long.
+  void look(std::string_view doing) const;
 
  private:
   static constexpr uint32_t kStepsPerLook = 256;
 
   Budget(uint64_t bytes, double seconds);
   [[noreturn]] void fail_bytes(uint64_t asked, std::string_view doing) const;
-  void look(std::string_view doing) const;
 
   uint64_t bytes_;
   double seconds_;  // 0: no limit

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 
 #include "base/abi.h"
@@ -71,9 +72,15 @@ std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
     return std::nullopt;
   }
   block.id = ++last;
-  const std::lock_guard lock(blocks().mutex);
-  blocks().by_address.emplace(reinterpret_cast<uintptr_t>(block.address), block);
-  ++blocks().count;
+  try {
+    const std::lock_guard lock(blocks().mutex);
+    blocks().by_address.emplace(reinterpret_cast<uintptr_t>(block.address), block);
+    ++blocks().count;
+  } catch (const std::bad_alloc&) {  // plugins call this through a C function
+    munmap(block.address, block.bytes);
+    close(block.descriptor);
+    return std::nullopt;
+  }
   return block;
 }
 

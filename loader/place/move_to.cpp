@@ -247,6 +247,7 @@ class Move {
 
 Assignment move_to(const Problem& problem, const Assignment& assignment, uint32_t target,
                    const std::vector<uint32_t>& sequence, double launch_weight, const std::vector<uint32_t>& together) {
+  if (problem.before_step) problem.before_step();
   return Move(problem, assignment, target, sequence, launch_weight, together).solve();
 }
 

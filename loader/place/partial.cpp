@@ -57,15 +57,15 @@ void drop_uncovered(Placement& placement) {
 }  // namespace
 
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
-                               const Policy& policy) {
+                               const Policy& policy, const PlaceLimits& limits) {
   const std::vector<uint32_t> uncovered = uncovered_nodes(graph, coverage, policy);
-  if (uncovered.empty()) return place(graph, coverage, policy);
+  if (uncovered.empty()) return place(graph, coverage, policy, limits);
 
   std::vector<DeviceCoverage> claiming = coverage;
   claim_all(claiming.front(), uncovered);
   Policy unbounded = policy;
   unbounded.max_islands = 0;
-  BP_ASSIGN(Placement placement, place(graph, claiming, unbounded));
+  BP_ASSIGN(Placement placement, place(graph, claiming, unbounded, limits));
   for (uint32_t node : uncovered) placement.device[node] = BP_NONE;
   drop_uncovered(placement);
   placement.copies.clear();

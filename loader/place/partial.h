@@ -10,6 +10,6 @@ namespace backplane {
 // nodes are placed as if the first device ran the unsupported ones at no cost. Such a placement cannot run, and has no
 // copies, missed speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
-                               const Policy& policy);
+                               const Policy& policy, const PlaceLimits& limits = {});
 
 }  // namespace backplane

@@ -99,7 +99,9 @@ Solution greedy(Problem& problem, uint32_t max_islands) {
 
 }  // namespace
 
-Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy) {
+Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
+                        const PlaceLimits& limits) try {
+  constexpr std::string_view kDoing = "placing the model's nodes";
   Placement placement;
   const uint32_t count = static_cast<uint32_t>(graph.nodes.size());
   placement.pin.resize(count);
@@ -108,7 +110,13 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
     BP_ASSIGN(const std::optional<uint32_t> pin, pinned(graph, i, coverage, policy, placement.pin[i]));
     if (pin) only[i] = *pin;
   }
+  const uint64_t bytes = uint64_t{count} * coverage.size() * 2 * sizeof(double);  // the costs, and a copy of them
+  if (limits.budget) limits.budget->charge(bytes, kDoing);
   Problem problem = make_problem(graph, coverage, only);
+  problem.before_step = [&] {
+    if (limits.budget) limits.budget->look(kDoing);
+    if (cancelled(limits.cancel)) throw Budget::Exhausted{{BP_CANCELLED, "cancelled while nodes were being placed"}};
+  };
   placement.seconds = problem.seconds;
   const MemoryLimits memory(graph, coverage);
   Solution found;
@@ -126,7 +134,10 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   placement.cost = found.cost;
   placement.device = std::move(found.assignment);
   placement.island = std::move(found.order.island);
+  if (limits.budget) limits.budget->release(bytes);  // a further round of placing replaces the costs
   return placement;
+} catch (Budget::Exhausted& stop) {
+  return std::move(stop.status);
 }
 
 }  // namespace backplane

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/status.h"
 #include "coverage/coverage.h"
+#include "host/cancel.h"
 #include "ir/graph.h"
 #include "place/missed_speedup.h"
 
@@ -24,6 +26,12 @@ struct Policy {
     Status lost = {};  // the error if the device was given up, and is not in the coverage list for that reason
   };
   std::vector<Pin> pins;
+};
+
+// What may end a placement early.
+struct PlaceLimits {
+  Budget* budget = nullptr;             // null: no limit
+  const bp_cancel_t* cancel = nullptr;  // null: cannot be cancelled
 };
 
 // A convex set of nodes on one device.
@@ -71,7 +79,9 @@ struct Placement {
 // With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
 // `max_island_nodes`, larger islands are cut, except that an atomic group may be larger. A device that reports its
 // memory size gets no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands),
-// BP_NOT_FOUND (the device of a pin), BP_DEVICE_LOST (likewise), BP_RESOURCE_EXHAUSTED. Deterministic.
-Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy);
+// BP_NOT_FOUND (the device of a pin), BP_DEVICE_LOST (likewise), BP_RESOURCE_EXHAUSTED (memory of a device, or of
+// `limits`), BP_TIMED_OUT, BP_CANCELLED. Deterministic.
+Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
+                        const PlaceLimits& limits = {});
 
 }  // namespace backplane

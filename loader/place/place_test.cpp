@@ -167,5 +167,26 @@ TEST(Glob, StarsAndQuestionMarks) {
   EXPECT_FALSE(glob("", "a"));
 }
 
+TEST(Place, EndsWhenItsLimitsAreReached) {
+  std::mt19937 random(3);
+  const FakeDevices devices(3, 20'000);
+  const model::Graph graph = random_graph(random, 100);
+  const auto coverage = random_coverage(random, devices, 100);
+  const auto placed = [&](ImportLimits budget, const bp_cancel_t* cancel) {
+    Budget one(budget, 0);
+    return place(graph, coverage, {}, {&one, cancel}).status();
+  };
+  bp_cancel_t token;
+  EXPECT_TRUE(placed({.bytes = 1 << 20, .seconds = 600}, &token).ok());
+  const Status large = placed({.bytes = 100, .seconds = 600}, &token);
+  EXPECT_EQ(large.code(), BP_RESOURCE_EXHAUSTED);
+  EXPECT_NE(large.text().find("loader.import_bytes"), std::string::npos) << large.text();
+  const Status late = placed({.bytes = 1 << 20, .seconds = 1e-9}, &token);
+  EXPECT_EQ(late.code(), BP_TIMED_OUT);
+  EXPECT_NE(late.text().find("loader.import_seconds"), std::string::npos) << late.text();
+  token.set();
+  EXPECT_EQ(placed({.bytes = 1 << 20, .seconds = 600}, &token).code(), BP_CANCELLED);
+}
+
 }  // namespace
 }  // namespace backplane

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct Problem {
   std::vector<double> launch;    // by device
   std::vector<Group> groups;
   std::vector<std::vector<uint32_t>> group_of;  // [device], empty or [node]: index in `groups` or BP_NONE
+  // Called before each step of the search. It may throw, to end the search. May be empty.
+  std::function<void()> before_step;
 
   uint32_t host() const { return devices; }
   double at(uint32_t node, uint32_t device) const { return seconds[size_t{node} * devices + device]; }

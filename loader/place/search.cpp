@@ -11,9 +11,11 @@
 namespace backplane {
 namespace {
 
-// The number of attempts for a graph of this size. Small models are searched more thoroughly than large ones.
-uint32_t tries(uint32_t nodes, uint32_t most) {
-  return std::clamp(100'000 / std::max(1u, nodes), 1u, most);
+// The number of attempts. Small models are searched more thoroughly than large ones, and a round of attempts takes as
+// many steps as there are devices.
+uint32_t tries(uint32_t nodes, size_t devices, uint32_t most) {
+  const uint64_t size = std::max<uint64_t>(1, uint64_t{nodes} * devices / 2);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(100'000 / size, 1, most));
 }
 constexpr uint32_t kMaxRounds = 8;
 // In edges. In large graphs, nodes this close to a border between devices move one by one to save launches; nodes
@@ -54,6 +56,7 @@ class Search {
       if (i < problem.nodes) active_.push_back(d);
     }
     if (active_.size() == 2) base_ = prefer(problem, active_[0]);
+    rounds_ = tries(problem.nodes, active_.size(), kMaxRounds);
   }
 
   // Returns false if groups were banned, so that the search must be restarted.
@@ -72,7 +75,7 @@ class Search {
     sort();
     if (!cut()) return false;
     sort();
-    const uint32_t starts = tries(problem_.nodes, static_cast<uint32_t>(candidates_.size()));
+    const uint32_t starts = tries(problem_.nodes, active_.size(), static_cast<uint32_t>(candidates_.size()));
     bool launches = false;
     for (uint32_t d : active_) launches = launches || problem_.launch[d] > 0;
     for (uint32_t k = 0; launches && k < starts; ++k)
@@ -154,7 +157,7 @@ class Search {
 
   Problem& problem_;
   const uint32_t max_islands_;
-  const uint32_t rounds_ = tries(problem_.nodes, kMaxRounds);
+  uint32_t rounds_ = 1;
   std::vector<uint32_t> active_;  // devices that support any node
   Assignment base_;               // with two devices: the assignment with as many nodes as possible on the first
   std::vector<Solution> candidates_;
@@ -163,6 +166,7 @@ class Search {
 }  // namespace
 
 Solution evaluate(const Problem& problem, Assignment assignment) {
+  if (problem.before_step) problem.before_step();
   Solution found{std::move(assignment), {}, {}};
   found.order = arrange(problem, found.assignment);
   found.cost = cost_of(problem, found.assignment, found.order);

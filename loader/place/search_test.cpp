@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "place/problem.h"
 #include "place/testing.h"
 
 namespace backplane {
@@ -105,6 +106,24 @@ TEST(Search, TwoDevicesWithLaunchesAreNearTheOptimum) {
   }
   std::printf("above the optimum: %.4f%% on average, %.2f%% at worst\n", 100 * excess / rounds, 100 * worst);
   EXPECT_LE(excess / rounds, 0.05);
+}
+
+// The number of steps grows neither with the square of the devices nor, times the nodes that each step visits, faster
+// than the nodes.
+TEST(Search, ManyDevicesTakeFewStepsEach) {
+  std::mt19937 random(5);
+  for (const uint32_t nodes : {200u, 2000u}) {
+    for (const uint32_t count : {2u, 8u, 32u}) {
+      const FakeDevices devices(count, 20'000);
+      const model::Graph graph = random_graph(random, nodes);
+      const auto coverage = random_coverage(random, devices, nodes);
+      Problem problem = make_problem(graph, coverage, std::vector<uint32_t>(nodes, BP_NONE));
+      uint64_t steps = 0;
+      problem.before_step = [&] { ++steps; };
+      search(problem, 0);
+      EXPECT_LE(steps, 30 * count + 3'000'000 / nodes) << nodes << " nodes, " << count << " devices";
+    }
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // stages, and running (run/exec.h) follows.
 #include "session/session.h"
 
+#include <optional>
 #include <utility>
 
 #include "place/partial.h"
@@ -42,8 +43,11 @@ Status Session::place_and_compile(const Session* before) {
   compiling.cache = environment_->cache();
   compiling.options = request_.options;
   compiling.progress = request_.progress;
+  std::optional<Budget> budget;
+  if (model_->budget) budget = model_->budget->fresh();
+  const PlaceLimits limits{budget ? &*budget : nullptr, request_.cancel};
   for (int round = 0;; ++round) {
-    BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy));
+    BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy, limits));
     programs_.clear();
     for (const Island& island : placement_.islands)
       programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
