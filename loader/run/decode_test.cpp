@@ -165,14 +165,20 @@ TEST(Decode, SharedMemoryWithoutAnInPlaceUpdateIsRefused) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const Model model = graph.finish({graph.node("Neg", "y", {x})});
-  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"});
-  Exec exec = env.compile(model).exec();
-  const Tensor both = Tensor::of<float>({2}, {1, 2});
-  exec.bind(0u, both);
-  exec.bind_output(0u, both);
-  const Error error = failure([&] { exec.run(); });
-  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
-  EXPECT_THAT(error.text(), ::testing::HasSubstr("input 'x' and output 'y' share memory"));
+  const std::string cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
+  const std::string partial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
+  const Environment environments[] = {environment({cpu}), environment({partial}, {{"partial.memory", "host"}}),
+                                      environment({partial}, {{"partial.memory", "shared"}}),
+                                      environment({partial}, {{"partial.memory", "flushed"}})};
+  for (const Environment& env : environments) {  // the last two import the host's memory
+    Exec exec = env.compile(model).exec();
+    const Tensor both = Tensor::of<float>({2}, {1, 2});
+    exec.bind(0u, both);
+    exec.bind_output(0u, both);
+    const Error error = failure([&] { exec.run(); });
+    EXPECT_EQ(error.status(), BP_UNSUPPORTED) << &env - environments;
+    EXPECT_THAT(error.text(), ::testing::HasSubstr("input 'x' and output 'y' share memory"));
+  }
 }
 
 }  // namespace

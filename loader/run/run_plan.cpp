@@ -76,6 +76,12 @@ Status RunPlan::make() {
     is_chain = std::ranges::find(after_[t], t - 1) != after_[t].end();
   if (!is_chain) order_buffers();
   BP_TRY(check_in_place());
+  for (uint32_t t = 0; t < after_.size(); ++t) {
+    for (uint32_t before : std::vector<uint32_t>(after_[t])) {
+      if (!does_nothing(graph_.tasks[before])) continue;
+      for (uint32_t earlier : after_[before]) put_after(earlier, t);  // the host does not wait for `before`
+    }
+  }
   make_tasks();
   return {};
 }
@@ -247,6 +253,20 @@ bool RunPlan::is_dynamic(const Task& task) const {
   return task.step != BP_NONE ? dynamic_steps_[task.step] : dynamic_values_[graph_.transfers[task.transfer].value];
 }
 
+bool RunPlan::is_shared(const Task& task) const {
+  if (task.transfer == BP_NONE) return false;
+  const Transfer& transfer = graph_.transfers[task.transfer];
+  const std::vector<RunState::Buffer>& replicas = state_.value(transfer.value).replicas;
+  return replicas[transfer.from].imported || replicas[transfer.to].imported;
+}
+
+// Whether the task is a transfer that copies nothing and flushes nothing.
+bool RunPlan::does_nothing(const Task& task) const {
+  if (task.transfer == BP_NONE || is_dynamic(task)) return false;
+  const Transfer& transfer = graph_.transfers[task.transfer];
+  return uses_host({transfer.value, transfer.to});
+}
+
 // Decides for which earlier tasks the host must wait before it starts a task. No wait is needed if both tasks are in
 // the same stream, or if the task waits on its device for the earlier task's mark (a semaphore).
 void RunPlan::make_issues() {
@@ -256,14 +276,10 @@ void RunPlan::make_issues() {
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     const Task& task = graph_.tasks[t];
     Issue& issue = issues_[t];
-    issue.in_stream = task.lane != BP_NONE;
-    if (task.transfer != BP_NONE) {
-      const Transfer& transfer = graph_.transfers[task.transfer];
-      const std::vector<RunState::Buffer>& replicas = state_.value(transfer.value).replicas;
-      if (replicas[transfer.from].imported || replicas[transfer.to].imported)
-        issue.in_stream = false;  // nothing is copied, because memory is shared
-    }
+    if (does_nothing(task)) continue;
+    issue.in_stream = task.lane != BP_NONE && !is_shared(task);
     for (uint32_t before : after_[t]) {
+      if (does_nothing(graph_.tasks[before])) continue;
       const Task& other = graph_.tasks[before];
       Issue& earlier = issues_[before];
       if (issue.in_stream && earlier.in_stream && !is_dynamic(task)) {
@@ -323,6 +339,26 @@ void RunPlan::order_buffers() {
   }
 }
 
+// The task that writes the memory that the framework bound to an output. That is an island if it writes an import.
+uint32_t RunPlan::writer_of(uint32_t output) const {
+  const RunValue& value = graph_.values[output];
+  const uint32_t writer = value.replicas[value.user_replica].writer;
+  if (!is_shared(graph_.tasks[writer])) return writer;
+  return value.replicas[graph_.transfers[graph_.tasks[writer].transfer].from].writer;
+}
+
+// The tasks that read the memory that the framework bound to an input, also as an import.
+std::vector<uint32_t> RunPlan::readers_of(uint32_t input) const {
+  const RunValue& value = graph_.values[input];
+  std::vector<uint32_t> readers;
+  for (uint32_t r = 0; r < value.replicas.size(); ++r) {
+    if (r != value.user_replica && !state_.replica({input, r}).imported) continue;
+    for (uint32_t task : value.replicas[r].readers)
+      if (!is_shared(graph_.tasks[task])) readers.push_back(task);
+  }
+  return readers;
+}
+
 // If the framework bound an output to the memory of an input, one island must update it in place, after all other
 // islands have read the input.
 Status RunPlan::check_in_place() {
@@ -331,13 +367,13 @@ Status RunPlan::check_in_place() {
     const RunValue& output = graph_.values[o];
     if (!state_.is_bound(o) || output.producer == BP_NONE) continue;
     const bp_buffer_t& written = state_.replica({o, output.user_replica}).buffer;
-    const uint32_t writer = output.replicas[output.user_replica].writer;
+    const uint32_t writer = writer_of(o);
     for (uint32_t i : graph_.inputs) {
       const RunValue& input = graph_.values[i];
       if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
       const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
-      const std::vector<uint32_t>& readers = input.replicas[input.user_replica].readers;
       if (!overlap(read, written)) continue;
+      const std::vector<uint32_t> readers = readers_of(i);
       updates_inputs_ = true;
       const std::string pair =
           "input '" + graph_.name_of(input) + "' and output '" + graph_.name_of(output) + "' share memory, but ";

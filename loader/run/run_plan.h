@@ -43,6 +43,8 @@ class RunPlan {
   // Whether this replica, which several islands of a device that works on host memory read, is too large to be copied:
   // it is the replica in host memory then.
   bool uses_host(ReplicaRef ref) const;
+  // Whether the task is a transfer that copies nothing, because both replicas are in the same memory.
+  bool is_shared(const Task& task) const;
   // Whether the framework bound an output to the memory of an input.
   bool updates_inputs() const { return updates_inputs_; }
 
@@ -56,10 +58,13 @@ class RunPlan {
   Status place_apart(uint32_t memory);  // allocates each value separately, if the device refuses one block for all
   void put_after(uint32_t before, uint32_t task);
   void order_buffers();
+  uint32_t writer_of(uint32_t output) const;
+  std::vector<uint32_t> readers_of(uint32_t input) const;
   Status check_in_place();
   void make_tasks();
   void make_issues();
   bool is_dynamic(const Task& task) const;
+  bool does_nothing(const Task& task) const;
 
   const RunGraph& graph_;
   RunState& state_;

@@ -301,18 +301,27 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
   Status status = transfer(moving, in_stream ? &call.run : nullptr);
   if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
   call.pending = call.unreported = false;
-  fail(std::move(status), BP_NONE, call.device);
+  fail(std::move(status), island_of(moving, call.device), call.device);
   return Started::kFailed;
+}
+
+// The island on the device for which, or whose result, a transfer copies: if the copy fails, failover runs it
+// elsewhere.
+uint32_t Runner::island_of(const Transfer& moving, const Device* device) const {
+  const RunValue& value = graph_.values[moving.value];
+  std::vector<uint32_t> tasks = value.replicas[moving.to].readers;
+  tasks.push_back(value.replicas[moving.from].writer);
+  for (uint32_t task : tasks) {
+    const uint32_t step = task != BP_NONE ? graph_.tasks[task].step : BP_NONE;
+    if (step != BP_NONE && graph_.steps[step].program->device == device) return step;
+  }
+  return BP_NONE;
 }
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
 
-// A transfer between host memory and an import of it copies nothing, so it puts nothing into the stream.
 bool Runner::needs_stream(const Task& task) const {
-  if (task.step != BP_NONE) return true;
-  const Transfer& moving = graph_.transfers[task.transfer];
-  const std::vector<RunState::Buffer>& replicas = state_.value(moving.value).replicas;
-  return !replicas[moving.from].imported && !replicas[moving.to].imported;
+  return !plan_.is_shared(task);
 }
 
 Status Runner::fits(const FrameworkStream& stream) const {

@@ -51,6 +51,7 @@ class Runner {
 
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
+  uint32_t island_of(const Transfer& moving, const Device* device) const;
   bool needs_stream(const Task& task) const;  // false: it copies nothing, because memory is shared
   Status run_in_order();
   Status run_at_once();

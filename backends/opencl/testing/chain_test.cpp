@@ -104,6 +104,49 @@ TEST_F(ChainTest, ASmallInputOfManyIslandsIsHandedOverOnce) {
   for (const size_t run : {2, 3}) EXPECT_EQ(many[run].copies, 0u) << run;
 }
 
+// A result of the device that is an output too is in the host's memory.
+TEST_F(ChainTest, AnOutputThatManyIslandsReadMakesNoTripThroughTheHost) {
+  const Environment env = opencl();
+  const auto trips = [&](int readers, int64_t elements) {
+    Graph graph;
+    const uint32_t h = graph.node("Neg", "h", {graph.input("x", BP_DTYPE_FLOAT, {elements})});
+    uint32_t value = h;
+    for (int i = 0; i < readers; ++i) value = graph.node("Add", "n" + std::to_string(i), {value, h});
+    Exec exec = env.compile(graph.finish({h, value}), apart({{"*", "opencl"}})).exec();
+    exec.bind("x", Tensor::of<float>({elements}, std::vector<float>(elements, -1)));
+    exec.run();
+    const Trips counted = trips_of_run(exec);
+    EXPECT_EQ(exec.output(1u).values<float>(), std::vector<float>(elements, 1 + static_cast<float>(readers)));
+    return counted;
+  };
+  for (const int64_t elements : {3, 100'000}) {
+    const Trips few = trips(2, elements);
+    for (const int readers : {3, 20}) {
+      const Trips many = trips(readers, elements);
+      EXPECT_EQ(many.callbacks, few.callbacks) << readers << " islands read " << elements << " elements";
+      EXPECT_EQ(many.waits, few.waits) << readers << " islands read " << elements << " elements";
+    }
+  }
+}
+
+// An output in the memory of an input that is read afterwards. A copy of a small input would hide it.
+TEST_F(ChainTest, AnOutputInTheMemoryOfAnInputIsRefusedHoweverManyReadIt) {
+  const Environment env = opencl();
+  for (const int readers : {2, 3, 5}) {
+    constexpr int64_t kElements = 100'000;
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {kElements});
+    const uint32_t first = graph.node("Neg", "first", {x});
+    uint32_t value = first;
+    for (int i = 1; i < readers; ++i) value = graph.node("Add", "n" + std::to_string(i), {value, x});
+    Exec exec = env.compile(graph.finish({first, value}), apart({{"*", "opencl"}})).exec();
+    const Tensor both = Tensor::of<float>({kElements}, std::vector<float>(kElements, 1));
+    exec.bind(0u, both);
+    exec.bind_output(0u, both);
+    EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_UNSUPPORTED) << readers << " islands read the input";
+  }
+}
+
 // The same for a value of the CPU's whose extents are known only during the run.
 TEST_F(ChainTest, ASmallValueOfUnknownExtentsIsHandedOverOnce) {
   const Environment env = opencl();
