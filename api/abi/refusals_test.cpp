@@ -106,9 +106,10 @@ class Subject {
     EXPECT_EQ(made, nullptr);
     return status;
   }
-  bp_status_t output_extents(uint32_t input_count, uint32_t output_stride = sizeof(bp_shape_t)) {
+  bp_status_t output_extents(uint32_t input_count, uint32_t output_stride = sizeof(bp_shape_t),
+                             uint32_t input_stride = sizeof(bp_tensor_t)) {
     bp_shape_t shape{};
-    const bp_shape_query_t query{sizeof query, input_count, &tensor, sizeof tensor, output_stride};
+    const bp_shape_query_t query{sizeof query, input_count, &tensor, input_stride, output_stride};
     return table.program->output_extents(program, &query, &shape, &detail.error);
   }
   bp_status_t bind(uint32_t slot) {
@@ -280,6 +281,20 @@ constexpr Case kCases[] = {
     {"unknown_device_opened", BP_NOT_FOUND, [](Subject& s) { return s.open(9999); }},
     {"unknown_option_of_a_device", BP_NOT_FOUND, [](Subject& s) { return s.how_opened.option_count = 1, s.open(0); }},
     {"unknown_option_of_a_program", BP_NOT_FOUND, [](Subject& s) { return s.what.option_count = 1, s.compile(); }},
+    {"context_of_an_unknown_kind", BP_UNSUPPORTED,
+     [](Subject& s) {
+       const bp_native_t context{sizeof context, 0x7fff, 1};
+       s.how_opened.native = &context;
+       return s.open(0);
+     }},
+    {"node_beyond_the_last_in_a_query", BP_INVALID_ARGUMENT,
+     [](Subject& s) {
+       const uint32_t node = 7;
+       s.query.nodes = &node;
+       s.query.node_count = 1;
+       return s.cover();
+     }},
+    {"sink_without_verdicts", BP_INVALID_ARGUMENT, [](Subject& s) { return s.sink.verdicts = nullptr, s.cover(); }},
     {"required_chain_of_a_backend", BP_UNSUPPORTED,
      [](Subject& s) { return s.how_created.chain = &s.required, s.create(); }},
     {"required_chain_of_a_device", BP_UNSUPPORTED,
@@ -294,6 +309,8 @@ constexpr Case kCases[] = {
        return s.compile();
      }},
     {"small_shapes", BP_INVALID_ARGUMENT, [](Subject& s) { return s.output_extents(1, kTooSmall); }, true},
+    {"small_inputs_of_a_shape_query", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.output_extents(1, sizeof(bp_shape_t), kTooSmall); }, true},
     {"too_few_inputs", BP_INVALID_ARGUMENT, [](Subject& s) { return s.output_extents(0); }, true},
     {"extents_that_an_input_cannot_have", BP_TYPE_MISMATCH,
      [](Subject& s) { return s.extents[1] = 4, s.output_extents(1); }, true},
@@ -335,6 +352,8 @@ constexpr Case kCases[] = {
        return s.bind(0);
      }},
     {"reserve_of_a_buffer", BP_UNSUPPORTED, [](Subject& s) { return s.tensor.buffer.reserved = 1, s.bind(0); }},
+    {"output_in_read_only_memory", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.tensor.buffer.flags = BP_BUFFER_READ_ONLY, s.bind(BP_SLOT_OUTPUT); }},
     {"unknown_flag_of_a_buffer", BP_UNSUPPORTED,
      [](Subject& s) { return s.tensor.buffer.flags = 0x80000000u, s.bind(0); }},
     {"extents_before_bind", BP_BAD_STATE, [](Subject& s) { return s.set_extents(0); }},

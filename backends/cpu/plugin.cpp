@@ -44,11 +44,8 @@ class Backend final : public sdk::Backend {
     return info;
   }
 
-  std::unique_ptr<sdk::Device> open(uint32_t, const sdk::Options& options, const bp_device_open_t& how) override {
+  std::unique_ptr<sdk::Device> open(uint32_t, const sdk::Options& options, const bp_device_open_t&) override {
     options.allow({"threads", "max_bytes"});
-    if (how.native != nullptr)
-      throw sdk::Error(BP_UNSUPPORTED,
-                       "the cpu device has no native context to share; leave bp_device_open_t.native NULL");
     const auto threads = options.get("threads"), max_bytes = options.get("max_bytes");
     return std::make_unique<Device>(*this, machine_, operators(), choices_ ? &*choices_ : nullptr,
                                     threads ? parse_threads(*threads) : threads_,

@@ -105,9 +105,8 @@ class Backend : public backplane::sdk::Backend {
   }
 
   std::unique_ptr<backplane::sdk::Device> open(uint32_t index, const Options& options,
-                                               const bp_device_open_t& how) override {
+                                               const bp_device_open_t&) override {
     options.allow({});
-    if (how.native != nullptr) throw Error(BP_UNSUPPORTED, "an ONNXIFI device cannot be opened on a native context");
     const Entry& entry = entries_.at(index);
     return std::make_unique<Device>(*this, *entry.library, entry.id, entry.reported, weights_);
   }

@@ -20,8 +20,8 @@ class Memory {
   // The memory in which a device works. That is host memory if the device's first space is host memory or the device
   // reports no spaces. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
-  // An additional space of a device that works on host memory. It holds buffers that the framework allocated there, and
-  // values that only this device's islands use. Opens the device.
+  // An additional space of a device that works on host memory. It holds buffers that the framework allocated there,
+  // values that only this device's islands use, and copies of values that several of them read. Opens the device.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
   // The first space that is the device's own memory and not host memory, or BP_NONE. Opens the device.
   static Result<uint32_t> own_space(Device& device);

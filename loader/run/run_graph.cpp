@@ -126,7 +126,8 @@ class Maker {
     return {};
   }
 
-  // The memory in which a device that works on host memory keeps what only its islands use; 0: there is none.
+  // The own memory of a device that works on host memory: for what only its islands use, and for copies; 0: there is
+  // none.
   Result<uint32_t> own_memory_of(Device* device) {
     if (memory_of(device) != 0) return 0u;
     const auto found = std::ranges::find(own_memories_, device, [](auto& one) { return one.first; });

@@ -129,6 +129,24 @@ TEST_F(ChainTest, AnOutputThatManyIslandsReadMakesNoTripThroughTheHost) {
   }
 }
 
+// If the copy fails, the islands run on the next device.
+TEST_F(ChainTest, AFailedCopyOfAnInputIsRunElsewhere) {
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  uint32_t value = x;
+  for (int i = 0; i < 3; ++i) value = graph.node("Add", "n" + std::to_string(i), {value, x});
+  SessionOptions how = apart({});
+  how.devices = {"opencl", "cpu"};
+  how.fallback = BP_FALLBACK_PREFER;
+  Exec exec = env.compile(graph.finish({value}), how).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, 2, 3}));
+  cl_layer().fail("clEnqueueWriteBuffer", CL_INVALID_COMMAND_QUEUE);
+  exec.run();
+  cl_layer().clear_failures();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(4, 8, 12));
+}
+
 // An output in the memory of an input that is read afterwards. A copy of a small input would hide it.
 TEST_F(ChainTest, AnOutputInTheMemoryOfAnInputIsRefusedHoweverManyReadIt) {
   const Environment env = opencl();

@@ -63,7 +63,14 @@ class Coverage {
   uint32_t compute_types() const { return query_.compute_types; }  // BP_COMPUTE_* that are allowed
   Options options() const { return {query_.options, query_.option_count, query_.option_stride}; }
   uint32_t node_count() const { return query_.nodes == nullptr ? graph_.node_count() : query_.node_count; }
-  Node node(uint32_t i) const { return graph_.node(query_.nodes == nullptr ? i : query_.nodes[i]); }
+  // Throws BP_INVALID_ARGUMENT if the query names a node that the graph does not have.
+  Node node(uint32_t i) const {
+    const uint32_t index = query_.nodes == nullptr ? i : query_.nodes[i];
+    if (index >= graph_.node_count())
+      throw Error(BP_INVALID_ARGUMENT, "query.nodes[" + std::to_string(i) + "] is " + std::to_string(index) +
+                                           ", but the graph has " + std::to_string(graph_.node_count()) + " nodes");
+    return graph_.node(index);
+  }
   void check_cancelled() const { host_.check(query_.cancel); }
 
   void answer(const Node& node, Verdict verdict) {
@@ -89,6 +96,7 @@ class Coverage {
       groups.push_back(out);
     }
     if (!groups.empty()) {
+      if (sink_.groups == nullptr) throw Error(BP_INVALID_ARGUMENT, "sink.groups is NULL");
       sink_.groups(sink_.self, groups.data(), static_cast<uint32_t>(groups.size()), sizeof(bp_group_t));
     }
   }

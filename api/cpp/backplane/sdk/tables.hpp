@@ -29,6 +29,13 @@ struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
+// Whether a backend's devices can be opened on the framework's context: it says so by `static constexpr bool
+// kNativeContexts = true`. Otherwise a context is refused.
+template <class B, class = void>
+struct TakesContexts : std::false_type {};
+template <class B>
+struct TakesContexts<B, std::void_t<decltype(B::kNativeContexts)>> : std::bool_constant<B::kNativeContexts> {};
+
 // A handle points to an object of the concrete class, so that overrides and additional bases are known at compile time.
 template <class B>
 struct Tables {
@@ -109,6 +116,9 @@ struct Tables {
       check_chain(copy.chain);
       bp_native_t native;
       copy.native = read_native(copy.native, native);
+      if (copy.native != nullptr && !TakesContexts<B>::value)
+        throw Error(BP_UNSUPPORTED, "a device of " + std::string(B::kAbout.id) +
+                                        " cannot be opened on a native context; leave bp_device_open_t.native NULL");
       backend(h)->mark_opened();
       hand_over<D>(backend(h)->open(index, Options(copy.options, copy.option_count, copy.option_stride), copy), out);
       device(*out)->set_id(copy.id);
@@ -131,6 +141,7 @@ struct Tables {
       check_chain(question.chain);
       checked(question.graph, "query.graph");
       const bp_coverage_sink_t answers = read(sink, "sink");
+      if (answers.verdicts == nullptr) throw Error(BP_INVALID_ARGUMENT, "sink.verdicts is NULL");
       Coverage coverage(device(h)->host(), question, answers);
       device(h)->cover(coverage);
       coverage.deliver();
@@ -202,6 +213,8 @@ struct Tables {
       }
       if (question.output_stride < kSize10<bp_shape_t>)
         throw Error(BP_INVALID_ARGUMENT, "query.output_stride is too small: " + std::to_string(question.output_stride));
+      if (question.input_count != 0 && question.input_stride < kSize10<bp_tensor_t>)
+        throw Error(BP_INVALID_ARGUMENT, "query.input_stride is too small: " + std::to_string(question.input_stride));
       std::vector<bp_tensor_t> tensors;
       for (uint32_t i = 0; i < question.input_count; ++i) {
         const char* at = reinterpret_cast<const char*>(question.inputs) + uint64_t{i} * question.input_stride;
@@ -213,7 +226,8 @@ struct Tables {
       if (shapes.empty()) return;
       char* const out = reinterpret_cast<char*>(&required(out_shapes, "out_shapes"));
       for (size_t i = 0; i < shapes.size(); ++i)
-        std::memcpy(out + i * question.output_stride, &shapes[i], sizeof shapes[i]);
+        std::memcpy(out + i * question.output_stride, &shapes[i],
+                    std::min<size_t>(sizeof shapes[i], question.output_stride));
     });
   }
   // Throws BP_TYPE_MISMATCH if the input cannot have these extents.
@@ -249,6 +263,8 @@ struct Tables {
       bp_binding_t copy = read(binding, "binding");
       bp_tensor_t tensor;
       copy.tensor = read_nested(copy.tensor, "binding.tensor", tensor);
+      if (copy.tensor != nullptr && copy.slot >= BP_SLOT_OUTPUT && (copy.tensor->buffer.flags & BP_BUFFER_READ_ONLY))
+        throw Error(BP_INVALID_ARGUMENT, "binding.tensor.buffer is read-only, but the slot is written");
       instance(h)->bind(copy);
     });
   }
