@@ -134,6 +134,45 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
+// A program that signals the output events itself does not end the runs: releasing the graph still waits for them, and
+// for the runs that follow others.
+TEST(OutputEvents, SignalledByTheProgramDoNotEndTheRuns) {
+  constexpr int kRuns = 4;
+  const std::string model =
+      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
+                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  for (int i = 0; i < 200; ++i) {
+    onnxGraph graph = nullptr;
+    onnxEvent ready = nullptr;
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+    float a[3] = {1, 2, 3}, c[3] = {};
+    const onnxTensorDescriptorV1 in[] = {descriptor("a", a)}, out[] = {descriptor("c", c)};
+    ASSERT_EQ(onnxSetGraphIO(graph, 1, in, 1, out), ONNXIFI_STATUS_SUCCESS);
+    const onnxMemoryFenceV1 before = fence(ready);
+    for (int run = 0; run < kRuns; ++run) {
+      onnxMemoryFenceV1 after = fence();
+      ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxSignalEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+    }
+    std::thread other([&] {
+      for (float& value : a) value += 1;
+      EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+    });
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(c[2], -4);
+    other.join();
+    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
 INSTANTIATE_TEST_SUITE_P(Onnxifi, Events, ::testing::Values(Signal::kBefore, Signal::kAfter, Signal::kAnyTime),
                          [](const auto& info) {
                            return info.param == Signal::kBefore  ? "before"

@@ -58,9 +58,9 @@ Graph::Graph(const Backend& backend, const Model& model)
 
 Graph::~Graph() {
   const std::lock_guard lock(mutex_);
-  for (const auto& flight : flights_) {
-    if (flight->after != nullptr) flight->after->wait();
-  }
+  // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
+  // because a run may wait for the one before it.
+  for (const auto& flight : flights_) flight->ended.wait(flight->runs);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
