@@ -124,6 +124,16 @@ std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Describ
   return result;
 }
 
+bool Graph::Bindings::conflicts(const Bindings& other) const {
+  if (this == &other) return true;
+  const auto use = [](const std::vector<Described>& some, const Described& written) {
+    return std::ranges::any_of(some, [&](const Described& one) { return overlap(one, written); });
+  };
+  return std::ranges::any_of(outputs, [&](const Described& one) { return use(other.inputs, one); }) ||
+         std::ranges::any_of(other.outputs,
+                             [&](const Described& one) { return use(inputs, one) || use(outputs, one); });
+}
+
 void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   const std::lock_guard lock(mutex_);
   bindings_ = nullptr;
@@ -174,12 +184,12 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   Flight& flight = free_flight();
   bind(flight, bindings_);
-  // Runs with the same bindings must not overlap, so each waits for the previous run.
-  bp_point_t waits[2];
-  uint32_t wait_count = 0;
-  if (before != nullptr) waits[wait_count++] = before->point();
-  if (last_ != nullptr && last_ != &flight && last_->bound == bindings_)
-    waits[wait_count++] = last_->ended.at(last_->runs);
+  waits_.clear();
+  if (before != nullptr) waits_.push_back(before->point());
+  for (const auto& other : flights_) {
+    if (other.get() != &flight && !other->is_free() && other->bound->conflicts(*bindings_))
+      waits_.push_back(other->ended.at(other->runs));
+  }
   auto after = std::make_shared<Event>();
   flight.before = std::move(before);
   flight.after = after;
@@ -187,8 +197,8 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   const bp_point_t signals[] = {flight.finished.at(flight.runs), after->point()};
   bp_run_t run{};
   run.size = sizeof run;
-  run.waits = waits;
-  run.wait_count = wait_count;
+  run.waits = waits_.data();
+  run.wait_count = static_cast<uint32_t>(waits_.size());
   run.signals = signals;
   run.signal_count = 2;
   run.self = &flight;
@@ -202,7 +212,6 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
     flight.finished.signal(flight.runs);
     throw;
   }
-  last_ = &flight;
   return after;
 }
 

@@ -26,6 +26,9 @@ class Graph {
     std::vector<Described> inputs, outputs;  // in the order of the model's values
     std::vector<Buffer> imported;            // memory imported from a driver
     std::vector<bp_tensor_t> tensors;        // of the inputs, then of the outputs
+
+    // Whether a run with one and a run with the other must not be in progress at once: one writes what the other uses.
+    bool conflicts(const Bindings& other) const;
   };
   // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
   // others.
@@ -56,7 +59,7 @@ class Graph {
   std::mutex mutex_;
   std::shared_ptr<const Bindings> bindings_;
   std::vector<std::unique_ptr<Flight>> flights_;
-  Flight* last_ = nullptr;  // the flight of the latest run
+  std::vector<bp_point_t> waits_;  // of the run that is being submitted
 };
 
 }  // namespace backplane::onnxifi
