@@ -136,6 +136,10 @@ bool Graph::Bindings::conflicts(const Bindings& other) const {
 
 void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   const std::lock_guard lock(mutex_);
+  set(inputs, outputs);
+}
+
+void Graph::set(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   bindings_ = nullptr;
   const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
   bind(free_flight(), made);  // binds now, so that invalid memory is refused here and not in the run
@@ -181,6 +185,17 @@ void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
 
 std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   const std::lock_guard lock(mutex_);
+  return start(std::move(before));
+}
+
+std::shared_ptr<Event> Graph::set_io_and_run(const std::vector<Described>& inputs,
+                                             const std::vector<Described>& outputs) {
+  const std::lock_guard lock(mutex_);
+  set(inputs, outputs);
+  return start(nullptr);
+}
+
+std::shared_ptr<Event> Graph::start(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   Flight& flight = free_flight();
   bind(flight, bindings_);

@@ -19,6 +19,8 @@ class Graph {
   // Submits a run that starts when `before` (may be null) is signalled. Returns the event that is signalled when it
   // ends.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
+  // Both in one step: the run uses this memory, whatever other threads set.
+  std::shared_ptr<Event> set_io_and_run(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
 
  private:
   // Memory for every input and output. The runs that use it keep it alive.
@@ -49,6 +51,9 @@ class Graph {
   std::shared_ptr<const Bindings> bindings(const std::vector<Described>& inputs,
                                            const std::vector<Described>& outputs) const;
   bp_tensor_t tensor(Bindings& bindings, const Described& described) const;
+  // The caller of these holds the lock.
+  void set(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
+  std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
   Flight& free_flight();
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);

@@ -111,11 +111,6 @@ Model parse_with(const Environment& environment, size_t bytes, const void* model
   }
 }
 
-// The common part of onnxRunGraph and onnxSetIOAndRunGraph.
-void start(Graph& graph, std::shared_ptr<const Event> before, onnxMemoryFenceV1& fence) {
-  fence.event = handles<Event>().add(graph.run(std::move(before)));
-}
-
 struct Function {
   std::string_view name;
   onnxExtensionFunctionPointer address;
@@ -273,7 +268,7 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
     check_fence(*before);
     check_fence(*after);
     after->event = nullptr;
-    start(*found, find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT), *after);
+    after->event = handles<Event>().add(found->run(find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT)));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
@@ -311,8 +306,7 @@ onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onn
     if (outputs == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     check_fence(*after);
     after->event = nullptr;
-    found->set_io(read(inputs, input_count), read(outputs, output_count));
-    start(*found, nullptr, *after);
+    after->event = handles<Event>().add(found->set_io_and_run(read(inputs, input_count), read(outputs, output_count)));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }

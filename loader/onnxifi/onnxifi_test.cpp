@@ -448,6 +448,27 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   for (const onnxMemoryFenceV1& each : after) EXPECT_EQ(onnxReleaseEvent(each.event), ONNXIFI_STATUS_SUCCESS);
 }
 
+// Threads set locations and run in one call, each with its own output. No run may use the locations of another thread.
+TEST_F(Onnxifi, SettingLocationsAndRunningIsOneStep) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const float a[kN] = {static_cast<float>(t), 1, 2};
+      float c[kN] = {};
+      const onnxTensorDescriptorV1 in[] = {descriptor("a", a), descriptor("b", b_)}, out = descriptor("c", c);
+      for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+        c[0] = -1;
+        onnxMemoryFenceV1 after = fence();
+        ASSERT_EQ(onnxSetIOAndRunGraph(graph_, 2, in, 1, &out, &after), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(c[0], static_cast<float>(t) + 10) << "run " << i << " of thread " << t;
+        EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(Onnxifi, ReleasingAGraphWaitsForItsRuns) {
   const std::string model = sum_model();
   for (int i = 0; i < 50; ++i) {
