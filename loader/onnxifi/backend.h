@@ -52,6 +52,8 @@ class Backend {
   Device device_;
 };
 
+// Whether a serialized ModelProto has initializers; false if the bytes are not a protobuf.
+bool has_initializers(size_t bytes, const void* model);
 // Parses a serialized ModelProto. `weights` are matched by name, and their memory is owned by `keep`. Throws
 // INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL or UNSUPPORTED_VERSION.
 Model parse(const Environment& environment, size_t bytes, const void* model,

@@ -94,15 +94,28 @@ onnxStatus mismatch(const Environment& environment, size_t bytes, const void* mo
   return ONNXIFI_STATUS_MISMATCHING_SHAPE;
 }
 
-Model parse_with(const Environment& environment, size_t bytes, const void* model, uint32_t count,
-                 const onnxTensorDescriptorV1* descriptors) {
-  if (descriptors == nullptr) {
-    // Old clients pass the number of the model's own weights.
-    Model parsed = parse(environment, bytes, model);
-    if (count != 0 && parsed.graph().raw()->weight_count == 0) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    return parsed;
+// The model of onnxInitGraph with its weights. Throws the first status in the order of the header: faults of the model
+// itself come before those of descriptors and properties, but after those of pointers.
+Model parse_with(const Environment& environment, const uint64_t* properties, size_t bytes, const void* model,
+                 uint32_t count, const onnxTensorDescriptorV1* descriptors) {
+  // Old clients pass the number of the model's own weights without descriptors.
+  if (descriptors == nullptr && count != 0 && !has_initializers(bytes, model))
+    throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+  std::shared_ptr<const Weights> weights;
+  try {
+    weights = copy_weights(descriptors, descriptors == nullptr ? 0 : count);
+    if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
+      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+  } catch (const Failure&) {
+    const onnxStatus of_model = fenced([&] {
+      parse(environment, bytes, model);
+      return ONNXIFI_STATUS_SUCCESS;
+    });
+    if (of_model == ONNXIFI_STATUS_INVALID_SIZE || of_model == ONNXIFI_STATUS_INVALID_PROTOBUF ||
+        of_model == ONNXIFI_STATUS_INVALID_MODEL)
+      throw Failure{of_model};
+    throw;
   }
-  const std::shared_ptr<const Weights> weights = copy_weights(descriptors, count);
   try {
     return parse(environment, bytes, model, weights->named, weights);
   } catch (const Error& error) {
@@ -243,9 +256,7 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t
   return creating(out, [&] {
     const std::shared_ptr<Backend> found = find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
     if (out == nullptr || model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
-      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
-    const backplane::Model parsed = parse_with(found->environment(), bytes, model, weight_count, weights);
+    const backplane::Model parsed = parse_with(found->environment(), properties, bytes, model, weight_count, weights);
     return handles<Graph>().add(std::make_shared<Graph>(*found, parsed));
   });
 }
@@ -256,7 +267,8 @@ onnxStatus onnxSetGraphIO(onnxGraph graph, uint32_t input_count, const onnxTenso
     const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
     found->unset_io();
     if (outputs == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    found->set_io(read(inputs, input_count), read(outputs, output_count));
+    const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
+    found->set_io(in, out);
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
@@ -306,7 +318,8 @@ onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onn
     if (outputs == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     check_fence(*after);
     after->event = nullptr;
-    after->event = handles<Event>().add(found->set_io_and_run(read(inputs, input_count), read(outputs, output_count)));
+    const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
+    after->event = handles<Event>().add(found->set_io_and_run(in, out));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
