@@ -2,6 +2,7 @@
 #include "onnxifi/graph.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace backplane::onnxifi {
 namespace {
@@ -109,6 +110,18 @@ bp_tensor_t Graph::tensor(Bindings& bindings, const Described& described) const 
   throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
 }
 
+bp_tensor_t Graph::output(Bindings& bindings, const Described& described) const {
+  bp_tensor_t result = tensor(bindings, described);
+  if (std::ranges::none_of(bindings.inputs, [&](const Described& input) { return overlap(input, described); }))
+    return result;
+  if (described.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
+  const uint64_t bytes = described.bytes();
+  Copy& copy = bindings.copies.emplace_back(
+      Copy{std::make_unique<char[]>(bytes), reinterpret_cast<char*>(described.buffer), bytes});
+  result.buffer.address = copy.from.get();
+  return result;
+}
+
 std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Described>& inputs,
                                                        const std::vector<Described>& outputs) const {
   const view::Graph graph = session_.model().graph();
@@ -120,7 +133,7 @@ std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Describ
   for (size_t i = 0; i < out.size(); ++i) check(out[i], result->outputs[i]);
   check_symbols(in, result->inputs);
   for (const Described& one : result->inputs) result->tensors.push_back(tensor(*result, one));
-  for (const Described& one : result->outputs) result->tensors.push_back(tensor(*result, one));
+  for (const Described& one : result->outputs) result->tensors.push_back(output(*result, one));
   return result;
 }
 
@@ -177,6 +190,9 @@ Graph::Flight& Graph::free_flight() {
 void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
   Flight& flight = *static_cast<Flight*>(self);
   flight.after->set_status(status == BP_UNSUPPORTED ? ONNXIFI_STATUS_INTERNAL_ERROR : status_of(status));
+  if (status == BP_OK) {
+    for (const Copy& copy : flight.bound->copies) std::memcpy(copy.to, copy.from.get(), copy.bytes);
+  }
   bp_error_t error{};
   error.size = sizeof error;
   client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,

@@ -541,6 +541,46 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   for (const onnxMemoryFenceV1& each : after) EXPECT_EQ(onnxReleaseEvent(each.event), ONNXIFI_STATUS_SUCCESS);
 }
 
+// An output takes the place of an input, or of a part of one, in each of two runs.
+TEST_F(Onnxifi, AnOutputMayOverwriteAnInput) {
+  struct Case {
+    const char* what;
+    ptrdiff_t output;                // the first element of c; a is at 2
+    std::vector<float> once, twice;  // all memory after a run, and after another
+  };
+  const Case cases[] = {
+      {"the input itself", 2, {0, 0, 11, 22, 33, 0, 0}, {0, 0, 21, 42, 63, 0, 0}},
+      {"its first elements", 1, {0, 11, 22, 33, 3, 0, 0}, {0, 32, 53, 33, 3, 0, 0}},
+      {"its last element", 4, {0, 0, 1, 2, 11, 22, 33}, {0, 0, 1, 2, 11, 22, 41}},
+      {"all but its first", 3, {0, 0, 1, 11, 22, 33, 0}, {0, 0, 1, 11, 31, 52, 0}},
+  };
+  for (const char* const device : {"cpu", "null"}) {
+    onnxBackend backend = nullptr;
+    onnxGraph graph = nullptr;
+    const std::string model = sum_model();
+    ASSERT_EQ(onnxInitBackend(named(device), nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    for (const Case& one : cases) {
+      std::vector<float> memory = {0, 0, 1, 2, 3, 0, 0};
+      in_[0] = descriptor("a", memory.data() + 2);
+      out_[0] = descriptor("c", memory.data() + one.output);
+      ASSERT_EQ(onnxSetGraphIO(graph, 2, in_.data(), 1, out_.data()), ONNXIFI_STATUS_SUCCESS);
+      for (const std::vector<float>* expected : {&one.once, &one.twice}) {
+        const onnxEvent ready = event(true);
+        const onnxMemoryFenceV1 before = fence(ready);
+        onnxMemoryFenceV1 after = fence();
+        ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS) << device << ", " << one.what;
+        EXPECT_EQ(memory, *expected) << device << ", " << one.what;
+        EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+      }
+    }
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  }
+}
+
 // Threads set locations and run in one call, each with its own output. No run may use the locations of another thread.
 TEST_F(Onnxifi, SettingLocationsAndRunningIsOneStep) {
   std::vector<std::thread> threads;
