@@ -222,7 +222,9 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
-    if (error.status() == BP_NOT_FOUND) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};  // external data is missing
+    // A weight that is not an input of the model, or external data that is missing.
+    if (error.status() == BP_NOT_FOUND)
+      throw Failure{weights.empty() ? ONNXIFI_STATUS_INVALID_MODEL : ONNXIFI_STATUS_INVALID_NAME};
     throw;
   }
   return Model(made, kept);

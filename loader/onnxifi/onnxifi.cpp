@@ -2,6 +2,7 @@
 // libonnxifi.so: the functions of ONNXIFI 1.0, implemented with loader.h. Arguments are checked in the order in which
 // ONNXIFI's header lists the statuses. A call that fails sets its output handles to NULL.
 #include <cstring>
+#include <unordered_set>
 
 #include "onnxifi/graph.h"
 #include "onnxifi/handles.h"
@@ -63,9 +64,10 @@ struct Weights {
 std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
   auto result = std::make_shared<Weights>();
   result->described = read(descriptors, count);
+  std::unordered_set<std::string_view> names;
   for (const Described& one : result->described) {
     if (one.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
-    if (one.name.empty()) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    if (one.name.empty() || !names.insert(one.name).second) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
     const char* first = reinterpret_cast<const char*>(one.buffer);
     result->bytes.emplace_back(first, first + one.bytes());
     bp_tensor_t tensor{};
@@ -101,9 +103,11 @@ Model parse_with(const Environment& environment, const uint64_t* properties, siz
   // Old clients pass the number of the model's own weights without descriptors.
   if (descriptors == nullptr && count != 0 && !has_initializers(bytes, model))
     throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+  const bool has_descriptors = descriptors != nullptr && count != 0;
+  if (has_descriptors && has_initializers(bytes, model)) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};
   std::shared_ptr<const Weights> weights;
   try {
-    weights = copy_weights(descriptors, descriptors == nullptr ? 0 : count);
+    weights = copy_weights(descriptors, has_descriptors ? count : 0);
     if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
       throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
   } catch (const Failure&) {

@@ -495,6 +495,34 @@ TEST_F(Onnxifi, TheFirstFaultOfLocationsCounts) {
   }
 }
 
+// A weight is either an initializer of the model or has one descriptor.
+TEST_F(Onnxifi, RefusesWeightsThatAreGivenTwice) {
+  const std::string model = sum_model();
+  const auto with_initializer = [](const char* name) {
+    return model_bytes(
+        {{"", 13}},
+        graph({node("Add", {"a", "b"}, {"x"}), node("Add", {"x", "w"}, {"c"})},
+              {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)}), tensor_value("b", BP_DTYPE_FLOAT, {Dim(3)}),
+               tensor_value("w", BP_DTYPE_FLOAT, {Dim(3)})},
+              {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}, {tensor<float>(name, BP_DTYPE_FLOAT, {3}, {2, 2, 2})}));
+  };
+  const onnxTensorDescriptorV1 both[] = {descriptor("a", a_), descriptor("b", b_)};
+  EXPECT_EQ(init_graph(model, both, 2), ONNXIFI_STATUS_SUCCESS);
+  const onnxTensorDescriptorV1 twice[] = {both[1], both[1]};
+  EXPECT_EQ(init_graph(model, twice, 2), ONNXIFI_STATUS_INVALID_NAME);
+  const onnxTensorDescriptorV1 other = descriptor("z", b_), of_node = descriptor("c", b_);
+  EXPECT_EQ(init_graph(model, &other, 1), ONNXIFI_STATUS_INVALID_NAME);
+  EXPECT_EQ(init_graph(model, &of_node, 1), ONNXIFI_STATUS_INVALID_NAME);
+  // With descriptors of weights, the model must not have initializers, whatever their names are.
+  EXPECT_EQ(init_graph(with_initializer("w")), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(init_graph(with_initializer("b"), &both[1], 1), ONNXIFI_STATUS_INVALID_MODEL);
+  EXPECT_EQ(init_graph(with_initializer("w"), &both[1], 1), ONNXIFI_STATUS_INVALID_MODEL);
+  onnxTensorDescriptorV1 tag = both[1];
+  tag.tag = 1;
+  EXPECT_EQ(init_graph(with_initializer("w"), &tag, 1), ONNXIFI_STATUS_INVALID_MODEL);
+  EXPECT_EQ(init_graph(with_initializer("w"), both, 0), ONNXIFI_STATUS_SUCCESS);  // no descriptors
+}
+
 TEST_F(Onnxifi, ADimensionOfTheBatchIsGivenWithTheLocations) {
   const std::string model = sum_model("Add", 13, Dim("N"));
   onnxGraph graph = nullptr;
