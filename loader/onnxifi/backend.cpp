@@ -138,8 +138,13 @@ Session Backend::compile(const Model& model) const {
 
 namespace {
 
-// Whether the bytes consist of whole protobuf fields, and the contents of fields with the number `message` do too.
-bool is_protobuf(const uint8_t* at, const uint8_t* end, uint64_t message) {
+// Field numbers of ModelProto and GraphProto.
+constexpr uint64_t kGraph = 7, kInitializer = 5, kSparseInitializer = 15;
+
+// Calls `each` with the number and the contents of each field that has a length. Returns false if the bytes do not
+// consist of whole protobuf fields, or if `each` did.
+template <class Each>
+bool each_field(const uint8_t* at, const uint8_t* end, const Each& each) {
   const auto varint = [&]() -> std::optional<uint64_t> {
     uint64_t value = 0;
     for (int shift = 0; at != end && shift < 64; shift += 7) {
@@ -172,21 +177,37 @@ bool is_protobuf(const uint8_t* at, const uint8_t* end, uint64_t message) {
         return false;
     }
     if (bytes > static_cast<uint64_t>(end - at)) return false;
-    if ((*key & 7) == 2 && *key >> 3 == message && !is_protobuf(at, at + bytes, 0)) return false;
+    if ((*key & 7) == 2 && !each(*key >> 3, at, at + bytes)) return false;
     at += bytes;
   }
   return true;
 }
 
+// Likewise calls `each` with the number of each field of the model's graph that has a length.
+template <class Each>
+bool each_graph_field(size_t bytes, const void* model, const Each& each) {
+  const auto* const first = static_cast<const uint8_t*>(model);
+  return each_field(first, first + bytes, [&](uint64_t number, const uint8_t* at, const uint8_t* end) {
+    return number != kGraph || each_field(at, end, [&](uint64_t inner, const uint8_t*, const uint8_t*) {
+             each(inner);
+             return true;
+           });
+  });
+}
+
 }  // namespace
+
+bool has_initializers(size_t bytes, const void* model) {
+  bool found = false;
+  const auto look = [&](uint64_t number) { found = found || number == kInitializer || number == kSparseInitializer; };
+  return each_graph_field(bytes, model, look) && found;
+}
 
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights, std::shared_ptr<const void> keep) {
   if (model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
   if (bytes == 0) throw Failure{ONNXIFI_STATUS_INVALID_SIZE};
-  constexpr uint64_t kGraph = 7;  // field number of ModelProto.graph
-  const auto* first = static_cast<const uint8_t*>(model);
-  if (!is_protobuf(first, first + bytes, kGraph)) throw Failure{ONNXIFI_STATUS_INVALID_PROTOBUF};
+  if (!each_graph_field(bytes, model, [](uint64_t) {})) throw Failure{ONNXIFI_STATUS_INVALID_PROTOBUF};
   using Kept = std::pair<std::string, std::shared_ptr<const void>>;
   const auto kept = std::make_shared<const Kept>(std::string(static_cast<const char*>(model), bytes), std::move(keep));
   bp_model_source_t source{};
@@ -201,7 +222,9 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
-    if (error.status() == BP_NOT_FOUND) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};  // external data is missing
+    // A weight that is not an input of the model, or external data that is missing.
+    if (error.status() == BP_NOT_FOUND)
+      throw Failure{weights.empty() ? ONNXIFI_STATUS_INVALID_MODEL : ONNXIFI_STATUS_INVALID_NAME};
     throw;
   }
   return Model(made, kept);

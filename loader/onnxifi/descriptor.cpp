@@ -59,4 +59,11 @@ std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t 
   return result;
 }
 
+bool overlap(const Described& a, const Described& b) {
+  const bool a_is_address = a.memory_type != ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+  const bool b_is_address = b.memory_type != ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+  if (!a_is_address || !b_is_address) return a_is_address == b_is_address && a.buffer == b.buffer;
+  return a.buffer < b.buffer ? b.buffer - a.buffer < a.bytes() : a.buffer - b.buffer < b.bytes();
+}
+
 }  // namespace backplane::onnxifi

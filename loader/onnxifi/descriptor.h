@@ -26,4 +26,8 @@ Described read(const onnxTensorDescriptorV1& descriptor);
 // Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
 
+// Whether two tensors share memory. OpenCL buffers do if they are the same object: which parts of a buffer a sub-buffer
+// covers is not known here.
+bool overlap(const Described& a, const Described& b);
+
 }  // namespace backplane::onnxifi

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 #include <tuple>
@@ -131,6 +132,112 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
     if (other.joinable()) other.join();
     EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
   }
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+// A program that signals the output events itself does not end the runs: releasing the graph still waits for them, and
+// for the runs that follow others.
+TEST(OutputEvents, SignalledByTheProgramDoNotEndTheRuns) {
+  constexpr int kRuns = 4;
+  const std::string model =
+      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
+                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  for (int i = 0; i < 200; ++i) {
+    onnxGraph graph = nullptr;
+    onnxEvent ready = nullptr;
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+    float a[3] = {1, 2, 3}, c[3] = {};
+    const onnxTensorDescriptorV1 in[] = {descriptor("a", a)}, out[] = {descriptor("c", c)};
+    ASSERT_EQ(onnxSetGraphIO(graph, 1, in, 1, out), ONNXIFI_STATUS_SUCCESS);
+    const onnxMemoryFenceV1 before = fence(ready);
+    for (int run = 0; run < kRuns; ++run) {
+      onnxMemoryFenceV1 after = fence();
+      ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxSignalEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+    }
+    std::thread other([&] {
+      for (float& value : a) value += 1;
+      EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+    });
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(c[2], -4);
+    other.join();
+    EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+// A run whose input event is not signalled is in flight, another may have started since, and then a run starts. It must
+// wait for the first run if one of them writes memory that the other uses.
+TEST(Locations, ThatOverlapOrderRuns) {
+  float memory[18] = {};
+  struct Case {
+    const char* what;
+    std::vector<std::array<float*, 2>> runs;  // input and output of each, three floats long
+    bool waits;
+  };
+  const Case cases[] = {
+      {"the same, set again", {{memory, memory + 3}, {memory, memory + 3}}, true},
+      {"the same output", {{memory, memory + 3}, {memory + 6, memory + 3}}, true},
+      {"an output that shares one element", {{memory, memory + 3}, {memory + 9, memory + 5}}, true},
+      {"an input that is written before", {{memory, memory + 3}, {memory + 3, memory + 6}}, true},
+      {"an output that is read before", {{memory, memory + 3}, {memory + 6, memory}}, true},
+      {"the same as two runs before", {{memory, memory + 3}, {memory + 6, memory + 9}, {memory, memory + 3}}, true},
+      {"the same input", {{memory, memory + 3}, {memory, memory + 6}}, false},
+      {"others, next to it", {{memory, memory + 3}, {memory + 9, memory + 6}}, false},
+      {"others, twice", {{memory, memory + 3}, {memory + 6, memory + 9}, {memory + 12, memory + 15}}, false},
+  };
+  const std::string model =
+      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
+                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  onnxGraph graph = nullptr;
+  onnxEvent ready = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  const auto is_signalled = [](onnxEvent event) {
+    onnxEventState state = ONNXIFI_EVENT_STATE_INVALID;
+    EXPECT_EQ(onnxGetEventState(event, &state), ONNXIFI_STATUS_SUCCESS);
+    return state == ONNXIFI_EVENT_STATE_SIGNALLED;
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    onnxEvent first = nullptr;
+    ASSERT_EQ(onnxInitEvent(backend, &first), ONNXIFI_STATUS_SUCCESS);
+    std::vector<onnxEvent> ended;
+    for (const auto& [input, output] : one.runs) {
+      const onnxTensorDescriptorV1 in = descriptor("a", input), out = descriptor("c", output);
+      ASSERT_EQ(onnxSetGraphIO(graph, 1, &in, 1, &out), ONNXIFI_STATUS_SUCCESS);
+      const onnxMemoryFenceV1 before = fence(ended.empty() ? first : ready);
+      onnxMemoryFenceV1 after = fence();
+      ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+      ended.push_back(after.event);
+    }
+    // A run that does not wait ends within a few microseconds.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(one.waits ? 50 : 60000);
+    while (!is_signalled(ended.back()) && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    EXPECT_EQ(is_signalled(ended.back()), !one.waits);
+    EXPECT_FALSE(is_signalled(ended.front()));
+    EXPECT_EQ(onnxSignalEvent(first), ONNXIFI_STATUS_SUCCESS);
+    for (const onnxEvent event : ended) {
+      EXPECT_EQ(onnxWaitEvent(event), ONNXIFI_STATUS_SUCCESS);
+      EXPECT_EQ(onnxReleaseEvent(event), ONNXIFI_STATUS_SUCCESS);
+    }
+    EXPECT_EQ(onnxReleaseEvent(first), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 

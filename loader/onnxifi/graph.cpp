@@ -2,6 +2,7 @@
 #include "onnxifi/graph.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace backplane::onnxifi {
 namespace {
@@ -58,9 +59,9 @@ Graph::Graph(const Backend& backend, const Model& model)
 
 Graph::~Graph() {
   const std::lock_guard lock(mutex_);
-  for (const auto& flight : flights_) {
-    if (flight->after != nullptr) flight->after->wait();
-  }
+  // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
+  // because a run may wait for the one before it.
+  for (const auto& flight : flights_) flight->ended.wait(flight->runs);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
@@ -109,6 +110,18 @@ bp_tensor_t Graph::tensor(Bindings& bindings, const Described& described) const 
   throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
 }
 
+bp_tensor_t Graph::output(Bindings& bindings, const Described& described) const {
+  bp_tensor_t result = tensor(bindings, described);
+  if (std::ranges::none_of(bindings.inputs, [&](const Described& input) { return overlap(input, described); }))
+    return result;
+  if (described.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
+  const uint64_t bytes = described.bytes();
+  Copy& copy = bindings.copies.emplace_back(
+      Copy{std::make_unique<char[]>(bytes), reinterpret_cast<char*>(described.buffer), bytes});
+  result.buffer.address = copy.from.get();
+  return result;
+}
+
 std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Described>& inputs,
                                                        const std::vector<Described>& outputs) const {
   const view::Graph graph = session_.model().graph();
@@ -120,12 +133,26 @@ std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Describ
   for (size_t i = 0; i < out.size(); ++i) check(out[i], result->outputs[i]);
   check_symbols(in, result->inputs);
   for (const Described& one : result->inputs) result->tensors.push_back(tensor(*result, one));
-  for (const Described& one : result->outputs) result->tensors.push_back(tensor(*result, one));
+  for (const Described& one : result->outputs) result->tensors.push_back(output(*result, one));
   return result;
+}
+
+bool Graph::Bindings::conflicts(const Bindings& other) const {
+  if (this == &other) return true;
+  const auto use = [](const std::vector<Described>& some, const Described& written) {
+    return std::ranges::any_of(some, [&](const Described& one) { return overlap(one, written); });
+  };
+  return std::ranges::any_of(outputs, [&](const Described& one) { return use(other.inputs, one); }) ||
+         std::ranges::any_of(other.outputs,
+                             [&](const Described& one) { return use(inputs, one) || use(outputs, one); });
 }
 
 void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   const std::lock_guard lock(mutex_);
+  set(inputs, outputs);
+}
+
+void Graph::set(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   bindings_ = nullptr;
   const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
   bind(free_flight(), made);  // binds now, so that invalid memory is refused here and not in the run
@@ -163,6 +190,9 @@ Graph::Flight& Graph::free_flight() {
 void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
   Flight& flight = *static_cast<Flight*>(self);
   flight.after->set_status(status == BP_UNSUPPORTED ? ONNXIFI_STATUS_INTERNAL_ERROR : status_of(status));
+  if (status == BP_OK) {
+    for (const Copy& copy : flight.bound->copies) std::memcpy(copy.to, copy.from.get(), copy.bytes);
+  }
   bp_error_t error{};
   error.size = sizeof error;
   client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,
@@ -171,15 +201,26 @@ void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
 
 std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   const std::lock_guard lock(mutex_);
+  return start(std::move(before));
+}
+
+std::shared_ptr<Event> Graph::set_io_and_run(const std::vector<Described>& inputs,
+                                             const std::vector<Described>& outputs) {
+  const std::lock_guard lock(mutex_);
+  set(inputs, outputs);
+  return start(nullptr);
+}
+
+std::shared_ptr<Event> Graph::start(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   Flight& flight = free_flight();
   bind(flight, bindings_);
-  // Runs with the same bindings must not overlap, so each waits for the previous run.
-  bp_point_t waits[2];
-  uint32_t wait_count = 0;
-  if (before != nullptr) waits[wait_count++] = before->point();
-  if (last_ != nullptr && last_ != &flight && last_->bound == bindings_)
-    waits[wait_count++] = last_->ended.at(last_->runs);
+  waits_.clear();
+  if (before != nullptr) waits_.push_back(before->point());
+  for (const auto& other : flights_) {
+    if (other.get() != &flight && !other->is_free() && other->bound->conflicts(*bindings_))
+      waits_.push_back(other->ended.at(other->runs));
+  }
   auto after = std::make_shared<Event>();
   flight.before = std::move(before);
   flight.after = after;
@@ -187,8 +228,8 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
   const bp_point_t signals[] = {flight.finished.at(flight.runs), after->point()};
   bp_run_t run{};
   run.size = sizeof run;
-  run.waits = waits;
-  run.wait_count = wait_count;
+  run.waits = waits_.data();
+  run.wait_count = static_cast<uint32_t>(waits_.size());
   run.signals = signals;
   run.signal_count = 2;
   run.self = &flight;
@@ -202,7 +243,6 @@ std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
     flight.finished.signal(flight.runs);
     throw;
   }
-  last_ = &flight;
   return after;
 }
 

@@ -19,13 +19,26 @@ class Graph {
   // Submits a run that starts when `before` (may be null) is signalled. Returns the event that is signalled when it
   // ends.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
+  // Both in one step: the run uses this memory, whatever other threads set.
+  std::shared_ptr<Event> set_io_and_run(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
 
  private:
+  // Of an output that shares memory with an input, which a run may read after it has written outputs: the run writes
+  // `from`, which is copied at its end.
+  struct Copy {
+    std::unique_ptr<char[]> from;
+    char* to;
+    uint64_t bytes;
+  };
   // Memory for every input and output. The runs that use it keep it alive.
   struct Bindings {
     std::vector<Described> inputs, outputs;  // in the order of the model's values
     std::vector<Buffer> imported;            // memory imported from a driver
     std::vector<bp_tensor_t> tensors;        // of the inputs, then of the outputs
+    std::vector<Copy> copies;
+
+    // Whether a run with one and a run with the other must not be in progress at once: one writes what the other uses.
+    bool conflicts(const Bindings& other) const;
   };
   // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
   // others.
@@ -46,6 +59,10 @@ class Graph {
   std::shared_ptr<const Bindings> bindings(const std::vector<Described>& inputs,
                                            const std::vector<Described>& outputs) const;
   bp_tensor_t tensor(Bindings& bindings, const Described& described) const;
+  bp_tensor_t output(Bindings& bindings, const Described& described) const;
+  // The caller of these holds the lock.
+  void set(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
+  std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
   Flight& free_flight();
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);
@@ -56,7 +73,7 @@ class Graph {
   std::mutex mutex_;
   std::shared_ptr<const Bindings> bindings_;
   std::vector<std::unique_ptr<Flight>> flights_;
-  Flight* last_ = nullptr;  // the flight of the latest run
+  std::vector<bp_point_t> waits_;  // of the run that is being submitted
 };
 
 }  // namespace backplane::onnxifi

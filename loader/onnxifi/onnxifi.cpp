@@ -2,6 +2,7 @@
 // libonnxifi.so: the functions of ONNXIFI 1.0, implemented with loader.h. Arguments are checked in the order in which
 // ONNXIFI's header lists the statuses. A call that fails sets its output handles to NULL.
 #include <cstring>
+#include <unordered_set>
 
 #include "onnxifi/graph.h"
 #include "onnxifi/handles.h"
@@ -63,9 +64,10 @@ struct Weights {
 std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
   auto result = std::make_shared<Weights>();
   result->described = read(descriptors, count);
+  std::unordered_set<std::string_view> names;
   for (const Described& one : result->described) {
     if (one.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
-    if (one.name.empty()) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    if (one.name.empty() || !names.insert(one.name).second) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
     const char* first = reinterpret_cast<const char*>(one.buffer);
     result->bytes.emplace_back(first, first + one.bytes());
     bp_tensor_t tensor{};
@@ -94,26 +96,36 @@ onnxStatus mismatch(const Environment& environment, size_t bytes, const void* mo
   return ONNXIFI_STATUS_MISMATCHING_SHAPE;
 }
 
-Model parse_with(const Environment& environment, size_t bytes, const void* model, uint32_t count,
-                 const onnxTensorDescriptorV1* descriptors) {
-  if (descriptors == nullptr) {
-    // Old clients pass the number of the model's own weights.
-    Model parsed = parse(environment, bytes, model);
-    if (count != 0 && parsed.graph().raw()->weight_count == 0) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    return parsed;
+// The model of onnxInitGraph with its weights. Throws the first status in the order of the header: faults of the model
+// itself come before those of descriptors and properties, but after those of pointers.
+Model parse_with(const Environment& environment, const uint64_t* properties, size_t bytes, const void* model,
+                 uint32_t count, const onnxTensorDescriptorV1* descriptors) {
+  // Old clients pass the number of the model's own weights without descriptors.
+  if (descriptors == nullptr && count != 0 && !has_initializers(bytes, model))
+    throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+  const bool has_descriptors = descriptors != nullptr && count != 0;
+  if (has_descriptors && has_initializers(bytes, model)) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};
+  std::shared_ptr<const Weights> weights;
+  try {
+    weights = copy_weights(descriptors, has_descriptors ? count : 0);
+    if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
+      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+  } catch (const Failure&) {
+    const onnxStatus of_model = fenced([&] {
+      parse(environment, bytes, model);
+      return ONNXIFI_STATUS_SUCCESS;
+    });
+    if (of_model == ONNXIFI_STATUS_INVALID_SIZE || of_model == ONNXIFI_STATUS_INVALID_PROTOBUF ||
+        of_model == ONNXIFI_STATUS_INVALID_MODEL)
+      throw Failure{of_model};
+    throw;
   }
-  const std::shared_ptr<const Weights> weights = copy_weights(descriptors, count);
   try {
     return parse(environment, bytes, model, weights->named, weights);
   } catch (const Error& error) {
     if (error.status() == BP_TYPE_MISMATCH) throw Failure{mismatch(environment, bytes, model, *weights)};
     throw;
   }
-}
-
-// The common part of onnxRunGraph and onnxSetIOAndRunGraph.
-void start(Graph& graph, std::shared_ptr<const Event> before, onnxMemoryFenceV1& fence) {
-  fence.event = handles<Event>().add(graph.run(std::move(before)));
 }
 
 struct Function {
@@ -248,9 +260,7 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t
   return creating(out, [&] {
     const std::shared_ptr<Backend> found = find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
     if (out == nullptr || model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
-      throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
-    const backplane::Model parsed = parse_with(found->environment(), bytes, model, weight_count, weights);
+    const backplane::Model parsed = parse_with(found->environment(), properties, bytes, model, weight_count, weights);
     return handles<Graph>().add(std::make_shared<Graph>(*found, parsed));
   });
 }
@@ -261,7 +271,8 @@ onnxStatus onnxSetGraphIO(onnxGraph graph, uint32_t input_count, const onnxTenso
     const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
     found->unset_io();
     if (outputs == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    found->set_io(read(inputs, input_count), read(outputs, output_count));
+    const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
+    found->set_io(in, out);
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
@@ -273,7 +284,7 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
     check_fence(*before);
     check_fence(*after);
     after->event = nullptr;
-    start(*found, find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT), *after);
+    after->event = handles<Event>().add(found->run(find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT)));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
@@ -311,8 +322,8 @@ onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onn
     if (outputs == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     check_fence(*after);
     after->event = nullptr;
-    found->set_io(read(inputs, input_count), read(outputs, output_count));
-    start(*found, nullptr, *after);
+    const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
+    after->event = handles<Event>().add(found->set_io_and_run(in, out));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }

@@ -402,6 +402,127 @@ TEST_F(Onnxifi, RefusesWrongModelsAndWeights) {
   EXPECT_EQ(init_graph(model, &b, 1), ONNXIFI_STATUS_UNSUPPORTED_TAG);
 }
 
+// Calls with several faults each. The status is that of the fault that the header lists first.
+TEST_F(Onnxifi, TheFirstFaultOfAGraphCounts) {
+  const std::string good = sum_model(), newer = sum_model("Add", 99);
+  const std::string wrong =
+      model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const uint64_t property[] = {5, 0, 0};
+  onnxTensorDescriptorV1 b = descriptor("b", b_), tag = b, dtype = b, place = b, type = b;
+  tag.tag = 1, dtype.dataType = 9, place.buffer = 0, type.dataType = ONNXIFI_DATATYPE_INT32;
+  struct Case {
+    const char* what;
+    onnxStatus status;
+    const uint64_t* properties;
+    std::string_view model;
+    uint32_t count;
+    const onnxTensorDescriptorV1* weights;
+  };
+  const Case cases[] = {
+      {"no descriptors, size 0", ONNXIFI_STATUS_INVALID_POINTER, nullptr, std::string_view(good).substr(0, 0), 1,
+       nullptr},
+      {"no descriptors, garbage", ONNXIFI_STATUS_INVALID_POINTER, nullptr, "garbage", 1, nullptr},
+      {"no descriptors, version", ONNXIFI_STATUS_INVALID_POINTER, nullptr, newer, 1, nullptr},
+      {"no descriptors, property", ONNXIFI_STATUS_INVALID_POINTER, property, good, 1, nullptr},
+      {"size 0, tag", ONNXIFI_STATUS_INVALID_SIZE, nullptr, std::string_view(good).substr(0, 0), 1, &tag},
+      {"size 0, property", ONNXIFI_STATUS_INVALID_SIZE, property, std::string_view(good).substr(0, 0), 0, nullptr},
+      {"garbage, property", ONNXIFI_STATUS_INVALID_PROTOBUF, property, "garbage", 0, nullptr},
+      {"garbage, memory", ONNXIFI_STATUS_INVALID_PROTOBUF, nullptr, "garbage", 1, &place},
+      {"model, data type", ONNXIFI_STATUS_INVALID_MODEL, nullptr, wrong, 1, &dtype},
+      {"model, property", ONNXIFI_STATUS_INVALID_MODEL, property, wrong, 0, nullptr},
+      {"tag, property", ONNXIFI_STATUS_UNSUPPORTED_TAG, property, good, 1, &tag},
+      {"data type, version", ONNXIFI_STATUS_INVALID_DATATYPE, nullptr, newer, 1, &dtype},
+      {"property, version", ONNXIFI_STATUS_UNSUPPORTED_PROPERTY, property, newer, 0, nullptr},
+      {"property, other data type", ONNXIFI_STATUS_UNSUPPORTED_PROPERTY, property, good, 1, &type},
+      {"version, other data type", ONNXIFI_STATUS_UNSUPPORTED_VERSION, nullptr, newer, 1, &type},
+  };
+  for (const Case& one : cases) {
+    onnxGraph graph = this;
+    EXPECT_EQ(
+        onnxInitGraph(backend_, one.properties, one.model.size(), one.model.data(), one.count, one.weights, &graph),
+        one.status)
+        << one.what;
+    EXPECT_EQ(graph, nullptr) << one.what;
+    EXPECT_EQ(
+        onnxInitGraph(nullptr, one.properties, one.model.size(), one.model.data(), one.count, one.weights, &graph),
+        ONNXIFI_STATUS_INVALID_BACKEND)
+        << one.what;
+  }
+}
+
+TEST_F(Onnxifi, TheFirstFaultOfLocationsCounts) {
+  using List = std::vector<onnxTensorDescriptorV1>;
+  struct Case {
+    const char* what;
+    onnxStatus status;
+    std::function<void(List& in, List& out)> spoil;
+  };
+  const Case cases[] = {
+      {"memory of an input, tag of the output", ONNXIFI_STATUS_INVALID_MEMORY_LOCATION,
+       [](List& in, List& out) { in[1].buffer = 0, out[0].tag = 7; }},
+      {"memory of the first input, tag of the second", ONNXIFI_STATUS_INVALID_MEMORY_LOCATION,
+       [](List& in, List&) { in[0].buffer = 0, in[1].tag = 7; }},
+      {"tag, data type", ONNXIFI_STATUS_UNSUPPORTED_TAG, [](List& in, List&) { in[0].tag = 7, in[0].dataType = 9; }},
+      {"data type, memory type", ONNXIFI_STATUS_INVALID_DATATYPE,
+       [](List& in, List&) { in[0].dataType = 9, in[0].memoryType = 3; }},
+      {"memory type, shape", ONNXIFI_STATUS_INVALID_MEMORY_TYPE,
+       [](List& in, List&) { in[0].memoryType = 3, in[0].shape = nullptr; }},
+      {"shape, memory", ONNXIFI_STATUS_INVALID_SHAPE, [](List& in, List&) { in[0].shape = nullptr, in[0].buffer = 0; }},
+      {"memory of the output, name of an input", ONNXIFI_STATUS_INVALID_MEMORY_LOCATION,
+       [](List& in, List& out) { in[0].name = "z", out[0].buffer = 0; }},
+      {"name of an input, no name of the output", ONNXIFI_STATUS_INVALID_NAME,
+       [](List& in, List& out) { in[0].name = "z", out.clear(); }},
+      {"a missing input, name of the output", ONNXIFI_STATUS_UNIDENTIFIED_NAME,
+       [](List& in, List& out) { in.pop_back(), out[0].name = "z"; }},
+      {"name of the output, other data type of an input", ONNXIFI_STATUS_INVALID_NAME,
+       [](List& in, List& out) { in[0].dataType = ONNXIFI_DATATYPE_INT32, out[0].name = "z"; }},
+      {"other data type, other memory type", ONNXIFI_STATUS_MISMATCHING_DATATYPE,
+       [](List& in, List& out) {
+         in[0].memoryType = ONNXIFI_MEMORY_TYPE_CUDA_BUFFER, out[0].dataType = ONNXIFI_DATATYPE_INT32;
+       }},
+  };
+  const List in = in_, out = out_;
+  for (const Case& one : cases) {
+    in_ = in, out_ = out;
+    one.spoil(in_, out_);
+    out_.reserve(1);  // data() of an empty list must not be NULL
+    EXPECT_EQ(set_io(), one.status) << one.what;
+    onnxMemoryFenceV1 after = fence();
+    EXPECT_EQ(onnxSetIOAndRunGraph(graph_, static_cast<uint32_t>(in_.size()), in_.data(),
+                                   static_cast<uint32_t>(out_.size()), out_.data(), &after),
+              one.status)
+        << one.what;
+  }
+}
+
+// A weight is either an initializer of the model or has one descriptor.
+TEST_F(Onnxifi, RefusesWeightsThatAreGivenTwice) {
+  const std::string model = sum_model();
+  const auto with_initializer = [](const char* name) {
+    return model_bytes(
+        {{"", 13}},
+        graph({node("Add", {"a", "b"}, {"x"}), node("Add", {"x", "w"}, {"c"})},
+              {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)}), tensor_value("b", BP_DTYPE_FLOAT, {Dim(3)}),
+               tensor_value("w", BP_DTYPE_FLOAT, {Dim(3)})},
+              {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}, {tensor<float>(name, BP_DTYPE_FLOAT, {3}, {2, 2, 2})}));
+  };
+  const onnxTensorDescriptorV1 both[] = {descriptor("a", a_), descriptor("b", b_)};
+  EXPECT_EQ(init_graph(model, both, 2), ONNXIFI_STATUS_SUCCESS);
+  const onnxTensorDescriptorV1 twice[] = {both[1], both[1]};
+  EXPECT_EQ(init_graph(model, twice, 2), ONNXIFI_STATUS_INVALID_NAME);
+  const onnxTensorDescriptorV1 other = descriptor("z", b_), of_node = descriptor("c", b_);
+  EXPECT_EQ(init_graph(model, &other, 1), ONNXIFI_STATUS_INVALID_NAME);
+  EXPECT_EQ(init_graph(model, &of_node, 1), ONNXIFI_STATUS_INVALID_NAME);
+  // With descriptors of weights, the model must not have initializers, whatever their names are.
+  EXPECT_EQ(init_graph(with_initializer("w")), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(init_graph(with_initializer("b"), &both[1], 1), ONNXIFI_STATUS_INVALID_MODEL);
+  EXPECT_EQ(init_graph(with_initializer("w"), &both[1], 1), ONNXIFI_STATUS_INVALID_MODEL);
+  onnxTensorDescriptorV1 tag = both[1];
+  tag.tag = 1;
+  EXPECT_EQ(init_graph(with_initializer("w"), &tag, 1), ONNXIFI_STATUS_INVALID_MODEL);
+  EXPECT_EQ(init_graph(with_initializer("w"), both, 0), ONNXIFI_STATUS_SUCCESS);  // no descriptors
+}
+
 TEST_F(Onnxifi, ADimensionOfTheBatchIsGivenWithTheLocations) {
   const std::string model = sum_model("Add", 13, Dim("N"));
   onnxGraph graph = nullptr;
@@ -446,6 +567,67 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   for (int i = 0; i < kRuns; i += 2) EXPECT_THAT(results[i], ::testing::ElementsAre(11, 22, 33));
   EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
   for (const onnxMemoryFenceV1& each : after) EXPECT_EQ(onnxReleaseEvent(each.event), ONNXIFI_STATUS_SUCCESS);
+}
+
+// An output takes the place of an input, or of a part of one, in each of two runs.
+TEST_F(Onnxifi, AnOutputMayOverwriteAnInput) {
+  struct Case {
+    const char* what;
+    ptrdiff_t output;                // the first element of c; a is at 2
+    std::vector<float> once, twice;  // all memory after a run, and after another
+  };
+  const Case cases[] = {
+      {"the input itself", 2, {0, 0, 11, 22, 33, 0, 0}, {0, 0, 21, 42, 63, 0, 0}},
+      {"its first elements", 1, {0, 11, 22, 33, 3, 0, 0}, {0, 32, 53, 33, 3, 0, 0}},
+      {"its last element", 4, {0, 0, 1, 2, 11, 22, 33}, {0, 0, 1, 2, 11, 22, 41}},
+      {"all but its first", 3, {0, 0, 1, 11, 22, 33, 0}, {0, 0, 1, 11, 31, 52, 0}},
+  };
+  for (const char* const device : {"cpu", "null"}) {
+    onnxBackend backend = nullptr;
+    onnxGraph graph = nullptr;
+    const std::string model = sum_model();
+    ASSERT_EQ(onnxInitBackend(named(device), nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    for (const Case& one : cases) {
+      std::vector<float> memory = {0, 0, 1, 2, 3, 0, 0};
+      in_[0] = descriptor("a", memory.data() + 2);
+      out_[0] = descriptor("c", memory.data() + one.output);
+      ASSERT_EQ(onnxSetGraphIO(graph, 2, in_.data(), 1, out_.data()), ONNXIFI_STATUS_SUCCESS);
+      for (const std::vector<float>* expected : {&one.once, &one.twice}) {
+        const onnxEvent ready = event(true);
+        const onnxMemoryFenceV1 before = fence(ready);
+        onnxMemoryFenceV1 after = fence();
+        ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS) << device << ", " << one.what;
+        EXPECT_EQ(memory, *expected) << device << ", " << one.what;
+        EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+      }
+    }
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  }
+}
+
+// Threads set locations and run in one call, each with its own output. No run may use the locations of another thread.
+TEST_F(Onnxifi, SettingLocationsAndRunningIsOneStep) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const float a[kN] = {static_cast<float>(t), 1, 2};
+      float c[kN] = {};
+      const onnxTensorDescriptorV1 in[] = {descriptor("a", a), descriptor("b", b_)}, out = descriptor("c", c);
+      for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+        c[0] = -1;
+        onnxMemoryFenceV1 after = fence();
+        ASSERT_EQ(onnxSetIOAndRunGraph(graph_, 2, in, 1, &out, &after), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+        EXPECT_EQ(c[0], static_cast<float>(t) + 10) << "run " << i << " of thread " << t;
+        EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(Onnxifi, ReleasingAGraphWaitsForItsRuns) {
