@@ -277,6 +277,48 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{"twice", "reports one backend id twice"}, Wrong{"nowhere", "does not exist"}),
     [](const auto& info) { return std::string(info.param.vendor); });
 
+// ---- libraries that do not survive their first calls --------------------------------------------------------------
+
+class FatalLibrary : public ::testing::TestWithParam<Wrong> {
+ protected:
+  void SetUp() override { setenv("BACKPLANE_SCAN_TIMEOUT_MS", "8000", 1); }
+  void TearDown() override { unsetenv("BACKPLANE_SCAN_TIMEOUT_MS"); }
+  // The plain library's devices are found, and the log names the other library.
+  static void expect_others(const std::string& isolate) {
+    std::string log;
+    EnvironmentOptions how;
+    how.backend_files = {kCpu, kPlugin};
+    how.only_given = true;
+    const std::string path = folder(GetParam().vendor) + ":" + folder("plain");
+    how.options = {{"loader.isolate", isolate}, {"onnxifi.path", path}};
+    how.log = [&](uint32_t, std::string_view line) { log.append(line).append("\n"); };
+    how.log_level = BP_LOG_WARNING;
+    for (int start = 0; start < 2; ++start) {
+      const Environment env(how);
+      ASSERT_EQ(env.devices().size(), 3u) << env.report();
+      EXPECT_EQ(env.devices().back().name, "onnxifi:1");
+    }
+    EXPECT_THAT(log,
+                HasSubstr(folder(GetParam().vendor) + "/libonnxifi-" + GetParam().vendor + ".so " + GetParam().why));
+  }
+};
+
+TEST_P(FatalLibrary, CostsOnlyItselfInAProcessOfItsOwn) {
+  expect_others("onnxifi");
+}
+TEST_P(FatalLibrary, CostsOnlyItselfInTheProcessOfTheProgram) {
+  expect_others("!onnxifi");
+}
+TEST_P(FatalLibrary, IsNamedWhereNoOtherIsFound) {
+  EXPECT_THAT(vendor(GetParam().vendor, {{"loader.isolate", "onnxifi"}}).report(), HasSubstr(GetParam().why));
+}
+
+INSTANTIATE_TEST_SUITE_P(Onnxifi, FatalLibrary,
+                         ::testing::Values(Wrong{"aborts", "crashed (SIGABRT) in onnxGetBackendIDs"},
+                                           Wrong{"hangs", "did not return in time from onnxGetBackendIDs"},
+                                           Wrong{"exits", "ended the process (exit code 0) in onnxGetBackendInfo"}),
+                         [](const auto& info) { return std::string(info.param.vendor); });
+
 TEST(OnnxifiFailure, AGraphThatIsNoneFailsTheCompilation) {
   const Error none = failure([] { vendor("no_graph").compile(dense(), on("onnxifi")); });
   EXPECT_THAT(none.text(), HasSubstr("onnxInitGraph of the ONNXIFI library succeeded and returned no graph"));

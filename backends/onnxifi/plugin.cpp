@@ -8,6 +8,7 @@
 #include "program.h"
 #include "search.h"
 #include "status.h"
+#include "trial.h"
 
 namespace onnxifi_backend {
 namespace {
@@ -61,12 +62,7 @@ class Backend : public backplane::sdk::Backend {
                   "option onnxifi.weights is '" + std::string(weights) + "'; it must be auto, model or descriptors");
     weights_ = weights == "model" ? Weights::kModel : weights == "auto" ? Weights::kAuto : Weights::kDescriptors;
   }
-  ~Backend() override {
-    for (const Entry& entry : entries_) {
-      const std::unique_lock<std::mutex> lock = entry.library->guard();
-      entry.library->functions().release_backend_id(entry.id);
-    }
-  }
+  ~Backend() override { release_ids(); }
 
   uint32_t device_count(std::string& why_none) override {
     if (is_asking) {
@@ -112,15 +108,24 @@ class Backend : public backplane::sdk::Backend {
   }
 
  private:
+  void release_ids() {
+    for (const Entry& entry : entries_) {
+      const std::unique_lock<std::mutex> lock = entry.library->guard();
+      entry.library->functions().release_backend_id(entry.id);
+    }
+  }
+
   void find() {
     is_found_ = true;
     std::string named(host().option("path").value_or(""));
     if (const char* const path = secure_getenv("BACKPLANE_ONNXIFI_PATH")) named.append(":").append(path);
+    std::vector<Found> libraries = find_libraries(named);
+    try_in_children(libraries);
     std::string refusals;
-    for (const Found& found : find_libraries(named)) {
+    for (const Found& found : libraries) {
       std::string why = found.refusal;
       if (why.empty()) {
-        const std::optional<Error> failure = caught([&] { take(found.path); });
+        const std::optional<Error> failure = caught([&] { take(found.path, [](const char*) {}); });
         if (!failure) continue;
         why = failure->text;
         if (why.find(found.path.native()) == std::string::npos) why = found.path.native() + ": " + why;
@@ -134,14 +139,35 @@ class Backend : public backplane::sdk::Backend {
                                     "or in BACKPLANE_ONNXIFI_PATH";
   }
 
-  void take(const std::filesystem::path& path) {
+  // Refuses libraries that crash, exit or hang when they are listed. One that returns an error survives.
+  void try_in_children(std::vector<Found>& libraries) {
+    std::vector<Found*> tried;
+    for (Found& found : libraries) {
+      if (found.refusal.empty()) tried.push_back(&found);
+    }
+    const auto use = [&](size_t i, const OnCall& on_call) {
+      caught([&] { take(tried[i]->path, on_call); });
+      on_call("onnxReleaseBackendID");
+      release_ids();
+    };
+    const std::vector<std::string> failures = try_each(tried.size(), use, trial_limit());
+    for (size_t i = 0; i < tried.size(); ++i) {
+      if (!failures[i].empty())
+        tried[i]->refusal = tried[i]->path.native() + " " + failures[i] + ": remove it, or ask its vendor";
+    }
+  }
+
+  void take(const std::filesystem::path& path, const OnCall& on_call) {
     struct Asking {
       Asking() { is_asking = true; }
       ~Asking() { is_asking = false; }
     } const asking;
+    on_call("dlopen");
     Library* const library = libraries_.emplace_back(std::make_unique<Library>(path)).get();
+    on_call("onnxGetBackendIDs");
     const std::vector<onnxBackendID> ids = library->backend_ids();
     bool is_thread_safe = !ids.empty();
+    on_call("onnxGetBackendInfo");
     for (onnxBackendID const id : ids) {
       Entry& entry = entries_.emplace_back(Entry{library, id, info_of(*library, id), {}, {}, {}, {}});
       const BackendInfo& reported = entry.reported;

@@ -71,6 +71,11 @@ wrong 2 "--max-memory is '99999999999T'" info "$model" --max-memory 99999999999T
 wrong 1 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set loader.import_bytes=lots
 wrong 1 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
 
+# ---- why: the folders that discovery searches, those of the installation and on both sides of <prefix>/lib/<machine> included ----
+BACKPLANE_BACKEND_FILES='' right 1 "system  */.*etc/backplane/backends.d" why nothing
+BACKPLANE_BACKEND_FILES='' right 1 "system  */.*share/backplane/backends.d" why nothing
+[ "$(grep -c "next to the loader  */.*share/backplane/backends.d" "$work/out")" -eq 2 ] || complain "the folders next to the loader"
+
 # ---- limits ----
 right 0 "Relu" info "$model" --timeout 60 --max-memory 4G
 wrong 1 "reading the file takes more memory than the 100 bytes.*loader.import_bytes" info "$model" --set loader.import_bytes=100

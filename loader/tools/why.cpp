@@ -51,11 +51,15 @@ Json places(const EnvironmentFlags& flags) {
   if (!variable("BACKPLANE_BACKEND_FILES").empty()) return places;  // this variable replaces the search of all folders
 
   base_folders("XDG_CONFIG_HOME", "/.config", "XDG_CONFIG_DIRS", "/etc/xdg");
+  add("system", BACKPLANE_CONFIG_FOLDER "/backplane/backends.d");
   base_folders("XDG_DATA_HOME", "/.local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
+  add("system", BACKPLANE_DATA_FOLDER "/backplane/backends.d");
   Dl_info loader = {};
   if (dladdr(reinterpret_cast<const void*>(&bp_get_api), &loader) != 0 && loader.dli_fname != nullptr) {
-    const fs::path folder = fs::absolute(loader.dli_fname).parent_path();
-    add("next to the loader", (folder / "../share/backplane/backends.d").lexically_normal().string());
+    std::error_code error;
+    const fs::path file = fs::canonical(loader.dli_fname, error);
+    for (const char* share : {"../share/backplane/backends.d", "../../share/backplane/backends.d"})
+      if (!error) add("next to the loader", (file.parent_path() / share).lexically_normal().string());
   }
   return places;
 }

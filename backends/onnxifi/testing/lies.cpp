@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A faulty test library; the macro FAULT selects the fault.
+#include <unistd.h>
+
 #include "vendor.h"
 
 #define STATUS 1    // onnxGetBackendIDs returns a status that ONNXIFI does not have
@@ -10,6 +12,9 @@
 #define REFUSES 6   // onnxInitGraph refuses what onnxGetBackendCompatibility accepts
 #define FAILS 7     // every run fails
 #define NO_BACKEND 8
+#define ABORTS 9  // onnxGetBackendIDs aborts
+#define HANGS 10  // onnxGetBackendIDs never returns
+#define EXITS 11  // onnxGetBackendInfo ends the process
 
 struct Lies : vendor::Traits {
   static constexpr const char* kName = "Lies";
@@ -38,11 +43,16 @@ VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
       *count = 2;
       ids[1] = ids[0];
       return status;
+    case ABORTS:
+      std::abort();
+    case HANGS:
+      for (;;) pause();
     default:
       return status;
   }
 }
 VENDOR_EXPORT onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
+  if (FAULT == EXITS) _exit(0);
   if (FAULT != SIZES) return Library::info(id, type, value, size);
   if (type == ONNXIFI_BACKEND_NAME) {  // fills the buffer with bytes that are not text, without a final zero
     std::memset(value, '\x1b', *size);

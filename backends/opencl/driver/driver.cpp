@@ -123,7 +123,17 @@ gpu::Buffer Driver::import_host(void* address, uint64_t bytes) const {
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
   const auto memory = reinterpret_cast<cl_mem>(external.handle);
   check(clRetainMemObject(memory), "import of a cl_mem");
-  return held(memory);
+  gpu::Buffer buffer = held(memory);
+  if (queried<cl_context>(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, "context of a cl_mem") != context_.get())
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the cl_mem is of another context; create it in the context of an exported cl_mem, or open the "
+                     "device in its context");
+  const auto size = queried<size_t>(clGetMemObjectInfo, memory, CL_MEM_SIZE, "size of a cl_mem");
+  if (external.offset > size || external.bytes > size - external.offset)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the cl_mem has " + std::to_string(size) + " bytes; " +
+                                              std::to_string(external.bytes) + " at offset " +
+                                              std::to_string(external.offset) + " are imported");
+  return buffer;
 }
 
 uint64_t Driver::export_memory(const gpu::DeviceMemory& memory) const {

@@ -222,6 +222,81 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   }
 }
 
+// A cl_mem in the context of the device, or in another one, and what an import of it needs.
+struct OwnedMem {
+  OwnedMem(cl_context context, size_t bytes)
+      : memory(clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr)) {}
+  ~OwnedMem() { clReleaseMemObject(memory); }
+  OwnedMem(const OwnedMem&) = delete;
+  bp_external_t part(uint64_t offset, uint64_t bytes) const {
+    return {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(memory), bytes, offset};
+  }
+  cl_uint references() const {
+    cl_uint count = 0;
+    clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr);
+    return count;
+  }
+  cl_mem memory;
+};
+
+cl_context context_of(const Environment& env) {
+  const Buffer any = device_buffer(env, 16);
+  const auto memory = reinterpret_cast<cl_mem>(env.export_memory(any, BP_EXTERNAL_CL_MEM).handle);
+  cl_context context = nullptr;
+  clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
+TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {
+  const Environment env = opencl();
+  const uint64_t head = space_of(env, own_space(env)).alignment;
+  const OwnedMem owned(context_of(env), head + 64);
+  for (const auto& [offset, bytes] :
+       {std::pair<uint64_t, uint64_t>{0, head + 65}, {head, 65}, {2 * (head + 64), 0}, {head, UINT64_MAX - 1}}) {
+    const Error error = failure([&, o = offset, b = bytes] { import_of(env, owned.part(o, b)); });
+    EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT) << offset << " " << bytes;
+    EXPECT_THAT(error.text(), HasSubstr("the cl_mem has " + std::to_string(head + 64) + " bytes"));
+  }
+  EXPECT_EQ(owned.references(), 1u);
+  import_of(env, owned.part(head, 64));
+}
+
+TEST_F(MemoryTest, AClMemOfAnotherContextIsRefused) {
+  const Environment env = opencl();
+  const cl_context own = context_of(env);
+  cl_device_id device = nullptr;
+  ASSERT_EQ(clGetContextInfo(own, CL_CONTEXT_DEVICES, sizeof device, &device, nullptr), CL_SUCCESS);
+  const cl_context other = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+  ASSERT_NE(other, nullptr);
+  {
+    const OwnedMem owned(other, 64);
+    const Error error = failure([&] { import_of(env, owned.part(0, 64)); });
+    EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+    EXPECT_THAT(error.text(), HasSubstr("the cl_mem is of another context"));
+    EXPECT_EQ(owned.references(), 1u);
+  }
+  clReleaseContext(other);
+}
+
+// An export is borrowed (bp_memory_export): a host without OpenCL could not release it.
+TEST_F(MemoryTest, AnExportedClMemBelongsToItsBuffer) {
+  const Environment env = opencl();
+  const auto references = [](cl_mem memory) {
+    cl_uint count = 0;
+    EXPECT_EQ(clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr), CL_SUCCESS);
+    return count;
+  };
+  auto buffer = std::make_unique<Buffer>(device_buffer(env, 16));
+  const auto memory = reinterpret_cast<cl_mem>(env.export_memory(*buffer, BP_EXTERNAL_CL_MEM).handle);
+  const cl_uint before = references(memory);
+  env.export_memory(*buffer, BP_EXTERNAL_CL_MEM);
+  EXPECT_EQ(references(memory), before);
+  clRetainMemObject(memory);  // keeps it beyond the buffer
+  buffer.reset();
+  EXPECT_EQ(references(memory), before);
+  clReleaseMemObject(memory);
+}
+
 TEST_F(MemoryTest, ErrorsNameWhatCannotBeImportedOrExported) {
   const Environment env = opencl();
   bp_external_t external{sizeof external, BP_EXTERNAL_DMA_BUF, 0, 16, 0};

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Uses libraries in child processes first, as a library may crash, exit or hang when it is called for the first time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace onnxifi_backend {
+
+// Called before each call into a library, with the name of the function that is called.
+using OnCall = std::function<void(const char* function)>;
+
+// For how long libraries may be tried: half of what the loader allows for listing a backend's devices
+// (BACKPLANE_SCAN_TIMEOUT_MS), as afterwards the libraries are used in this process.
+std::chrono::milliseconds trial_limit();
+
+// Calls `use` with each number below `count`, each in a child process of its own. The children are copies of this
+// process, not another program, because the sandbox of backends refuses to start programs. They run at the same time,
+// so that `limit` is for all of them together. Returns one text for each number: how the child failed, or empty if
+// `use` returned.
+std::vector<std::string> try_each(size_t count, const std::function<void(size_t, const OnCall&)>& use,
+                                  std::chrono::milliseconds limit);
+
+}  // namespace onnxifi_backend
