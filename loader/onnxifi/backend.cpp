@@ -86,6 +86,7 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
     : environment_(id.environment()), device_(id.device()) {
   std::optional<uint32_t> log_level;
   std::optional<bp_native_t> context;
+  bool is_supported = true;  // an invalid value of a later property is reported before an unknown property
   for (; properties != nullptr && properties[0] != ONNXIFI_BACKEND_PROPERTY_NONE; properties += 2) {
     const uint64_t value = properties[1];
     switch (properties[0]) {
@@ -98,15 +99,18 @@ Backend::Backend(const BackendId& id, const uint64_t* properties)
         log_level = static_cast<uint32_t>(ONNXIFI_LOG_LEVEL_ERROR - value + BP_LOG_ERROR);
         break;
       case ONNXIFI_BACKEND_OPENCL_CONTEXT:
-        if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER) == 0)
-          throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+        if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER) == 0) {
+          is_supported = false;
+          break;
+        }
         if (value == 0) throw Failure{ONNXIFI_STATUS_INVALID_PROPERTY};
         context = bp_native_t{sizeof(bp_native_t), BP_NATIVE_CL_CONTEXT, value, nullptr};
         break;
       default:
-        throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
+        is_supported = false;
     }
   }
+  if (!is_supported) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
   if (!log_level && !context) return;
   // A different log level, or a device opened in another context, needs a separate environment.
   EnvironmentOptions options = environment_options();
@@ -222,9 +226,8 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
-    // A weight that is not an input of the model, or external data that is missing.
-    if (error.status() == BP_NOT_FOUND)
-      throw Failure{weights.empty() ? ONNXIFI_STATUS_INVALID_MODEL : ONNXIFI_STATUS_INVALID_NAME};
+    // Without weights, whose names may be unknown, external data is missing.
+    if (error.status() == BP_NOT_FOUND && weights.empty()) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};
     throw;
   }
   return Model(made, kept);

@@ -55,7 +55,8 @@ class Backend {
 // Whether a serialized ModelProto has initializers; false if the bytes are not a protobuf.
 bool has_initializers(size_t bytes, const void* model);
 // Parses a serialized ModelProto. `weights` are matched by name, and their memory is owned by `keep`. Throws
-// INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL, INVALID_NAME (of a weight) or UNSUPPORTED_VERSION.
+// INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL or UNSUPPORTED_VERSION, and the
+// loader's errors for weights: BP_NOT_FOUND if the model has no such input, BP_TYPE_MISMATCH.
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights = {}, std::shared_ptr<const void> keep = nullptr);
 // SUCCESS if the device can run all of the model, otherwise the status for the first node that it does not support.

@@ -85,15 +85,17 @@ std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descri
   return result;
 }
 
-// The status for a refused weight: MISMATCHING_DATATYPE if its type differs from the input's, otherwise
-// MISMATCHING_SHAPE.
+// The status for weights that the model refuses: INVALID_NAME if one is not an input, otherwise MISMATCHING_DATATYPE if
+// a type differs from the input's, otherwise MISMATCHING_SHAPE. A fault of the model itself is thrown.
 onnxStatus mismatch(const Environment& environment, size_t bytes, const void* model, const Weights& weights) {
   const Model plain = parse(environment, bytes, model);
+  onnxStatus result = ONNXIFI_STATUS_MISMATCHING_SHAPE;
   for (const Described& one : weights.described) {
     const uint32_t input = plain.graph().find_input(one.name);
-    if (input != BP_NONE && plain.graph().input(input).dtype() != one.dtype) return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+    if (input == BP_NONE) return ONNXIFI_STATUS_INVALID_NAME;
+    if (plain.graph().input(input).dtype() != one.dtype) result = ONNXIFI_STATUS_MISMATCHING_DATATYPE;
   }
-  return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+  return result;
 }
 
 // The model of onnxInitGraph with its weights. Throws the first status in the order of the header: faults of the model
@@ -123,8 +125,8 @@ Model parse_with(const Environment& environment, const uint64_t* properties, siz
   try {
     return parse(environment, bytes, model, weights->named, weights);
   } catch (const Error& error) {
-    if (error.status() == BP_TYPE_MISMATCH) throw Failure{mismatch(environment, bytes, model, *weights)};
-    throw;
+    if (error.status() != BP_TYPE_MISMATCH && error.status() != BP_NOT_FOUND) throw;
+    throw Failure{mismatch(environment, bytes, model, *weights)};
   }
 }
 
@@ -319,7 +321,8 @@ onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onn
   return fenced([&] {
     const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
     found->unset_io();
-    if (outputs == nullptr || after == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
+    if (outputs == nullptr || after == nullptr || (inputs == nullptr && input_count != 0))
+      throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     check_fence(*after);
     after->event = nullptr;
     const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
