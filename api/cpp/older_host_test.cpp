@@ -143,6 +143,7 @@ class NewDevice : public Device, public Memory, public Sync, public Cache {
 class New : public Backend {
  public:
   static constexpr About kAbout{"new", "New", "Backplane", "1.0"};
+  static constexpr bool kNativeContexts = true;
   static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
   using Device = NewDevice;
   using Program = NewProgram;

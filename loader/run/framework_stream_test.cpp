@@ -394,7 +394,7 @@ TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
   const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
   Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
-  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  static const Tensor x = Tensor::of<float>({3}, {1, -2, 3});  // the device may read it as long as the process lives
   exec.bind("x", x);
   const Semaphore ended;
   Seen seen;

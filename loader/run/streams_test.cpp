@@ -60,19 +60,25 @@ TEST(Streams, ARunWithADeadlineUsesTheStream) {
 }
 
 TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
-  constexpr uint64_t kIslands = 200, kMost = 3 + 4 + 1;  // 3 end in 30 ms, 4 more may be in the stream, and 1 ends late
+  // 10 end in 100 ms, 4 more may be in the stream, and 1 ends late.
+  constexpr uint64_t kIslands = 200, kMost = 10 + 4 + 1;
+  constexpr auto kTime = std::chrono::milliseconds(100);
   for (const bool by_deadline : {true, false}) {
     const Environment env = streaming({{"partial.run_us", "10000"}});
     Exec exec = env.compile(chain(kIslands), pinned({{"*", "partial"}})).exec();
     exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
-    const Cancel cancel;
+    const Cancel cancelled, cancel;
+    cancelled.set();
+    RunOptions options;
+    options.cancel = &cancelled;
+    EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_CANCELLED);  // makes the plan, which takes time too
+    options.cancel = nullptr;
     std::thread canceller([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      std::this_thread::sleep_for(kTime);
       if (!by_deadline) cancel.set();
     });
-    RunOptions options;
     if (by_deadline)
-      options.timeout = std::chrono::milliseconds(30);
+      options.timeout = kTime;
     else
       options.cancel = &cancel;
     EXPECT_EQ(failure([&] { exec.run(options); }).status(), by_deadline ? BP_TIMED_OUT : BP_CANCELLED);

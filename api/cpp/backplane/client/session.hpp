@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,7 +75,9 @@ class Exec {
   // Makes the loader stop using the bound memory. The loader then allocates an output itself.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
-  // Runs and returns when the run has ended. With `options.stream`, returns when the run is enqueued.
+  // Runs and returns when the run has ended. With `options.stream`, returns when the run is enqueued. If the run is
+  // abandoned (Error::abandoned), the bound tensors are kept until the process ends, because the device may still use
+  // them. For an enqueued run whose device is given up, that is up to the caller.
   void run(const RunOptions& options = {}) {
     bp_run_t run{};
     run.size = sizeof run;
@@ -90,7 +93,12 @@ class Exec {
     run.stream = options.stream == nullptr ? nullptr : options.stream->get();
     run.priority = options.priority;
     run.trace_id = options.trace_id;
-    detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
+    try {
+      detail::call(api().exec_run, get(), static_cast<const bp_run_t*>(&run));
+    } catch (const Error& error) {
+      if (error.abandoned()) keep_bound();
+      throw;
+    }
   }
   // Starts a run. `run` and its arrays are copied. The cancel token and semaphores must live until the signals advance.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
@@ -129,6 +137,12 @@ class Exec {
     const bp_tensor_t raw = tensor.abi();
     detail::call(api().exec_bind, get(), slot, &raw);
     bound_[slot] = tensor;
+  }
+  void keep_bound() const {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& kept = *new std::vector<std::map<uint32_t, Tensor>>;
+    const std::lock_guard lock(mutex);
+    kept.push_back(bound_);
   }
   uint32_t find_input(std::string_view name) const { return found(model_.graph().find_input(name), "input", name); }
   uint32_t find_output(std::string_view name) const { return found(model_.graph().find_output(name), "output", name); }
