@@ -2,6 +2,9 @@
 // Runs ONNXIFI libraries through the loader: test libraries with vendors' quirks, faulty ones, and Backplane's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -318,6 +321,23 @@ INSTANTIATE_TEST_SUITE_P(Onnxifi, FatalLibrary,
                                            Wrong{"hangs", "did not return in time from onnxGetBackendIDs"},
                                            Wrong{"exits", "ended the process (exit code 0) in onnxGetBackendInfo"}),
                          [](const auto& info) { return std::string(info.param.vendor); });
+
+// The sandbox opens the folder that the option `path` names, not the one that a link in it leads to.
+TEST(OnnxifiFailure, ALinkOutOfTheSandboxIsNamedWithTheWayOut) {
+  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
+    GTEST_SKIP() << "this kernel has no Landlock";
+  const fs::path link = fs::path(VENDORS) / "links/libonnxifi-link.so",
+                 target = folder("silent") + "/libonnxifi-silent.so";
+  fs::create_directories(link.parent_path());
+  fs::remove(link);
+  fs::create_symlink(target, link);
+  std::map<std::string, std::string> options = {{"loader.isolate", "onnxifi"}};
+  EXPECT_THAT(vendors(link.parent_path(), options).report(),
+              AllOf(HasSubstr(link.native() + " is a link to " + fs::canonical(target).native()),
+                    HasSubstr("add " + fs::canonical(folder("silent")).native() + " to loader.isolate_paths")));
+  options["loader.isolate_paths"] = folder("silent");
+  EXPECT_EQ(vendors(link.parent_path(), options).devices().size(), 2u);
+}
 
 TEST(OnnxifiFailure, AGraphThatIsNoneFailsTheCompilation) {
   const Error none = failure([] { vendor("no_graph").compile(dense(), on("onnxifi")); });
