@@ -428,6 +428,22 @@ TEST(OnnxifiRoundTrip, FindsTheDevicesOfTheLoaderOnceAndRunsOnThem) {
   EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
 }
 
+std::string property(const Device& device, std::string_view name) {
+  for (uint32_t i = 0; i < device.info.property_count; ++i) {
+    const bp_option_t& each = device.info.properties[i];
+    if (view::text(each.name) == name) return std::string(view::text(each.value));
+  }
+  return "none";
+}
+
+TEST(OnnxifiRoundTrip, ReportsTheVersionsThatTheLoaderKnows) {
+  const Environment env = vendor("backplane");
+  const Device device = env.devices().back();
+  EXPECT_EQ(property(device, "onnxifi.ir_versions"), "3 4 5 6 7 8 9 10 11 12 13");
+  EXPECT_EQ(property(device, "onnxifi.opsets"), "ai.onnx:27 ai.onnx.ml:5 ai.onnx.preview.training:1 com.microsoft:1");
+  EXPECT_EQ(property(device, "onnxifi.extensions"), "onnxSetIOAndRunGraph");
+}
+
 std::vector<float> results(const Environment& env, const Model& model, const std::string& device) {
   Exec exec = env.compile(model, on(device)).exec();
   Tensor x(BP_DTYPE_FLOAT, model.graph().input(0).extents());
