@@ -318,7 +318,7 @@ TEST_P(FatalLibrary, IsNamedWhereNoOtherIsFound) {
 
 INSTANTIATE_TEST_SUITE_P(Onnxifi, FatalLibrary,
                          ::testing::Values(Wrong{"aborts", "crashed (SIGABRT) in onnxGetBackendIDs"},
-                                           Wrong{"hangs", "did not return in time from onnxGetBackendIDs"},
+                                           Wrong{"hangs", "did not return from onnxGetBackendIDs within 4000 ms"},
                                            Wrong{"exits", "ended the process (exit code 0) in onnxGetBackendInfo"}),
                          [](const auto& info) { return std::string(info.param.vendor); });
 
@@ -367,6 +367,10 @@ TEST(OnnxifiFailure, OfARunIsReported) {
     EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
     EXPECT_THAT(error.text(), HasSubstr("NO_DEVICE_RESOURCES"));
   }
+}
+
+TEST(OnnxifiFailure, ALibraryWithoutBackendsIsNamed) {
+  EXPECT_THAT(vendor("none").report(), HasSubstr("libonnxifi-none.so reports no backends"));
 }
 
 TEST(OnnxifiOptions, AreChecked) {
