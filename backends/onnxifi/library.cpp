@@ -2,8 +2,11 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "status.h"
 
@@ -27,12 +30,28 @@ Function symbol(void* handle, const char* name) {
   return reinterpret_cast<Function>(dlsym(handle, name));
 }
 
+// Why the sandbox of this process keeps it from reading a file that its user may read; otherwise empty. A link is
+// followed to a folder that need not be one of those that the sandbox allows.
+std::string denied(const std::filesystem::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int why = errno;
+  if (file >= 0) close(file);
+  if (file >= 0 || why != EACCES || access(path.c_str(), R_OK) != 0) return {};
+  std::error_code error;
+  std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) real = path;
+  return path.string() + (real == path ? " is" : " is a link to " + real.string() + ", which is") +
+         " outside of what the sandbox of this backend's process lets it read: add " + real.parent_path().string() +
+         " to loader.isolate_paths or BACKPLANE_ISOLATE_PATHS";
+}
+
 }  // namespace
 
 Library::Library(const std::filesystem::path& path) : path_(path) {
   handle_ = dlopen(path.c_str(), kFlags);
   if (handle_ == nullptr) {
     const char* const why = dlerror();
+    if (std::string text = denied(path); !text.empty()) throw Error(BP_INCOMPATIBLE, std::move(text));
     throw Error(BP_INCOMPATIBLE, why != nullptr ? why : path.string() + " cannot be opened");
   }
   std::string missing;

@@ -125,8 +125,13 @@ class Backend : public backplane::sdk::Backend {
     for (const Found& found : libraries) {
       std::string why = found.refusal;
       if (why.empty()) {
+        const size_t known = entries_.size();
         const std::optional<Error> failure = caught([&] { take(found.path, [](const char*) {}); });
-        if (!failure) continue;
+        if (!failure && entries_.size() != known) continue;
+        if (!failure) {  // no warning: its hardware may be absent
+          refusals.append(refusals.empty() ? "" : "; ").append(found.path.native()).append(" reports no backends");
+          continue;
+        }
         why = failure->text;
         if (why.find(found.path.native()) == std::string::npos) why = found.path.native() + ": " + why;
       }
@@ -152,8 +157,7 @@ class Backend : public backplane::sdk::Backend {
     };
     const std::vector<std::string> failures = try_each(tried.size(), use, trial_limit());
     for (size_t i = 0; i < tried.size(); ++i) {
-      if (!failures[i].empty())
-        tried[i]->refusal = tried[i]->path.native() + " " + failures[i] + ": remove it, or ask its vendor";
+      if (!failures[i].empty()) tried[i]->refusal = tried[i]->path.native() + " " + failures[i];
     }
   }
 

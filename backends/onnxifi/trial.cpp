@@ -88,7 +88,7 @@ std::string read_report(int report) {
 }
 
 // Ends what is left of the child, and returns how it failed; empty if it reached its end.
-std::string finish(const Child& child, Clock::time_point deadline) {
+std::string finish(const Child& child, Clock::time_point deadline, std::chrono::milliseconds limit) {
   bool is_late = false;
   int status = 0;
   pid_t reaped = -1;
@@ -106,15 +106,18 @@ std::string finish(const Child& child, Clock::time_point deadline) {
   if (!is_late && report.size() >= end.size() && report.compare(report.size() - end.size(), end.size(), end) == 0)
     return {};
   if (!report.empty()) report.pop_back();
-  const std::string function = report.substr(report.rfind(kEnd) + 1);
-  if (is_late) return "did not return in time from " + function;
+  std::string function = report.substr(report.rfind(kEnd) + 1);
+  if (is_late)
+    return "did not return from " + function + " within " + std::to_string(limit.count()) +
+           " ms, half of BACKPLANE_SCAN_TIMEOUT_MS: set more if it is only slow, or remove it";
+  constexpr std::string_view kWayOut = ": remove it, or ask its vendor";
   if (reaped == child.id && WIFSIGNALED(status)) {
     const char* const name = sigabbrev_np(WTERMSIG(status));
-    return std::string("crashed (SIG") + (name != nullptr ? name : "?") + ") in " + function;
+    return std::string("crashed (SIG") + (name != nullptr ? name : "?") + ") in " + function.append(kWayOut);
   }
   const std::string code =
       reaped == child.id && WIFEXITED(status) ? " (exit code " + std::to_string(WEXITSTATUS(status)) + ")" : "";
-  return "ended the process" + code + " in " + function;
+  return "ended the process" + code + " in " + function.append(kWayOut);
 }
 
 }  // namespace
@@ -137,7 +140,7 @@ std::vector<std::string> try_each(size_t count, const std::function<void(size_t,
   std::vector<Child> children;
   for (size_t i = 0; i < count; ++i) children.push_back(start(i, use));
   std::vector<std::string> failures;
-  for (const Child& child : children) failures.push_back(finish(child, deadline));
+  for (const Child& child : children) failures.push_back(finish(child, deadline, limit));
   return failures;
 }
 

@@ -68,13 +68,24 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The newest version for which the loader accepts the model of `make`; 0 if it accepts none.
-template <class Make>
-int newest(const Environment& environment, int first, const Make& make) {
+// The versions of a model in the form that the loader passes to backends, which is the newest that it knows: newer
+// models are read too, as long as they contain nothing new.
+std::string ir_versions(const Environment& environment) {
+  constexpr uint32_t kFirst = 3;  // the IR version of ONNX 1.0
+  const uint32_t last = environment.parse(model_in(8, "", 13)).graph().raw()->ir_version;
+  std::string text;
+  for (uint32_t version = kFirst; version <= last; ++version)
+    text += (text.empty() ? "" : " ") + std::to_string(version);
+  return text;
+}
+
+// The newest operator set of a domain of ONNX's own. The loader refuses later ones.
+int newest_opset(const Environment& environment, std::string_view domain) {
+  constexpr int kLimit = 127;
   int last = 0;
-  for (int version = first; version < 127; ++version) {
+  for (int version = 1; version < kLimit; ++version) {
     try {
-      environment.parse(make(version));
+      environment.parse(model_in(8, domain, version));
       last = version;
     } catch (const Error&) {
       if (last != 0) break;
@@ -83,22 +94,13 @@ int newest(const Environment& environment, int first, const Make& make) {
   return last;
 }
 
-std::string ir_versions(const Environment& environment) {
-  constexpr int kFirst = 3;  // the IR version of ONNX 1.0
-  const int last = newest(environment, kFirst, [](int version) { return model_in(version, "", 13); });
-  std::string text;
-  for (int version = kFirst; version <= last; ++version) text += (text.empty() ? "" : " ") + std::to_string(version);
-  return text;
-}
-
 std::string opset_versions(const Environment& environment) {
   std::string text;
-  for (const char* domain : {"", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft"}) {
-    const int last = newest(environment, 1, [&](int version) { return model_in(8, domain, version); });
-    if (last == 0) continue;
-    text += (text.empty() ? "" : " ") + std::string(*domain == 0 ? "ai.onnx" : domain) + ":" + std::to_string(last);
+  for (const char* domain : {"", "ai.onnx.ml", "ai.onnx.preview.training"}) {
+    const int last = newest_opset(environment, domain);
+    if (last != 0) text += std::string(*domain == 0 ? "ai.onnx" : domain) + ":" + std::to_string(last) + " ";
   }
-  return text;
+  return text + "com.microsoft:1";  // this domain has one version, and the loader accepts any number
 }
 
 }  // namespace
