@@ -115,7 +115,8 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   Problem problem = make_problem(graph, coverage, only);
   problem.before_step = [&] {
     if (limits.budget) limits.budget->look(kDoing);
-    if (cancelled(limits.cancel)) throw Budget::Exhausted{{BP_CANCELLED, "cancelled while nodes were being placed"}};
+    if (limits.cancelled && limits.cancelled())
+      throw Budget::Exhausted{{BP_CANCELLED, "cancelled while nodes were being placed"}};
   };
   placement.seconds = problem.seconds;
   const MemoryLimits memory(graph, coverage);

@@ -4,13 +4,13 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/budget.h"
 #include "base/status.h"
 #include "coverage/coverage.h"
-#include "host/cancel.h"
 #include "ir/graph.h"
 #include "place/missed_speedup.h"
 
@@ -30,8 +30,8 @@ struct Policy {
 
 // What may end a placement early.
 struct PlaceLimits {
-  Budget* budget = nullptr;             // null: no limit
-  const bp_cancel_t* cancel = nullptr;  // null: cannot be cancelled
+  Budget* budget = nullptr;         // null: no limit
+  std::function<bool()> cancelled;  // empty: cannot be cancelled
 };
 
 // A convex set of nodes on one device.

@@ -172,20 +172,18 @@ TEST(Place, EndsWhenItsLimitsAreReached) {
   const FakeDevices devices(3, 20'000);
   const model::Graph graph = random_graph(random, 100);
   const auto coverage = random_coverage(random, devices, 100);
-  const auto placed = [&](ImportLimits budget, const bp_cancel_t* cancel) {
+  const auto placed = [&](ImportLimits budget, bool cancelled) {
     Budget one(budget, 0);
-    return place(graph, coverage, {}, {&one, cancel}).status();
+    return place(graph, coverage, {}, {&one, [=] { return cancelled; }}).status();
   };
-  bp_cancel_t token;
-  EXPECT_TRUE(placed({.bytes = 1 << 20, .seconds = 600}, &token).ok());
-  const Status large = placed({.bytes = 100, .seconds = 600}, &token);
+  EXPECT_TRUE(placed({.bytes = 1 << 20, .seconds = 600}, false).ok());
+  const Status large = placed({.bytes = 100, .seconds = 600}, false);
   EXPECT_EQ(large.code(), BP_RESOURCE_EXHAUSTED);
   EXPECT_NE(large.text().find("loader.import_bytes"), std::string::npos) << large.text();
-  const Status late = placed({.bytes = 1 << 20, .seconds = 1e-9}, &token);
+  const Status late = placed({.bytes = 1 << 20, .seconds = 1e-9}, false);
   EXPECT_EQ(late.code(), BP_TIMED_OUT);
   EXPECT_NE(late.text().find("loader.import_seconds"), std::string::npos) << late.text();
-  token.set();
-  EXPECT_EQ(placed({.bytes = 1 << 20, .seconds = 600}, &token).code(), BP_CANCELLED);
+  EXPECT_EQ(placed({.bytes = 1 << 20, .seconds = 600}, true).code(), BP_CANCELLED);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "host/cancel.h"
 #include "place/partial.h"
 
 namespace backplane {
@@ -45,7 +46,7 @@ Status Session::place_and_compile(const Session* before) {
   compiling.progress = request_.progress;
   std::optional<Budget> budget;
   if (model_->budget) budget = model_->budget->fresh();
-  const PlaceLimits limits{budget ? &*budget : nullptr, request_.cancel};
+  const PlaceLimits limits{budget ? &*budget : nullptr, [this] { return cancelled(request_.cancel); }};
   for (int round = 0;; ++round) {
     BP_ASSIGN(placement_, (place_only ? place_partly : place)(model_->graph, coverage_, request_.policy, limits));
     programs_.clear();
