@@ -394,7 +394,8 @@ TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
   const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
   Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
   const Stream stream = env.stream(partial_id(env));
-  static const Tensor x = Tensor::of<float>({3}, {1, -2, 3});  // the device may read it as long as the process lives
+  // Never destroyed: the device may read it as long as the process lives.
+  static const Tensor& x = *new Tensor(Tensor::of<float>({3}, {1, -2, 3}));
   exec.bind("x", x);
   const Semaphore ended;
   Seen seen;
