@@ -36,6 +36,12 @@ onnxBackendID null_device() {
 // When the input event is signalled: before the run is started, after that, or at any time by another thread.
 enum class Signal { kBefore, kAfter, kAnyTime };
 
+// c = -a
+std::string neg_model() {
+  return model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
+                                       {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+}
+
 class Events : public ::testing::TestWithParam<Signal> {};
 
 TEST_P(Events, WorkInEveryOrder) {
@@ -103,9 +109,7 @@ TEST_P(Events, WorkInEveryOrder) {
 // The program keeps only the memory of the run. Events and the backend are released while runs are in flight, and
 // releasing the graph waits for the runs.
 TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
-  const std::string model =
-      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
-                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const std::string model = neg_model();
   const onnxBackendID id = null_device();
   for (int i = 0; i < 50; ++i) {
     onnxBackend backend = nullptr;
@@ -139,9 +143,7 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
 // for the runs that follow others.
 TEST(OutputEvents, SignalledByTheProgramDoNotEndTheRuns) {
   constexpr int kRuns = 4;
-  const std::string model =
-      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
-                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const std::string model = neg_model();
   const onnxBackendID id = null_device();
   onnxBackend backend = nullptr;
   ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
@@ -194,9 +196,7 @@ TEST(Locations, ThatOverlapOrderRuns) {
       {"others, next to it", {{memory, memory + 3}, {memory + 9, memory + 6}}, false},
       {"others, twice", {{memory, memory + 3}, {memory + 6, memory + 9}, {memory + 12, memory + 15}}, false},
   };
-  const std::string model =
-      model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
-                                    {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+  const std::string model = neg_model();
   const onnxBackendID id = null_device();
   onnxBackend backend = nullptr;
   onnxGraph graph = nullptr;
