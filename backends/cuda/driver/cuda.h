@@ -40,6 +40,7 @@ namespace backplane::cuda {
   X(cuMemHostGetDevicePointer);     \
   X(cuMemHostRegister);             \
   X(cuMemHostUnregister);           \
+  X(cuPointerGetAttributes);        \
   X(cuMemcpyHtoDAsync);             \
   X(cuMemcpyDtoHAsync);             \
   X(cuMemcpyDtoDAsync);             \

@@ -77,7 +77,36 @@ std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
   return pinned;
 }
 
+// Throws unless the part lies within one allocation of CUDA that this device can use. The driver knows all of them, so
+// that memory that was freed is found too.
+void Driver::check_import(const bp_external_t& external) const {
+  unsigned int type = 0, is_managed = 0;
+  int device = -1;
+  CUdeviceptr begin = 0;
+  size_t size = 0;
+  CUpointer_attribute what[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void* results[] = {&type, &is_managed, &device, &begin, &size};
+  const Current current(*context_);
+  check(cuda().cuPointerGetAttributes(std::size(what), what, results, external.handle), "import of an address");
+  char address[2 + 16 + 1];
+  std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(external.handle));
+  if (type == 0) throw sdk::Error(BP_INVALID_ARGUMENT, std::string(address) + " is not an address of CUDA memory");
+  if (type == CU_MEMORYTYPE_DEVICE && is_managed == 0 && device != device_.id)
+    throw sdk::Error(BP_UNSUPPORTED, std::string(address) + " is memory of CUDA device " + std::to_string(device) +
+                                         "; copy it to " + device_.caps.name + " first");
+  const uint64_t skipped = external.handle - begin;
+  if (size != 0 &&
+      (skipped > size || external.offset > size - skipped || external.bytes > size - skipped - external.offset))
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     std::string(address) + " has " + std::to_string(size - std::min(skipped, uint64_t{size})) +
+                         " bytes up to the end of its allocation; " + std::to_string(external.bytes) + " at offset " +
+                         std::to_string(external.offset) + " are imported");
+}
+
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
+  check_import(external);
   return std::make_shared<const Memory>(gpu::Buffer(), static_cast<CUdeviceptr>(external.handle));
 }
 

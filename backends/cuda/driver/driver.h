@@ -33,6 +33,8 @@ class Driver final : public gpu::Driver {
   uint64_t export_memory(const gpu::DeviceMemory& memory) const override { return raw(memory); }
 
  private:
+  void check_import(const bp_external_t& external) const;
+
   FoundDevice device_;
   SharedContext context_;
   std::shared_ptr<Words> words_;

@@ -157,9 +157,10 @@ void wait_for_all() {
 
 // Each allocation of device memory has its own pages, which are unmapped when it is freed: a later access crashes.
 std::mutex memory_mutex;
-std::map<CUdeviceptr, size_t> allocations;
-size_t page_size() {
-  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+std::map<CUdeviceptr, size_t> allocations;  // their sizes as asked for
+size_t in_pages(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
 }
 
 }  // namespace
@@ -375,12 +376,11 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   IN_CONTEXT();
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > (size_t{2} << 30)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const size_t whole = (bytes + page_size() - 1) / page_size() * page_size();
-  void* const address = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const address = mmap(nullptr, in_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = reinterpret_cast<CUdeviceptr>(address);
   const std::lock_guard lock(memory_mutex);
-  allocations[*out] = whole;
+  allocations[*out] = bytes;
   count("memory", 1);
   return CUDA_SUCCESS;
 }
@@ -391,9 +391,40 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
   const std::lock_guard lock(memory_mutex);
   const auto at = allocations.find(memory);
   if (at == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-  munmap(reinterpret_cast<void*>(memory), at->second);
+  munmap(reinterpret_cast<void*>(memory), in_pages(at->second));
   allocations.erase(at);
   count("memory", -1);
+  return CUDA_SUCCESS;
+}
+
+// The attributes of an address that no allocation has are 0, as with CUDA.
+EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what, void** results, CUdeviceptr memory) {
+  IN_CONTEXT();
+  const std::lock_guard lock(memory_mutex);
+  auto at = allocations.upper_bound(memory);
+  const bool is_before_all = at == allocations.begin();
+  const bool is_known = !is_before_all && memory - (--at)->first < at->second;
+  for (unsigned i = 0; i < count; ++i) {
+    switch (what[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<unsigned*>(results[i]) = is_known ? CU_MEMORYTYPE_DEVICE : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *static_cast<bool*>(results[i]) = false;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(results[i]) = 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *static_cast<CUdeviceptr*>(results[i]) = is_known ? at->first : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *static_cast<size_t*>(results[i]) = is_known ? at->second : 0;
+        break;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
   return CUDA_SUCCESS;
 }
 
