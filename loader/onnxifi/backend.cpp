@@ -22,7 +22,12 @@ bool is_vendor_library() {
 
 EnvironmentOptions environment_options() {
   EnvironmentOptions options;
-  if (is_vendor_library()) options.options["loader.disable"] = "onnxifi";
+  if (is_vendor_library()) {
+    options.options["loader.disable"] = "onnxifi";
+    // The process that opened this library may be in a sandbox that forbids processes, and is then itself what a
+    // backend is tried in.
+    options.options["loader.probe"] = "if_possible";
+  }
   return options;
 }
 
