@@ -150,6 +150,7 @@ Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_n
 Status check_run(const bp_run_t& run) {
   if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL here"};
   BP_TRY(abi::check_flags(run.flags, 0, "run.flags"));
+  if (run.wait_count == 0 && run.signal_count == 0) return {};
   const auto check = [](const bp_point_t* points, uint32_t count, const char* name) -> Status {
     if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is not 0"};
     for (const bp_point_t& point : std::span(points, count)) {

@@ -63,14 +63,15 @@ class Fusion {
 
   void run() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
+      const std::string_view op_type = g_.op_type(i);  // which at most one entry of the tables has
       for (const Head& head : kHeads) {
-        if (g_.is(i, {head.op_type})) grow(head, i);
+        if (head.op_type == op_type) grow(head, i);
       }
       for (const Pattern& pattern : kPatterns) {
-        if (g_.is(i, {pattern.op_type})) pattern.find(g_, i);
+        if (pattern.op_type == op_type) pattern.find(g_, i);
       }
       for (const Head& head : kScaledProducts) {
-        const uint32_t scaled = g_.is(i, {head.op_type}) ? find_scaled_product(g_, i) : BP_NONE;
+        const uint32_t scaled = head.op_type == op_type ? find_scaled_product(g_, i) : BP_NONE;
         if (scaled != BP_NONE) grow(head, scaled);
       }
     }

@@ -32,10 +32,13 @@ FusionGraph::FusionGraph(const bp_graph_t& graph, std::span<Call> calls, std::sp
   each_read([&](uint32_t value, uint32_t call) { readers_[next[value]++] = call; });
 }
 
+std::string_view FusionGraph::op_type(uint32_t call) const {
+  const Node n = node(call);
+  return !taken_[call] && !calls_[call].folded && n.domain().empty() ? n.op_type() : std::string_view();
+}
+
 bool FusionGraph::is(uint32_t call, std::initializer_list<std::string_view> op_types) const {
-  Node n = node(call);
-  return !taken_[call] && !calls_[call].folded && n.domain().empty() &&
-         std::ranges::find(op_types, n.op_type()) != op_types.end();
+  return std::ranges::find(op_types, op_type(call)) != op_types.end();
 }
 
 uint32_t FusionGraph::sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const {

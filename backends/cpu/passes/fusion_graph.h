@@ -27,6 +27,8 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
+  // The ONNX operator of a call that is not fused yet; empty for other calls.
+  std::string_view op_type(uint32_t call) const;
   // Whether the call has one of these operators and is not fused yet.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
   // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE.

@@ -17,20 +17,27 @@ constexpr uint32_t kNodesBetweenChecks = 256;
 
 constexpr int kMaxDepth = 16;  // nesting of containers
 
-Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::string& place, int depth = 0) {
-  if (type.kind == 0) return no(BP_REASON_DTYPE, place + " has no known type");
-  if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place + " is a sparse tensor; make it dense");
+// An input or output in a refusal's text, which is made only then.
+struct Place {
+  const char* kind;
+  uint32_t index;
+  std::string with(const std::string& what) const { return kind + std::to_string(index) + what; }
+};
+
+Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Place place, int depth = 0) {
+  if (type.kind == 0) return no(BP_REASON_DTYPE, place.with(" has no known type"));
+  if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place.with(" is a sparse tensor; make it dense"));
   if (type.kind != BP_KIND_TENSOR) {
     if (type.element >= graph.type_count || depth == kMaxDepth)
-      return no(BP_REASON_DTYPE, place + " is a container of elements without a known type");
+      return no(BP_REASON_DTYPE, place.with(" is a container of elements without a known type"));
     return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
   }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
-    return no(BP_REASON_DTYPE, place + " has data type " + std::to_string(type.dtype) + ", which is not supported");
+    return no(BP_REASON_DTYPE, place.with(" has data type " + std::to_string(type.dtype) + ", which is not supported"));
   }
   if (type.rank > BP_MAX_RANK) {
-    return no(BP_REASON_SHAPE, place + " has rank " + std::to_string(type.rank) + "; at most " +
-                                   std::to_string(BP_MAX_RANK) + " is supported");
+    return no(BP_REASON_SHAPE, place.with(" has rank " + std::to_string(type.rank) + "; at most " +
+                                          std::to_string(BP_MAX_RANK) + " is supported"));
   }
   return yes();
 }
@@ -38,11 +45,11 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, const std::st
 Verdict check_types(const Node& node) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     if (!node.has_input(i)) continue;
-    if (Verdict v = check_type(node.graph(), node.input_type(i), "input " + std::to_string(i)); !v) return v;
+    if (Verdict v = check_type(node.graph(), node.input_type(i), {"input ", i}); !v) return v;
   }
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (!node.has_output(i)) continue;
-    if (Verdict v = check_type(node.graph(), node.output_type(i), "output " + std::to_string(i)); !v) return v;
+    if (Verdict v = check_type(node.graph(), node.output_type(i), {"output ", i}); !v) return v;
   }
   return yes();
 }

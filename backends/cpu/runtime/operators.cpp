@@ -2,16 +2,12 @@
 #include "runtime/operators.h"
 
 #include <algorithm>
-#include <tuple>
+#include <functional>
 #include <utility>
 
 namespace backplane::cpu {
 
 namespace {
-
-auto key(const Row* row) {
-  return std::tuple(row->op_type, row->domain, row->since_version);
-}
 
 // Returns what the node's row must accept in addition to tensors of numbers: bits kTexts and kContainers.
 uint32_t needs_of(const Node& node) {
@@ -25,10 +21,6 @@ uint32_t needs_of(const Node& node) {
   return needs;
 }
 
-bool same_operator(const Row& row, const Node& node) {
-  return row.op_type == node.op_type() && row.domain == node.domain();
-}
-
 bool is_half(const bp_type_t& type) {
   return type.dtype == BP_DTYPE_FLOAT16 || type.dtype == BP_DTYPE_BFLOAT16;
 }
@@ -36,17 +28,17 @@ bool is_half(const bp_type_t& type) {
 }  // namespace
 
 Operators::Operators(Parts parts) : parts_(std::move(parts)) {
-  for (const Row& row : parts_.rows) sorted_.push_back(&row);
-  std::ranges::stable_sort(sorted_, {}, key);
+  for (auto row = parts_.rows.rbegin(); row != parts_.rows.rend(); ++row) by_op_type_[row->op_type].push_back(&*row);
+  for (auto& [op_type, rows] : by_op_type_) std::ranges::stable_sort(rows, std::greater(), &Row::since_version);
 }
 
 const Row* Operators::find(const Node& node) const {
-  const auto wanted = std::tuple(node.op_type(), node.domain(), node.since_version());
+  const auto rows = by_op_type_.find(node.op_type());
+  if (rows == by_op_type_.end()) return nullptr;
   const uint32_t needs = needs_of(node);
   const Row* other = nullptr;  // the newest row that also accepts kinds of operands that this node does not have
-  for (auto after = std::ranges::upper_bound(sorted_, wanted, {}, key); after != sorted_.begin(); --after) {
-    const Row* row = *std::prev(after);
-    if (!same_operator(*row, node)) break;
+  for (const Row* row : rows->second) {
+    if (row->since_version > node.since_version() || row->domain != node.domain()) continue;
     if ((row->operand_kinds & needs) != needs) continue;
     if (row->operand_kinds == 0 || needs != 0) return row;
     if (other == nullptr) other = row;
@@ -55,8 +47,11 @@ const Row* Operators::find(const Node& node) const {
 }
 
 const Row* Operators::find_operator(const Node& node) const {
-  auto first = std::ranges::lower_bound(sorted_, std::tuple(node.op_type(), node.domain(), 0u), {}, key);
-  return first != sorted_.end() && same_operator(**first, node) ? *first : nullptr;
+  const auto rows = by_op_type_.find(node.op_type());
+  if (rows == by_op_type_.end()) return nullptr;
+  const auto oldest = std::find_if(rows->second.rbegin(), rows->second.rend(),
+                                   [&](const Row* row) { return row->domain == node.domain(); });
+  return oldest != rows->second.rend() ? *oldest : nullptr;
 }
 
 std::unique_ptr<Kernel> Operators::create(const Row& row, const Node& node, bool reference) const {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/call.h"
@@ -49,7 +51,7 @@ class Operators {
 
  private:
   Parts parts_;
-  std::vector<const Row*> sorted_;  // sorted by operator, domain and version
+  std::unordered_map<std::string_view, std::vector<const Row*>> by_op_type_;  // of all domains, newest version first
 };
 
 }  // namespace backplane::cpu
