@@ -61,15 +61,15 @@ BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.
     wrong 2 "there is no device 'cuda': .*supports ABI 99.0.*install a build for this loader" run "$model" --device cuda
 wrong 2 "--set is 'threads'" list --set threads
 wrong 2 "--pin is 'op'" explain "$model" --pin op
-wrong 1 "no option loader.unknown" list --set loader.unknown=1
+wrong 2 "no option loader.unknown" list --set loader.unknown=1
 right 0 "Usage" run --help
 
 wrong 2 "--timeout is 'soon'" info "$model" --timeout soon
 wrong 2 "--timeout is '0'" info "$model" --timeout 0
 wrong 2 "--max-memory is '4X'" info "$model" --max-memory 4X
 wrong 2 "--max-memory is '99999999999T'" info "$model" --max-memory 99999999999T
-wrong 1 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set loader.import_bytes=lots
-wrong 1 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
+wrong 2 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set loader.import_bytes=lots
+wrong 2 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
 
 # ---- why: the folders that discovery searches, those of the installation and on both sides of <prefix>/lib/<machine> included ----
 BACKPLANE_BACKEND_FILES='' right 1 "system  */.*etc/backplane/backends.d" why nothing

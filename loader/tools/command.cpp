@@ -28,7 +28,13 @@ Environment EnvironmentFlags::make(bool only_lists) const {
     options.options.emplace("cpu.implementation", "best");  // selects as usual, but logs the choices
   }
   if (only_lists) options.options.emplace("loader.load", "when_used");
-  return Environment(options);
+  try {
+    return Environment(options);
+  } catch (const Error& error) {
+    const bool is_setting = error.status() == BP_INVALID_ARGUMENT || error.status() == BP_NOT_FOUND;
+    if (is_setting && !settings.empty()) throw Usage(error.text());
+    throw;
+  }
 }
 
 void SessionFlags::declare(cli::Command command) {

@@ -88,8 +88,8 @@ std::vector<Member> read_directory(std::string_view bytes) {
   return members;
 }
 
-// Decompresses a member. Allocates little more than `size` bytes, and only as data is decompressed.
-std::string inflate_member(std::string_view stored, uint64_t size) {
+// Decompresses a member. Allocates little more than its stated size, and only as data is decompressed.
+std::string inflate_member(std::string_view stored, const Member& member) {
   std::string bytes;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
@@ -97,14 +97,15 @@ std::string inflate_member(std::string_view stored, uint64_t size) {
   stream.avail_in = static_cast<uInt>(stored.size());
   int state = Z_OK;
   std::vector<char> piece(1 << 16);
-  while (state == Z_OK && bytes.size() <= size) {
+  while (state == Z_OK && bytes.size() <= member.size) {
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = static_cast<uInt>(piece.size());
     state = inflate(&stream, Z_NO_FLUSH);
     bytes.append(piece.data(), piece.size() - stream.avail_out);
   }
   inflateEnd(&stream);
-  if (state != Z_STREAM_END || bytes.size() != size) throw Malformed("a member of the .npz file is damaged");
+  if (state != Z_STREAM_END || bytes.size() != member.size)
+    throw Malformed(fmt::format("member '{}' of the .npz file is damaged: it does not decompress", member.name));
   return bytes;
 }
 
@@ -125,7 +126,7 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
   for (const Member& member : read_directory(bytes)) {
     // Rejects overlapping members, with which a small file could contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
-      throw Malformed("members of the .npz file overlap");
+      throw Malformed(fmt::format("member '{}' of the .npz file overlaps another", member.name));
     if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");
     const uint64_t begin =
         member.at + kLocalBytes + number<uint16_t>(bytes, member.at + 26) + number<uint16_t>(bytes, member.at + 28);
@@ -133,8 +134,9 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
     std::string inflated;
     std::string_view file = stored;
     if (member.method == 8) {
-      if (stored.size() >= kLarge) throw Malformed("a member of the .npz file has more than 4 GB, which is not read");
-      inflated = inflate_member(stored, member.size);
+      if (stored.size() >= kLarge)
+        throw Malformed(fmt::format("member '{}' of the .npz file has more than 4 GB, which is not read", member.name));
+      inflated = inflate_member(stored, member);
       file = inflated;
     } else if (member.method != 0) {
       throw Malformed(fmt::format("member '{}' of the .npz file is compressed by method {}, which is not read",
