@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "backplane/sdk/fence.hpp"
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
@@ -284,13 +285,14 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
     double seconds = 0;
   } received;
   bp_coverage_sink_t sink{sizeof(sink), 0, &received,
-                          [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t) {
+                          [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
                             auto& received = *static_cast<Verdicts*>(self);
                             for (uint32_t i = 0; i < count; ++i) {
-                              received.reasons[verdicts[i].node] =
-                                  verdicts[i].answer == BP_ANSWER_YES ? BP_REASON_NONE : verdicts[i].reason;
-                              EXPECT_EQ(verdicts[i].answer == BP_ANSWER_YES, verdicts[i].detail.size == 0);
-                              received.seconds += verdicts[i].seconds;
+                              const bp_verdict_t verdict = sdk::element(verdicts, i, stride);
+                              received.reasons[verdict.node] =
+                                  verdict.answer == BP_ANSWER_YES ? BP_REASON_NONE : verdict.reason;
+                              EXPECT_EQ(verdict.answer == BP_ANSWER_YES, verdict.detail.size == 0);
+                              received.seconds += verdict.seconds;
                             }
                           },
                           nullptr};
