@@ -105,7 +105,7 @@ bp_tensor_t RunState::tensor(ReplicaRef ref) const {
   return tensor;
 }
 
-// ---- what the framework binds ---------------------------------------------------------------------------------------
+// ---- bindings of the framework --------------------------------------------------------------------------------------
 
 void RunState::bind_container(uint32_t index, bp_container_t* container) {
   Value& value = values_[index];
