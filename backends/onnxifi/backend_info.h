@@ -20,9 +20,9 @@ struct BackendInfo {
   uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;
   std::string pci;  // "0000:65:00.0", or empty
 
-  // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). If the backend
-  // does not report the IR version or the opset of ai.onnx, the one of ONNX 1.3 is assumed, the first release with
-  // ONNXIFI.
+  // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). Where the
+  // backend does not report the IR version or the opset of ai.onnx, that of ONNX 1.3 is assumed, because it was the
+  // first release with ONNXIFI.
   uint32_t ir_version = 3;
   std::map<std::string, uint32_t, std::less<>> opsets;
 };

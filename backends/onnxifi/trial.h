@@ -18,7 +18,7 @@ std::chrono::milliseconds trial_limit();
 
 // Calls `use` with each number below `count`, each in a child process of its own. The children are copies of this
 // process, not another program, because the sandbox of backends refuses to start programs. They run at the same time,
-// so that `limit` is for all of them together. Returns one text for each number: how the child failed and the way out,
+// so that `limit` is for all of them together. Returns one text for each number: how the child failed and the remedy,
 // or empty if `use` returned.
 std::vector<std::string> try_each(size_t count, const std::function<void(size_t, const OnCall&)>& use,
                                   std::chrono::milliseconds limit);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargestFile = 512u << 20;   // bytes; every process that runs cuts of a model reads the whole file
+constexpr uint64_t kLargestFile = 512u << 20;   // bytes; a process that runs graphs cut from a model reads all of it
 constexpr uint64_t kLargestWeight = 1'000'000;  // elements
 
 // An operator that cuts may contain. Its meaning has not changed since opset `since`.

@@ -342,7 +342,7 @@ CheckResult native_slots(Fixture& fixture) {
   }
   if (api.semaphore_wait != nullptr) {
     if (api.semaphore_wait(semaphore->raw(), 2, now_ns() + 10'000 * kMillisecond, detail.error()) != BP_OK)
-      return wrong("a wait for a value that was passed fails: " + detail.text());
+      return wrong("a wait for a value that the semaphore has already reached fails: " + detail.text());
     const bp_status_t status = api.semaphore_wait(semaphore->raw(), 4, now_ns() + 10 * kMillisecond, detail.error());
     if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline returns {:#x}", status));
   }

@@ -67,7 +67,8 @@ void wait_past(const std::string& time) {
 int commit(const Options& options) {
   check_plugin(options.run);
   const fs::path file = fs::path(options.bundle) / kCommitment;
-  if (fs::exists(file)) throw std::runtime_error(fmt::format("'{}' exists: choose another folder", file.string()));
+  if (fs::exists(file))
+    throw std::runtime_error(fmt::format("'{}' already exists: choose another folder", file.string()));
   std::error_code ignored;
   fs::create_directories(options.bundle, ignored);
   const std::string text = to_text(commitment_for(options, plan(options.case_options), files_of(options)));

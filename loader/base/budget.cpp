@@ -40,7 +40,7 @@ Budget::Budget(uint64_t bytes, double seconds)
 void Budget::fail_bytes(uint64_t asked, std::string_view doing) const {
   throw Exhausted{Status(BP_RESOURCE_EXHAUSTED,
                          std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
-                             " bytes that a file of this size may use (" + std::to_string(asked) +
+                             " bytes that are allowed (" + std::to_string(asked) +
                              " more were needed); set option loader.import_bytes to allow more, 0 for no limit")};
 }
 
@@ -48,9 +48,9 @@ void Budget::look(std::string_view doing) const {
   if (seconds_ <= 0) return;
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
   if (passed.count() <= seconds_) return;
-  throw Exhausted{Status(BP_TIMED_OUT, std::string(doing) + " was stopped: for a file of this size it may take " +
-                                           trimmed(seconds_) +
-                                           " s; set option loader.import_seconds to allow more, 0 for no limit")};
+  throw Exhausted{
+      Status(BP_TIMED_OUT, std::string(doing) + " was stopped: the time limit of " + trimmed(seconds_) +
+                               " s has passed; set option loader.import_seconds to allow more, 0 for no limit")};
 }
 
 }  // namespace backplane

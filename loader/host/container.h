@@ -46,7 +46,7 @@ namespace backplane {
 
 // The functions of bp_container_t as a table of the ABI. Exceptions become status codes.
 const bp_container_api_t* container_api();
-// BP_INVALID_ARGUMENT if `kind` is not a sequence, optional or map.
+// Returns BP_INVALID_ARGUMENT if `kind` is not a sequence, optional or map.
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);
 
 }  // namespace backplane

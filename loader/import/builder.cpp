@@ -15,7 +15,8 @@ Result<std::unique_ptr<Builder>> Builder::create(const std::map<std::string, uin
   model->origin = "<built>";
   for (const auto& [domain, version] : opsets) {
     if (version == 0)
-      return Status(BP_INVALID_ARGUMENT, "opset version 0 of " + std::string(domain_name(domain)) + " is not possible");
+      return Status(BP_INVALID_ARGUMENT,
+                    "opset version 0 of " + std::string(domain_name(domain)) + " is invalid: versions start at 1");
     model->opsets[domain == "ai.onnx" ? "" : domain] = version;
   }
   return std::unique_ptr<Builder>(new Builder(std::move(model), nullptr, nullptr));

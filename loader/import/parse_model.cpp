@@ -89,8 +89,7 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   }
   if (domain == "ai.onnx") domain = "";
   if (version < 1 || version > INT32_MAX) {
-    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
-              " is not possible");
+    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) + " is invalid");
   }
   charge(128 + domain.size());  // a node of the std::map
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));

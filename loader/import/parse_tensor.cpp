@@ -288,7 +288,7 @@ std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<
   }
   name = values.name;
   const std::string label = "sparse tensor " + in_quotes(name);
-  if (!has_values) malformed(label + " has no values");
+  if (!has_values) malformed("a sparse tensor has no values");
   const uint64_t entries = *element_count(values.weight.dims);
   if (!has_indices && entries == 0) {
     indices.weight.dtype = BP_DTYPE_INT64;

@@ -141,7 +141,7 @@ class Move {
       costs_.add_cost(any_moves(free_, saving), 0, saving);
   }
 
-  // Adds the cost of copying a value from its producer's device to its readers' devices.
+  // Adds the cost of copying a value from its producer's device to its readers' devices and, if `to_host`, to the host.
   template <class Price>
   void add_link(uint32_t producer, std::span<const uint32_t> readers, bool to_host, const Price& price) {
     const uint32_t origin = producer == BP_NONE ? problem_.host() : assignment_[producer];

@@ -50,7 +50,7 @@ struct FakeDevices {
 };
 
 // Each node reads the one before it. On average, one node in `branching` also reads one of the last 20 values. Each
-// value has 4 kB.
+// value is 4 kB in size.
 model::Graph make_graph(uint32_t nodes, uint32_t branching) {
   std::mt19937 random(1);
   const model::Type type{.kind = BP_KIND_TENSOR, .dtype = BP_DTYPE_FLOAT, .rank = 1, .dims = {{1000, BP_NONE, 0}}};

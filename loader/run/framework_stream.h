@@ -32,7 +32,7 @@ class FrameworkStream {
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to runs().keep.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
-  // What the framework is told about the stream's runs.
+  // The stream's runs, and the failure that the framework has not seen yet.
   StreamRuns& runs() const { return *runs_; }
   Status export_native(bp_native_t& out) const;
   // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was given up. Execs may

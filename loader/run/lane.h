@@ -66,7 +66,7 @@ class Lane {
 };
 
 // The lanes of calls that wait for work of their own, such as a copy. A call has a lane for itself, because a stream
-// reports failures to whoever waits for it first. There are as many lanes as there were such calls at once.
+// reports a failure only to the first call that waits for it. There are as many lanes as there were such calls at once.
 // Thread-safe.
 class SpareLanes {
  public:

@@ -77,7 +77,8 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
     BP_ASSIGN(space, space_of(device, *memory.api_, memory.handle_, index));
   }
   if ((space.flags & BP_SPACE_HOST) || !memory.api_->copy)
-    return Status(BP_UNSUPPORTED, "device '" + device.name() + "' works on host memory: bind host memory");
+    return Status(BP_UNSUPPORTED, "device '" + device.name() + "' has no memory of its own in space " +
+                                      std::to_string(index) + ": bind host memory instead");
   memory.device_ = &device;
   memory.space_ = index;
   memory.alignment_ = std::max<uint64_t>(space.alignment, 64);

@@ -45,7 +45,7 @@ struct StreamRuns::Run {
   uint64_t number = 0;  // of this use of the object
   uint64_t id = 0;      // the id that the plugin has for the run
   bool accepted = false;
-  bool ended = false;  // the framework was told
+  bool ended = false;  // `end` was called
 };
 
 namespace {

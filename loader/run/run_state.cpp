@@ -105,7 +105,7 @@ bp_tensor_t RunState::tensor(ReplicaRef ref) const {
   return tensor;
 }
 
-// ---- what the framework binds ---------------------------------------------------------------------------------------
+// ---- bindings of the framework --------------------------------------------------------------------------------------
 
 void RunState::bind_container(uint32_t index, bp_container_t* container) {
   Value& value = values_[index];
@@ -134,7 +134,7 @@ void RunState::set_input_extents(uint32_t index, const std::vector<int64_t>& ext
                     : dense_bytes(value.dtype, static_cast<uint32_t>(extents.size()), extents.data());
 }
 
-// ---- what follows from the extents of the inputs --------------------------------------------------------------------
+// ---- state that depends on the extents of the inputs ----------------------------------------------------------------
 
 void RunState::forget_plan() {
   for (size_t v = 0; v < values_.size(); ++v) {

@@ -147,7 +147,8 @@ class Serializer {
         case BP_ATTR_GRAPHS: {
           Message body;
           BP_TRY(Serializer(*graph_.subgraphs[indices[i]], external_above_).write(body, &names_, taken));
-          if (body.size() > kMost) return Status(BP_UNSUPPORTED, "a sub-graph takes more than 2 GB in the message");
+          if (body.size() > kMost)
+            return Status(BP_UNSUPPORTED, "a sub-graph takes more than 2 GB, the limit of a protobuf message");
           std::string bytes = std::move(body.head);
           for (const Message::Tail& tail : body.tails) bytes.append(tail.head).append(tail.bytes);
           writer.add_message(attribute.type == BP_ATTR_GRAPH ? f::kG : f::kGraphs, bytes);

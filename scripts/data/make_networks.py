@@ -49,7 +49,7 @@ class Builder:
         return self.constant(np.float32(value))
 
     def weight(self, *shape):
-        """Variance one over the count of inputs, so that no layer grows or dies."""
+        """Random weights of variance 1 / fan-in, so that activations neither grow nor vanish from layer to layer."""
         fan = shape[0] if len(shape) == 2 else max(1, int(np.prod(shape[1:])))
         return self.constant((self.rng.standard_normal(shape) / np.sqrt(fan)).astype(np.float32))
 

@@ -27,7 +27,7 @@ def read_lines(build: pathlib.Path) -> dict[str, tuple[int, int]]:
     """Path below the root: lines, and those executed."""
     profiles = list((build / "profiles").glob("*.profraw"))
     if not profiles:
-        raise SystemExit(f"coverage: {build}/profiles is empty: run the tests of the preset asan first: scripts/gates.sh asan")
+        raise SystemExit(f"coverage: {build}/profiles has no .profraw files: run the tests of the preset asan first: scripts/gates.sh asan")
     merged = build / "profiles" / "all.profdata"
     subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", str(merged), *map(str, profiles)], check=True)
     objects = [path for folder in ("bin", "lib", "lib/backplane", "tests") for path in (build / folder).iterdir()

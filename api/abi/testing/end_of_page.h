@@ -31,8 +31,8 @@ class EndOfPage {
   void* block_;
 };
 
-// A struct as a peer has it that was built with ABI 1.0: what comes after the fields of 1.0 cannot be accessed. Points
-// to the struct, of which only the fields of ABI 1.0 may be used.
+// A struct in memory of the size that it has in a peer built with ABI 1.0: the bytes after the fields of 1.0 cannot be
+// accessed, so only those fields may be used.
 template <class T>
 class Older {
  public:

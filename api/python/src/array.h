@@ -35,7 +35,7 @@ class Array {
   const Environment& env() const { return *env_; }
   bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
 
-  // Returns an ndarray on this memory if possible; otherwise, or if `copy`, an ndarray with a copy on the host.
+  // Returns an ndarray that views this memory if possible; otherwise, or if `copy`, one with a copy on the host.
   nb::object numpy(bool copy) const;
   nb::object dlpack(const nb::kwargs& arguments) const;
   std::pair<int, int> dlpack_device() const;

@@ -205,7 +205,7 @@ def test_timeout_and_cancel(env: backplane.Environment) -> None:
         session.run({"x": x}, timeout=0.05)
     assert isinstance(error.value, TimeoutError)
     cancel = backplane.Cancel()
-    timer = threading.Timer(0.05, cancel.set)  # needs the interpreter while the run computes
+    timer = threading.Timer(0.05, cancel.set)  # its thread needs the GIL while the run computes
     timer.start()
     with pytest.raises(backplane.Cancelled):
         session.run({"x": x}, cancel=cancel)

@@ -26,7 +26,7 @@ kernel void gather_elements(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indi
 }
 
 // y[batch][count][inner] from x, which has `size` elements per batch. `depth` indices select a slice of `inner`
-// elements: index k is a position in a dimension of extents[k].
+// elements: the k-th of them is a position along a dimension of extent extents[k].
 kernel void gather_nd(GLOBAL const S(TYPE)* x, GLOBAL const S(INDEX)* indices, GLOBAL const int* extents,
                       GLOBAL S(TYPE)* y, int total, int depth, int size, int count, int inner, GLOBAL int* fault,
                       int node) {

@@ -35,8 +35,8 @@ kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE
   }
 }
 
-// Applies `count` updates, each to a slice of `inner` elements of y. `depth` indices select the slice: index k is a
-// position in a dimension of extents[k].
+// Applies `count` updates, each to a slice of `inner` elements of y. `depth` indices select the slice: the k-th of them
+// is a position along a dimension of extent extents[k].
 kernel void scatter_nd(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* updates, GLOBAL const int* extents,
                        GLOBAL S(TYPE)* y, int count, int depth, int inner,
                        GLOBAL int* fault, int node) {

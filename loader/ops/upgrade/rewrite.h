@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The argument of upgrade functions: the node to upgrade, and functions that insert nodes and constants around it.
-// Inserted nodes must be in the newest form.
+// The argument of functions that rewrite a node, as upgrades do: the node, and functions that insert nodes and
+// constants around it. Inserted nodes must be in the newest form.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A header for data that a plugin stores. It detects damage, and data of another build, before any of the content is
-// read. A blob is a header, a key and the content.
+// A header for data that a plugin stores. It detects damage, and data of another build, before the content is used. A
+// blob is a header, a key and the content.
 //
 //   std::string serialize(const sdk::Program& program) override {
 //     sdk::BlobWriter blob(kVersion, identity());

@@ -184,7 +184,7 @@ CLONED void move_and_scale(const float* x, float* y, int64_t n, float mean, floa
 // `groups`: 0 for InstanceNormalization, where each channel is a group.
 Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups, float epsilon) {
   const Shape shape = inputs[0].shape;
-  if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channels");
+  if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channel dimension");
   const int64_t channels = shape[1], pixels = shape.elements(2, shape.rank());
   const int64_t count = groups == 0 ? channels : groups;
   if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||

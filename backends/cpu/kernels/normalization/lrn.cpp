@@ -100,7 +100,7 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
 
 Plan plan(const Lrn& lrn, Tensors inputs) {
   const Shape& x = inputs[0].shape;
-  if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+  if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channel dimension");
   if (inputs[0].format == Format::kBlocked) return plan_blocked(lrn, x);
   int64_t batch = x[0], channels = x[1], inner = x.elements(2, x.rank());
   int64_t strips = (inner + kStrip - 1) / kStrip;

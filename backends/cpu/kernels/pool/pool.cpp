@@ -212,7 +212,7 @@ std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attri
                                     bool has_indices) {
   return make_kernel([=](const PlanContext& context, Tensors inputs) -> Plan {
     const Shape& x = inputs[0].shape;
-    if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channels");
+    if (x.rank() < 2) return fail("the input " + to_string(x) + " has no channel dimension");
     Window w;
     Shape shape;
     if (attributes) {
