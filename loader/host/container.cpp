@@ -132,6 +132,25 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
   return {};
 }
 
+Status bp_container_t::assign(const bp_container_t& from) {
+  clear();
+  for (uint64_t i = 0; i < from.count(); ++i) {
+    bp_bytes_t key{};
+    (void)from.key(i, &key);  // only maps have keys
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    if (from.tensor(i, &tensor).ok()) {
+      BP_TRY(append(key, &tensor));
+      continue;
+    }
+    bp_container_t *inner = nullptr, *copy = nullptr;
+    BP_TRY(from.child(i, &inner));
+    BP_TRY(append_child(key, &copy));
+    BP_TRY(copy->assign(*inner));
+  }
+  return {};
+}
+
 namespace backplane {
 namespace {
 

@@ -17,25 +17,6 @@ namespace {
 
 using Started = TaskGraph::Started;
 
-Status copy_container(const bp_container_t& from, bp_container_t& to) {
-  to.clear();
-  for (uint64_t i = 0; i < from.count(); ++i) {
-    bp_bytes_t key{};
-    (void)from.key(i, &key);  // only maps have keys
-    bp_tensor_t tensor{};
-    tensor.size = sizeof tensor;
-    if (from.tensor(i, &tensor).ok()) {
-      BP_TRY(to.append(key, &tensor));
-      continue;
-    }
-    bp_container_t *inner = nullptr, *copy = nullptr;
-    BP_TRY(from.child(i, &inner));
-    BP_TRY(to.append_child(key, &copy));
-    BP_TRY(copy_container(*inner, *copy));
-  }
-  return {};
-}
-
 bool passed(uint64_t deadline) {
   return deadline && deadline <= monotonic_now();
 }
@@ -541,7 +522,7 @@ Status Runner::pass_through(const PassthroughOutput& output) {
   if (value.kind != BP_KIND_TENSOR) {
     const bp_container_t* const from = is_weight ? nullptr : state_.value(output.source).container;
     if (!from) return {BP_INTERNAL, "a constant that is not a tensor cannot be output '" + graph_.name_of(value) + "'"};
-    return copy_container(*from, *state_.value(output.value).container);
+    return state_.value(output.value).container->assign(*from);
   }
   const ReplicaRef user_replica{output.value, value.user_replica};
   const auto [from_memory, to_memory] = graph_.memories_of(output);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a framework binds to an exec, and changes between runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Exec, UnboundMemoryIsNotUsed) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain(2)).exec();
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind("x", x);
+  exec.bind_output(0u, y);
+  exec.run();
+  exec.unbind(BP_SLOT_OUTPUT);
+  exec.bind("x", Tensor::of<float>({3}, {7, 8, 9}));
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(1, -2, 3));
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(7, 8, 9));
+  exec.unbind(0);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(failure([&] { exec.unbind(1); }).status(), BP_NOT_FOUND);
+}
+
+TEST(Exec, RefusesReadOnlyMemoryAsAnOutput) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain(1)).exec();
+  const Tensor y = Tensor::of<float>({3}, {0, 0, 0});
+  bp_tensor_t tensor = y.abi();
+  tensor.buffer.flags = BP_BUFFER_READ_ONLY;
+  EXPECT_EQ(failure([&] { exec.bind_memory(BP_SLOT_OUTPUT, tensor); }).status(), BP_INVALID_ARGUMENT);
+}
+
+TEST(Exec, ScratchMemoryIsBound) {
+  for (const char* memory : {"host", "own"}) {
+    const Environment env = streaming({{"partial.scratch", "1000"}, {"partial.memory", memory}});
+    const Session session = env.compile(chain(4), pinned({{"*", "partial"}}));
+    Exec exec = session.exec();
+    for (int i = 0; i < 3; ++i) {
+      exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+      exec.run();
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+    }
+  }
+}
+
+// Setting the two extents one at a time could exceed the buffer.
+TEST(Exec, ManyDimensionsAreSetAtOnce) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, -1}, {"n", "m"});
+  Exec exec = partial_environment({}).compile(graph.finish({graph.node("Neg", "y", {x})})).exec();
+  exec.bind("x", Tensor(BP_DTYPE_FLOAT, {4, 8}));
+  EXPECT_EQ(failure([&] { exec.symbol("n", 8); }).status(), BP_BUFFER_TOO_SMALL);
+  exec.symbols({{"n", 8}, {"m", 4}});
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 8}, {"m", 5}}); }).status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(failure([&] { exec.symbols({{"n", 1}, {"k", 1}}); }).status(), BP_NOT_FOUND);
+  const bp_symbol_extent_t twice[] = {{0, 0, 1}, {0, 0, 2}}, beyond[] = {{9, 0, 1}};
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 2, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), beyond, 1, sizeof *beyond, nullptr), BP_NOT_FOUND);
+  EXPECT_EQ(api().exec_symbols(exec.get(), twice, 1, 0, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api().exec_symbols(exec.get(), nullptr, 1, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
+}
+
+TEST(Exec, ADimensionIsSetInEveryInput) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {-1}, {"n"}), b = graph.input("b", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Model model = graph.finish({graph.node("Add", "y", {a, b})});
+  const Environment env = partial_environment({});
+  SessionOptions how;
+  how.symbols = {{"n", {1, 4}}};
+  Exec exec = env.compile(model, how).exec();
+  exec.bind("a", Tensor::of<float>({4}, {1, 2, 3, 4}));
+  exec.bind("b", Tensor::of<float>({4}, {1, 1, 1, 1}));
+  exec.symbol("n", 2);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
+  EXPECT_EQ(failure([&] { exec.symbol("n", 5); }).status(), BP_BUFFER_TOO_SMALL);
+  EXPECT_EQ(failure([&] { exec.symbol("m", 1); }).status(), BP_NOT_FOUND);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2, 3));
+  // An extent outside the range for which the session was created.
+  exec.bind("a", Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
+  exec.bind("b", Tensor::of<float>({5}, {1, 1, 1, 1, 1}));
+  const Error refused = failure([&] { exec.run(); });
+  EXPECT_EQ(refused.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(refused.text(), HasSubstr("created for 1 to 4"));
+  how.symbols = {{"m", {1, 4}}};
+  EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace backplane
