@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/cover.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "coverage/types.h"
@@ -53,17 +55,49 @@ Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model:
   return std::shared_ptr<const model::Model>(own);
 }
 
+// Whether a device that answers so is left out where the framework did not ask for it by name. Everything else is about
+// the request, and would be the same without the device.
+bool is_fault_of_device(const Status& status) {
+  return status.code() != BP_CANCELLED && status.code() != BP_INVALID_ARGUMENT && status.code() != BP_NOT_FOUND;
+}
+
+// Queries `devices`. If `may_leave_out`, removes those that cannot be queried from `devices` and logs why, but keeps at
+// least one.
+Result<std::vector<DeviceCoverage>> query(const Environment& environment,
+                                          const std::shared_ptr<const model::Model>& model,
+                                          std::vector<Device*>& devices, bool may_leave_out,
+                                          const CoverageOptions& options) {
+  std::vector<DeviceCoverage> all;
+  Status first;
+  std::vector<Device*> usable;
+  for (Device* const device : devices) {
+    Result<std::vector<DeviceCoverage>> one = query_devices(model, {device}, options);
+    if (one.ok()) {
+      all.push_back(std::move(one->front()));
+      usable.push_back(device);
+      continue;
+    }
+    if (!may_leave_out || !is_fault_of_device(one.status())) return one.status();
+    if (first.ok()) first = one.status();
+    environment.services().log().warning(
+        fmt::format("device '{}' is not used: {}", device->name(), one.status().text()));
+  }
+  if (usable.empty()) return first;
+  devices = std::move(usable);
+  return all;
+}
+
 }  // namespace
 
 Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
                       const SessionRequest& request) {
   Covered covered;
   BP_ASSIGN(covered.model, bounded(std::move(model), request.symbols));
-  BP_ASSIGN(const std::vector<Device*> devices, choose_devices(environment, request.devices));
+  BP_ASSIGN(std::vector<Device*> devices, choose_devices(environment, request.devices));
   const CoverageOptions options{request.compute_types, request.costs, request.cancel, request.options};
   // Types that one backend reports may let other devices support more nodes, so the devices are queried again.
   for (bool changed = true; changed;) {
-    BP_ASSIGN(covered.devices, query_devices(covered.model, devices, options));
+    BP_ASSIGN(covered.devices, query(environment, covered.model, devices, request.devices.empty(), options));
     BP_ASSIGN(changed, learn_types(covered.model, covered.devices));
   }
   return covered;

@@ -35,6 +35,7 @@ struct Covered {
   std::vector<DeviceCoverage> devices;        // in order of preference
 };
 
+// Without a list of devices, those that cannot be opened or queried are left out with a warning.
 // Errors: BP_NOT_FOUND (unknown device or dimension), BP_CANCELLED, and errors of the devices.
 Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
                       const SessionRequest& request);

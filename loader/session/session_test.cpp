@@ -32,6 +32,26 @@ TEST(Session, RunsABuiltGraphWithFreeExtents) {
   EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(2, 1, 4, 3));
 }
 
+// A device that nobody asked for by name must not keep others from running the model.
+TEST(Session, LeavesOutADeviceThatCannotBeQueried) {
+  const std::string fault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
+  for (const char* const what : {"throw_in_open", "nothing_in_open"}) {
+    SCOPED_TRACE(what);
+    const Environment env = environment({kCpu, fault}, {{"fault.what", what}});
+    ASSERT_EQ(env.devices().size(), 2u);
+    Exec exec = env.compile(relu_of_sum()).exec();
+    exec.bind("x", Tensor::of<float>({1, 2}, {-3, 5}));
+    exec.run();
+    EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(0, 4));
+    SessionOptions named;
+    named.devices = {"cpu", env.devices().back().name};
+    EXPECT_NE(failure([&] { env.compile(relu_of_sum(), named); }).status(), BP_OK);
+    // Nor is it left out if nothing else is there.
+    const Environment alone = environment({fault}, {{"fault.what", what}});
+    EXPECT_NE(failure([&] { alone.compile(relu_of_sum()); }).status(), BP_OK);
+  }
+}
+
 TEST(Session, WritesIntoTheFrameworksOutput) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();
