@@ -78,31 +78,48 @@ std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
   return steps;
 }
 
-// Runs the model in a session over `devices`, the first of which runs everything that it supports. Returns the values
-// of the steps by name.
-std::map<std::string, onnx::Tensor> run_on(const Environment& env, const Model& model, SessionOptions options,
-                                           std::vector<std::string> devices, const std::vector<Input>& inputs,
-                                           const std::vector<Step>& steps) {
+struct Results {
+  std::map<std::string, onnx::Tensor> values;  // of the steps, by name
+  uint32_t nodes = 0, nodes_on_first = 0;      // of the session, and those that the first device ran
+  Json faults;                                 // why devices were given up in the run
+};
+
+// Runs the model in a session over `devices`, the first of which runs everything that it supports.
+Results run_on(const Environment& env, const Model& model, SessionOptions options, std::vector<std::string> devices,
+               const std::vector<Input>& inputs, const std::vector<Step>& steps) {
+  const std::string first = devices.front();
   options.devices = std::move(devices);
   options.fallback = BP_FALLBACK_PREFER;
   const Session session = env.compile(model, options);
   BoundExec bound = bind_inputs(session, inputs);
   bound.exec.run();
-  std::map<std::string, onnx::Tensor> values;
+  Results results;
+  const Json report = parse_json(session.report());
+  results.faults = report.at("faults");
+  for (const Json& node : report.at("nodes")) {
+    ++results.nodes;
+    if (node.at("device") == first) ++results.nodes_on_first;
+  }
   for (const Step& step : steps) {
     const uint32_t index = model.graph().find_output(step.value);
     if (index == BP_NONE) continue;
     onnx::Value value = onnx::read_output(env, bound.exec, model.graph(), index);
-    if (value.kind == BP_KIND_TENSOR) values.emplace(step.value, std::move(value.tensor));
+    if (value.kind == BP_KIND_TENSOR) results.values.emplace(step.value, std::move(value.tensor));
   }
-  return values;
+  return results;
 }
 
 std::string render(const Json& report) {
   const Json& devices = report.at("devices");
+  const std::string ran = fmt::format("{} of {} nodes ran on {}", cell(report.at("nodes_judged")),
+                                      cell(report.at("nodes")), cell(devices[1]));
+  if (!report.at("faults").empty())
+    return fmt::format("{} failed, and {} ran the model: {}\n", cell(devices[1]), cell(devices[0]),
+                       cell(report.at("faults")[0]));
+  if (report.at("nodes_judged") == 0) return fmt::format("nothing to compare: {}\n", ran);
   if (report.at("differences").empty()) {
-    return fmt::format("{} and {} agree on all {} values\n", cell(devices[0]), cell(devices[1]),
-                       cell(report.at("values")));
+    return fmt::format("{} and {} agree on all {} values; {}\n", cell(devices[0]), cell(devices[1]),
+                       cell(report.at("values")), ran);
   }
   Table table;
   const Json& differences = report.at("differences");
@@ -135,8 +152,8 @@ Outcome diff(const Flags& flags) {
   outcome.json = {{"model", flags.session.model}, {"devices", flags.session.devices}};
   Json differences = Json::array();
   for (const Step& step : steps) {
-    const auto a = expected.find(step.value), b = seen.find(step.value);
-    if (a == expected.end() || b == seen.end()) continue;
+    const auto a = expected.values.find(step.value), b = seen.values.find(step.value);
+    if (a == expected.values.end() || b == seen.values.end()) continue;
     ++compared;
     const Difference difference = compare(b->second, a->second, flags.tolerance);
     if (difference.is_none()) continue;
@@ -147,8 +164,11 @@ Outcome diff(const Flags& flags) {
     differences.push_back(std::move(entry));
   }
   outcome.json["values"] = compared;
+  outcome.json["nodes"] = seen.nodes;
+  outcome.json["nodes_judged"] = seen.nodes_on_first;
+  outcome.json["faults"] = seen.faults;
+  outcome.is_positive = differences.empty() && seen.faults.empty() && seen.nodes_on_first != 0;
   outcome.json["differences"] = std::move(differences);
-  outcome.is_positive = outcome.json["differences"].empty();
   outcome.text = render(outcome.json);
   return outcome;
 }
