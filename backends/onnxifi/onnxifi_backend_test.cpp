@@ -447,7 +447,7 @@ TEST(OnnxifiRoundTrip, ReportsTheVersionsThatTheLoaderKnows) {
   const Device device = env.devices().back();
   EXPECT_EQ(property(device, "onnxifi.ir_versions"), "3 4 5 6 7 8 9 10 11 12 13");
   EXPECT_EQ(property(device, "onnxifi.opsets"), "ai.onnx:27 ai.onnx.ml:5 ai.onnx.preview.training:1 com.microsoft:1");
-  EXPECT_EQ(property(device, "onnxifi.extensions"), "onnxSetIOAndRunGraph");
+  EXPECT_EQ(property(device, "onnxifi.extensions"), "onnx_extension_function onnxSetIOAndRunGraph");
 }
 
 std::vector<float> results(const Environment& env, const Model& model, const std::string& device) {

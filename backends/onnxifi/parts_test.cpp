@@ -83,6 +83,20 @@ TEST_F(SearchTest, TakesAFileOnce) {
   EXPECT_THAT(found((root_ / "b").native() + "::" + (root_ / "a").native()), ElementsAre("libonnxifi-other.so"));
 }
 
+TEST_F(SearchTest, RefusesWhatAnybodyCanWrite) {
+  const fs::path library = file("a/libonnxifi-one.so");
+  fs::create_symlink(library, root_ / "b/libonnxifi-link.so");
+  const fs::path link = root_ / "b/libonnxifi-link.so";
+  for (const fs::path& open : {library, root_ / "a", root_ / "b"}) {
+    fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
+    EXPECT_THAT(found(link), ElementsAre("!libonnxifi-link.so")) << open;
+    EXPECT_EQ(find_libraries(link.native(), "/nowhere").front().refusal,
+              link.native() + " is not used: anybody can write " + open.native() + "; chmod o-w fixes that");
+    fs::permissions(open, fs::perms::others_write, fs::perm_options::remove);
+  }
+  EXPECT_THAT(found(link), ElementsAre("libonnxifi-link.so"));
+}
+
 TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
   file("a/libonnxifi-one.so");
   file("b/libonnxifi-two.so");

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 namespace onnxifi_backend {
@@ -74,6 +75,18 @@ std::vector<std::string> system_folders(const char* configuration) {
   return folders;
 }
 
+// The first of these that anybody can write: the library, its folder, the folder of the link that leads to it; empty if
+// there is none.
+std::string writable_by_all(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = fs::canonical(path, error);
+  for (const fs::path& each : {file, file.parent_path(), path.parent_path()}) {
+    struct stat info {};
+    if (stat(each.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0) return each;
+  }
+  return {};
+}
+
 class Search {
  public:
   void folder(const std::string& path) {
@@ -100,6 +113,8 @@ class Search {
   void add(const std::string& path) {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
+    if (const std::string open = writable_by_all(path); !open.empty())
+      return refuse(path, "is not used: anybody can write " + open + "; chmod o-w fixes that");
     if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
   }
   void refuse(const std::string& path, const std::string& why) { found_.push_back({path, path + " " + why}); }

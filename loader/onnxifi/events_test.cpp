@@ -176,6 +176,35 @@ TEST(OutputEvents, SignalledByTheProgramDoNotEndTheRuns) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
+// No run is waited for, and the program releases each output event while the run may be about to signal it.
+TEST(OutputEvents, MayBeReleasedAtOnce) {
+  const std::string model = neg_model();
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  onnxGraph graph = nullptr;
+  onnxEvent ready = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  float a[3] = {1, 2, 3}, c[3] = {};
+  const onnxTensorDescriptorV1 in = descriptor("a", a), out = descriptor("c", c);
+  ASSERT_EQ(onnxSetGraphIO(graph, 1, &in, 1, &out), ONNXIFI_STATUS_SUCCESS);
+  const onnxMemoryFenceV1 before = fence(ready);
+  for (int i = 0; i < 2000; ++i) {
+    onnxMemoryFenceV1 after = fence();
+    ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+    for (volatile int pause = 0; pause < i % 200 * 20;)
+      pause = pause + 1;  // so that some runs end before the next call
+  }
+  EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(c[2], -3);
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
 // A run whose input event is not signalled is in flight, another may have started since, and then a run starts. It must
 // wait for the first run if one of them writes memory that the other uses.
 TEST(Locations, ThatOverlapOrderRuns) {

@@ -39,17 +39,22 @@ void check(const view::Value& value, const Described& described) {
   }
 }
 
-// Checks that each named dimension has the same extent in all inputs.
-void check_symbols(const std::vector<view::Value>& values, const std::vector<Described>& described) {
+// Checks that each named dimension of the inputs has the same extent wherever it occurs. Dimensions of outputs alone
+// are only known after a run.
+void check_symbols(const std::vector<view::Value>& inputs, const std::vector<Described>& in,
+                   const std::vector<view::Value>& outputs, const std::vector<Described>& out) {
   std::unordered_map<std::string_view, int64_t> extents;
-  for (size_t v = 0; v < values.size(); ++v) {
-    for (uint32_t i = 0; static_cast<int32_t>(i) < values[v].rank(); ++i) {
-      const std::string_view symbol = values[v].symbol(i);
+  const auto check = [&](const view::Value& value, const Described& described, bool is_input) {
+    for (uint32_t i = 0; static_cast<int32_t>(i) < value.rank(); ++i) {
+      const std::string_view symbol = value.symbol(i);
       if (symbol.empty()) continue;
-      const auto [at, added] = extents.emplace(symbol, described[v].extents[i]);
-      if (!added && at->second != described[v].extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+      if (is_input) extents.emplace(symbol, described.extents[i]);
+      const auto at = extents.find(symbol);
+      if (at != extents.end() && at->second != described.extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
     }
-  }
+  };
+  for (size_t v = 0; v < inputs.size(); ++v) check(inputs[v], in[v], true);
+  for (size_t v = 0; v < outputs.size(); ++v) check(outputs[v], out[v], false);
 }
 
 }  // namespace
@@ -58,10 +63,10 @@ Graph::Graph(const Backend& backend, const Model& model)
     : environment_(backend.environment()), device_(backend.device()), session_(backend.compile(model)) {}
 
 Graph::~Graph() {
-  const std::lock_guard lock(mutex_);
   // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
   // because a run may wait for the one before it.
-  for (const auto& flight : flights_) flight->ended.wait(flight->runs);
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return in_flight_ == 0; });  // runs of the queue are submitted before the last one ends
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
@@ -75,6 +80,9 @@ bp_tensor_t Graph::tensor(Bindings& bindings, const Described& described) const 
   tensor.extents = described.extents.data();
   const uint64_t bytes = described.bytes();
   if (described.memory_type == ONNXIFI_MEMORY_TYPE_CPU) {
+    const uint64_t element = view::dense_bytes(described.dtype, nullptr, 0).value_or(1);
+    if (described.buffer % std::clamp<uint64_t>(element, 1, alignof(double)) != 0)
+      throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
     tensor.buffer.address = reinterpret_cast<void*>(described.buffer);
     tensor.buffer.bytes = bytes;
     return tensor;
@@ -131,7 +139,7 @@ std::shared_ptr<const Graph::Bindings> Graph::bindings(const std::vector<Describ
   result->outputs = ordered(out, outputs);
   for (size_t i = 0; i < in.size(); ++i) check(in[i], result->inputs[i]);
   for (size_t i = 0; i < out.size(); ++i) check(out[i], result->outputs[i]);
-  check_symbols(in, result->inputs);
+  check_symbols(in, result->inputs, out, result->outputs);
   for (const Described& one : result->inputs) result->tensors.push_back(tensor(*result, one));
   for (const Described& one : result->outputs) result->tensors.push_back(output(*result, one));
   return result;
@@ -183,20 +191,25 @@ Graph::Flight& Graph::free_flight() {
   for (const auto& flight : flights_) {
     if (flight->is_free()) return *flight;
   }
-  flights_.push_back(std::make_unique<Flight>(session_.exec()));
+  flights_.push_back(std::make_unique<Flight>(*this, session_.exec()));
   return *flights_.back();
 }
 
 void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
   Flight& flight = *static_cast<Flight*>(self);
+  Graph& graph = flight.graph;
   flight.after->set_status(status == BP_UNSUPPORTED ? ONNXIFI_STATUS_INTERNAL_ERROR : status_of(status));
   if (status == BP_OK) {
     for (const Copy& copy : flight.bound->copies) std::memcpy(copy.to, copy.from.get(), copy.bytes);
   }
+  const std::lock_guard lock(graph.mutex_);
   bp_error_t error{};
   error.size = sizeof error;
   client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,
                            static_cast<const bp_error_t*>(nullptr));
+  --graph.in_flight_;
+  graph.submit_queued();
+  if (graph.in_flight_ == 0) graph.idle_.notify_all();
 }
 
 std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
@@ -213,19 +226,28 @@ std::shared_ptr<Event> Graph::set_io_and_run(const std::vector<Described>& input
 
 std::shared_ptr<Event> Graph::start(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
+  auto after = std::make_shared<Event>();
+  if (in_flight_ < kMostInFlight)
+    submit({bindings_, std::move(before), after});
+  else
+    queue_.push_back({bindings_, std::move(before), after});
+  return after;
+}
+
+void Graph::submit(Order order) {
   Flight& flight = free_flight();
-  bind(flight, bindings_);
+  bind(flight, order.bindings);
   waits_.clear();
-  if (before != nullptr) waits_.push_back(before->point());
+  if (order.before != nullptr) waits_.push_back(order.before->point());
   for (const auto& other : flights_) {
-    if (other.get() != &flight && !other->is_free() && other->bound->conflicts(*bindings_))
+    if (other.get() != &flight && !other->is_free() && other->bound->conflicts(*order.bindings))
       waits_.push_back(other->ended.at(other->runs));
   }
-  auto after = std::make_shared<Event>();
-  flight.before = std::move(before);
-  flight.after = after;
+  flight.before = std::move(order.before);
+  flight.last = std::move(flight.after);
+  flight.after = std::move(order.after);
   ++flight.runs;
-  const bp_point_t signals[] = {flight.finished.at(flight.runs), after->point()};
+  const bp_point_t signals[] = {flight.finished.at(flight.runs), flight.after->point()};
   bp_run_t run{};
   run.size = sizeof run;
   run.waits = waits_.data();
@@ -243,7 +265,22 @@ std::shared_ptr<Event> Graph::start(std::shared_ptr<const Event> before) {
     flight.finished.signal(flight.runs);
     throw;
   }
-  return after;
+  ++in_flight_;
+}
+
+// Submits runs of the queue, in order. The event of one that cannot be submitted carries the failure.
+void Graph::submit_queued() {
+  while (!queue_.empty() && in_flight_ < kMostInFlight) {
+    Order order = std::move(queue_.front());
+    queue_.pop_front();
+    const std::shared_ptr<Event> after = order.after;
+    try {
+      submit(std::move(order));
+    } catch (...) {
+      after->set_status(ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
+      after->signal();
+    }
+  }
 }
 
 }  // namespace backplane::onnxifi

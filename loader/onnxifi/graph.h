@@ -2,6 +2,9 @@
 // A model compiled for a backend, the memory for its inputs and outputs, and its runs in flight.
 #pragma once
 
+#include <condition_variable>
+#include <deque>
+
 #include "onnxifi/backend.h"
 #include "onnxifi/descriptor.h"
 #include "onnxifi/event.h"
@@ -11,7 +14,7 @@ namespace backplane::onnxifi {
 class Graph {
  public:
   Graph(const Backend& backend, const Model& model);
-  ~Graph();  // waits for the runs in flight
+  ~Graph();  // waits for the runs in flight and in the queue
 
   // Sets the memory for later runs. If this throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
@@ -40,16 +43,25 @@ class Graph {
     // Whether a run with one and a run with the other must not be in progress at once: one writes what the other uses.
     bool conflicts(const Bindings& other) const;
   };
+  // A run that was asked for.
+  struct Order {
+    std::shared_ptr<const Bindings> bindings;
+    std::shared_ptr<const Event> before;
+    std::shared_ptr<Event> after;
+  };
   // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
   // others.
   struct Flight {
-    explicit Flight(Exec made) : exec(std::move(made)) {}
+    Flight(Graph& owner, Exec made) : graph(owner), exec(std::move(made)) {}
 
     bool is_free() const;
 
+    Graph& graph;
     std::shared_ptr<const Bindings> bound;
     std::shared_ptr<const Event> before;
-    std::shared_ptr<Event> after;
+    // The events of the last run, and of the one before it: its point may still be in the act of being signalled when
+    // the exec accepts the next run.
+    std::shared_ptr<Event> after, last;
     uint64_t runs = 0;   // number of runs started
     Semaphore ended;     // counts the runs that have ended or failed
     Semaphore finished;  // counts the runs after which the exec accepts another; its values carry failures
@@ -63,6 +75,8 @@ class Graph {
   // The caller of these holds the lock.
   void set(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
+  void submit(Order order);
+  void submit_queued();
   Flight& free_flight();
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);
@@ -70,8 +84,14 @@ class Graph {
   const Environment environment_;
   const Device device_;
   const Session session_;
+  // A run in flight occupies a thread. More runs than this wait in the queue for one of them to end.
+  static constexpr size_t kMostInFlight = 32;
+
   std::mutex mutex_;
+  std::condition_variable idle_;
   std::shared_ptr<const Bindings> bindings_;
+  std::deque<Order> queue_;
+  size_t in_flight_ = 0;  // number of runs submitted that have not ended
   std::vector<std::unique_ptr<Flight>> flights_;
   std::vector<bp_point_t> waits_;  // of the run that is being submitted
 };

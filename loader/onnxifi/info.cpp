@@ -118,7 +118,7 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
     case ONNXIFI_BACKEND_VERSION:
       return std::string(view::text(api().release));
     case ONNXIFI_BACKEND_EXTENSIONS:
-      return "onnxSetIOAndRunGraph";
+      return "onnx_extension_function onnxSetIOAndRunGraph";
     case ONNXIFI_BACKEND_DEVICE:
       return std::string(view::text(device.name));
     case ONNXIFI_BACKEND_DEVICE_TYPE:

@@ -285,8 +285,9 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
     const std::shared_ptr<Graph> found = find<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
     check_fence(*before);
     check_fence(*after);
+    onnxEvent const input = before->event;  // `before` and `after` may be the same fence
     after->event = nullptr;
-    after->event = handles<Event>().add(found->run(find<Event>(before->event, ONNXIFI_STATUS_INVALID_EVENT)));
+    after->event = handles<Event>().add(found->run(find<Event>(input, ONNXIFI_STATUS_INVALID_EVENT)));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <random>
@@ -148,7 +149,7 @@ TEST_F(Onnxifi, DescribesTheDevice) {
   EXPECT_EQ(info_text(id_, ONNXIFI_BACKEND_NAME), "Backplane cpu");
   EXPECT_NE(info_text(id_, ONNXIFI_BACKEND_VENDOR), "");
   EXPECT_NE(info_text(id_, ONNXIFI_BACKEND_VERSION), "");
-  EXPECT_EQ(info_text(id_, ONNXIFI_BACKEND_EXTENSIONS), "onnxSetIOAndRunGraph");
+  EXPECT_EQ(info_text(id_, ONNXIFI_BACKEND_EXTENSIONS), "onnx_extension_function onnxSetIOAndRunGraph");
   EXPECT_NE(info_text(id_, ONNXIFI_BACKEND_DEVICE), "");
   EXPECT_EQ(info_number(id_, ONNXIFI_BACKEND_DEVICE_TYPE), ONNXIFI_DEVICE_TYPE_CPU);
   EXPECT_THAT(info_text(id_, ONNXIFI_BACKEND_ONNX_IR_VERSION), HasSubstr("3 4 5 6 7 8"));
@@ -448,6 +449,8 @@ TEST_F(Onnxifi, ADimensionOfTheBatchIsGivenWithTheLocations) {
   const uint64_t two[] = {2};
   const onnxTensorDescriptorV1 in[] = {descriptor("a", a_), descriptor("b", b_, two)};
   EXPECT_EQ(onnxSetGraphIO(graph, 2, in, 1, out_.data()), ONNXIFI_STATUS_MISMATCHING_SHAPE);
+  const onnxTensorDescriptorV1 out = descriptor("c", c_, two);  // the inputs have 3
+  EXPECT_EQ(onnxSetGraphIO(graph, 2, in_.data(), 1, &out), ONNXIFI_STATUS_MISMATCHING_SHAPE);
   EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
 }
 
@@ -474,6 +477,55 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   for (int i = 0; i < kRuns; i += 2) EXPECT_THAT(results[i], ::testing::ElementsAre(11, 22, 33));
   EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
   for (const onnxMemoryFenceV1& each : after) EXPECT_EQ(onnxReleaseEvent(each.event), ONNXIFI_STATUS_SUCCESS);
+}
+
+// Runs that are not waited for, whose events the program has released, use a bounded number of threads, in order.
+TEST_F(Onnxifi, RunsBeyondALimitWaitForOthers) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  constexpr int kRuns = 500;
+  const auto before_all = threads();
+  std::vector<float> sums(kN * kRuns);
+  const onnxEvent ready = event();
+  const onnxMemoryFenceV1 before = fence(ready);
+  for (int i = 0; i < kRuns; ++i) {  // each run but the first adds b to the result of the one before it
+    in_[0] = descriptor("a", i == 0 ? a_ : sums.data() + kN * (i - 1));
+    out_[0] = descriptor("c", sums.data() + kN * i);
+    ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
+    onnxMemoryFenceV1 after = fence();
+    ASSERT_EQ(onnxRunGraph(graph_, &before, &after), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_LT(threads() - before_all, 100);
+  EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseGraph(graph_), ONNXIFI_STATUS_SUCCESS);  // waits for all of them
+  const std::string model = sum_model();
+  ASSERT_EQ(onnxInitGraph(backend_, nullptr, model.size(), model.data(), 0, nullptr, &graph_), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_THAT(std::vector(sums.end() - kN, sums.end()), ::testing::ElementsAre(5001, 10002, 15003));
+}
+
+// The same struct is the fence before the run and after it.
+TEST_F(Onnxifi, AFenceMayBeUsedTwice) {
+  ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
+  const onnxEvent ready = event(true);
+  onnxMemoryFenceV1 both = fence(ready);
+  ASSERT_EQ(onnxRunGraph(graph_, &both, &both), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_NE(both.event, ready);
+  EXPECT_EQ(onnxWaitEvent(both.event), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(c_[2], 33);
+  for (const onnxEvent each : {both.event, ready}) EXPECT_EQ(onnxReleaseEvent(each), ONNXIFI_STATUS_SUCCESS);
+}
+
+TEST_F(Onnxifi, RefusesMemoryThatIsNotAligned) {
+  alignas(float) char bytes[sizeof(float) * (kN + 1)] = {};
+  const auto* const odd = reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(bytes) + 1);
+  in_[0] = descriptor("a", odd);
+  EXPECT_EQ(set_io(), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);
+  in_[0] = descriptor("a", a_);
+  out_[0] = descriptor("c", odd);
+  EXPECT_EQ(set_io(), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);
 }
 
 // An output takes the place of an input, or of a part of one, in each of two runs.
