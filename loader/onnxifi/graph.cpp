@@ -63,6 +63,10 @@ Graph::Graph(const Backend& backend, const Model& model)
     : environment_(backend.environment()), device_(backend.device()), session_(backend.compile(model)) {}
 
 Graph::~Graph() {
+  if (is_forked() && in_flight_ != 0) {  // the parent's runs; nothing in this process ends them
+    for (auto& flight : flights_) static_cast<void>(flight.release());
+    return;
+  }
   // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
   // because a run may wait for the one before it.
   std::unique_lock lock(mutex_);

@@ -2,6 +2,8 @@
 #include "onnxifi/onnxifi.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -504,6 +506,29 @@ TEST_F(Onnxifi, RunsBeyondALimitWaitForOthers) {
   const std::string model = sum_model();
   ASSERT_EQ(onnxInitGraph(backend_, nullptr, model.size(), model.data(), 0, nullptr, &graph_), ONNXIFI_STATUS_SUCCESS);
   EXPECT_THAT(std::vector(sums.end() - kN, sums.end()), ::testing::ElementsAre(5001, 10002, 15003));
+}
+
+// In a child that the program forks, no thread ends the runs that are in flight in the parent.
+TEST_F(Onnxifi, AForkedChildDoesNotWaitForRunsOfItsParent) {
+  ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);
+  const onnxEvent ready = event();
+  const onnxMemoryFenceV1 before = fence(ready);
+  onnxMemoryFenceV1 after = fence();
+  ASSERT_EQ(onnxRunGraph(graph_, &before, &after), ONNXIFI_STATUS_SUCCESS);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);  // ends a child that hangs
+    const bool is_right = onnxWaitEvent(after.event) == ONNXIFI_STATUS_BACKEND_UNAVAILABLE &&
+                          onnxReleaseGraph(graph_) == ONNXIFI_STATUS_SUCCESS;
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxWaitEvent(after.event), ONNXIFI_STATUS_SUCCESS);
+  for (const onnxEvent each : {after.event, ready}) EXPECT_EQ(onnxReleaseEvent(each), ONNXIFI_STATUS_SUCCESS);
 }
 
 // The same struct is the fence before the run and after it.

@@ -261,6 +261,22 @@ TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {
   import_of(env, owned.part(head, 64));
 }
 
+TEST_F(MemoryTest, AClMemMustBeABuffer) {
+  const Environment env = opencl();
+  const cl_image_format format{CL_RGBA, CL_FLOAT};
+  cl_image_desc what{};
+  what.image_type = CL_MEM_OBJECT_IMAGE2D;
+  what.image_width = what.image_height = 4;
+  const cl_mem image = clCreateImage(context_of(env), CL_MEM_READ_WRITE, &format, &what, nullptr, nullptr);
+  if (image == nullptr) GTEST_SKIP() << "this device has no images";
+  const Error error = failure([&] {
+    import_of(env, {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(image), 64, 0});
+  });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), HasSubstr("the cl_mem is an image"));
+  clReleaseMemObject(image);
+}
+
 TEST_F(MemoryTest, AClMemOfAnotherContextIsRefused) {
   const Environment env = opencl();
   const cl_context own = context_of(env);
