@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "testing/standin/group.h"
+#include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -157,7 +158,10 @@ void wait_for_all() {
 
 // Each allocation of device memory has its own pages, which are unmapped when it is freed: a later access crashes.
 std::mutex memory_mutex;
-std::map<CUdeviceptr, size_t> allocations;
+struct Allocation {
+  size_t bytes, mapped;
+};
+std::map<CUdeviceptr, Allocation> allocations;
 size_t page_size() {
   return static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
@@ -179,6 +183,31 @@ void standin_fail(const char* function, CUresult status, uint64_t skips) {
   watch().failing = function == nullptr ? "" : function;
   watch().status = status;
   watch().skips = skips;
+}
+
+int standin::called(const char* function) {
+  return ::called(function);
+}
+
+void standin::count(const char* kind, int64_t change) {
+  ::count(kind, change);
+}
+
+bool standin::has_context() {
+  return !current.empty();
+}
+
+bool standin::is_memory(CUdeviceptr begin, uint64_t bytes) {
+  const std::lock_guard lock(memory_mutex);
+  const auto after = allocations.upper_bound(begin);
+  if (after == allocations.begin()) return false;
+  const auto& [first, allocation] = *std::prev(after);
+  const uint64_t offset = begin - first;
+  return offset <= allocation.bytes && bytes <= allocation.bytes - offset;
+}
+
+void standin::enqueue(CUstream stream, std::function<void()> work) {
+  stream_of(stream)->add(std::move(work));
 }
 
 // ---- devices -------------------------------------------------------------------------------------------------------
@@ -380,7 +409,7 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   if (address == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = reinterpret_cast<CUdeviceptr>(address);
   const std::lock_guard lock(memory_mutex);
-  allocations[*out] = whole;
+  allocations[*out] = {bytes, whole};
   count("memory", 1);
   return CUDA_SUCCESS;
 }
@@ -391,7 +420,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
   const std::lock_guard lock(memory_mutex);
   const auto at = allocations.find(memory);
   if (at == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-  munmap(reinterpret_cast<void*>(memory), at->second);
+  munmap(reinterpret_cast<void*>(memory), at->second.mapped);
   allocations.erase(at);
   count("memory", -1);
   return CUDA_SUCCESS;
