@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of cuBLASLt's interface that the backend uses, loaded at run time. It is declared here because NVIDIA ships
-// the header only with the library, which has 500 MB. driver/cublaslt_check.cpp compares it with the header where that
-// is found.
+// the header only with the library, which has 500 MB. testing/cublaslt_check.cpp compares it with the header where
+// that is found.
 #pragma once
 
 #include <cuda.h>

@@ -292,6 +292,7 @@ EXPORT lt::Status cublasLtMatmul(lt::Handle handle, lt::Operation operation, con
   if (choice.magic != kMagic || choice.problem != hash_of(product) || workspace_bytes < choice.workspace ||
       !has_valid_memory(product, choice, workspace))
     return lt::kInvalidValue;
+  static_cast<void>(called(("algorithm " + std::to_string(choice.number)).c_str()));
   enqueue(stream, [=] {
     if (choice.workspace != 0) std::memset(workspace, 0xff, choice.workspace);
     product.compute_all();
