@@ -152,6 +152,42 @@ std::vector<Case> cases() {
        [=](Steps& add, uint32_t a) {
          return add("MatMul", {a, add.weight(w, 1)});
        }},
+      {"Transpose is read in place",
+       {2, 3, kColumns, kInner},
+       [=](Steps& add, uint32_t b) {
+         const std::map<std::string, AttributeValue> swap{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
+         return add("MatMul", {add.weight({2, 3, kRows, kInner}, 1), add("Transpose", {b}, swap)});
+       }},
+      {"Transpose of the left side",
+       {6, kInner, kRows},
+       [=](Steps& add, uint32_t a) {
+         const std::map<std::string, AttributeValue> swap{{"perm", std::vector<int64_t>{0, 2, 1}}};
+         return add("MatMul", {add("Transpose", {a}, swap), add.weight({6, kInner, kColumns}, 1)});
+       }},
+      {"Transpose of a batch that becomes a tall matrix is a kernel",
+       {6, kInner, kRows},
+       [=](Steps& add, uint32_t a) {
+         const std::map<std::string, AttributeValue> swap{{"perm", std::vector<int64_t>{0, 2, 1}}};
+         return add("MatMul", {add("Transpose", {a}, swap), add.weight(w, 1)});
+       },
+       1,
+       1},
+      {"Transpose of other dimensions is a kernel",
+       {3, 2, kRows, kInner},
+       [=](Steps& add, uint32_t a) {
+         const std::map<std::string, AttributeValue> heads{{"perm", std::vector<int64_t>{1, 0, 2, 3}}};
+         return add("MatMul", {add("Transpose", {a}, heads), add.weight({2, 3, kInner, kColumns}, 1)});
+       },
+       1,
+       1},
+      {"Transpose with two readers is a kernel",
+       {kRows, kRows},
+       [=](Steps& add, uint32_t a) {
+         const uint32_t t = add("Transpose", {a});
+         return add("MatMul", {t, t});
+       },
+       1,
+       1},
       {"a batch that repeats in groups is a kernel",
        {2, 3, kRows, kInner},
        [=](Steps& add, uint32_t a) {

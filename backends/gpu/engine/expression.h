@@ -25,6 +25,7 @@ std::vector<int64_t> dense_strides(const Shape& shape);
 // The tensor broadcast to `shape` by ONNX's rule. Throws sdk::Error if it does not broadcast.
 View broadcast_view(const Tensor& tensor, const Shape& shape);
 
+inline constexpr std::string_view kCopyFormula = "$0";
 // Formulas that a driver's library may compute as the last step of a product.
 inline constexpr std::string_view kSumFormula = "$0 + $1";
 inline constexpr std::string_view kReluFormula = "$0 < 0 ? 0 : $0";

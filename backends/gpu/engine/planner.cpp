@@ -104,6 +104,20 @@ Shape Emit::shape(uint32_t slot) const {
   return planner_.state(node.input(slot)).shape();
 }
 
+Tensor Emit::transposed_input(uint32_t slot) const {
+  const Planner::State& state = planner_.state(node.input(slot));
+  if (!state.pending || state.pending->steps.size() != 1 || state.pending->leaves.size() != 1) return {};
+  const Expression::Step& step = state.pending->steps.front();
+  const View& view = state.pending->leaves.front();
+  Shape stored = state.pending->shape;
+  if (stored.size() < 2 || step.code != kCopyFormula || step.dtype != view.tensor.dtype || view.offset != 0) return {};
+  std::swap(stored[stored.size() - 1], stored[stored.size() - 2]);
+  std::vector<int64_t> strides = dense_strides(stored);
+  std::swap(strides[stored.size() - 1], strides[stored.size() - 2]);
+  if (view.strides != strides || view.tensor.count() != elements(stored)) return {};
+  return {view.tensor.id, view.tensor.dtype, state.pending->shape};
+}
+
 bool Emit::constant(uint32_t slot) const {
   return has_input(slot) && node.input(slot).weight() != nullptr;
 }
@@ -215,7 +229,7 @@ Expression reading(Shape shape, const View& source) {
   Expression all;
   all.shape = std::move(shape);
   const int leaf = all.leaf(source);
-  all.steps.push_back({source.tensor.dtype, "$0", {leaf}});
+  all.steps.push_back({source.tensor.dtype, std::string(kCopyFormula), {leaf}});
   return all;
 }
 

@@ -76,8 +76,11 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);                // in memory; a pending formula is computed now
-  Shape shape(uint32_t slot) const;           // of an input, even if it is not computed yet
+  Tensor input(uint32_t slot);       // in memory; a pending formula is computed now
+  Shape shape(uint32_t slot) const;  // of an input, even if it is not computed yet
+  // If the input is another tensor with its last two dimensions exchanged, and not computed yet: that tensor's memory,
+  // with the input's extents. Else empty.
+  Tensor transposed_input(uint32_t slot) const;
   bool constant(uint32_t slot) const;         // whether the input is a weight
   bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
   // The elements of an input that known_on_host (ops/row.h) accepts: a weight, or an input of the island. With an input

@@ -158,16 +158,41 @@ const Implementation& implementation_of(Emit& e, const Product& p) {
 
 // ---- operators ------------------------------------------------------------------------------------------------------
 
+// Computes output 0 if the library takes the product. For forms that other implementations do not have.
+bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
+  if (elements(shape) == 0 || !library_refusal(e, p).empty()) return false;
+  e.log("product=library");
+  p.y = e.output(0, shape);
+  emit_in_library(e, p);
+  return true;
+}
+
 // Gemm whose C has the result's extents, in one step.
 bool emit_with_matrix(Emit& e, Product p, float beta) {
   if (e.products() == nullptr) return false;
   p.c = e.input(2);
   p.beta = beta;
-  if (const std::string why = library_refusal(e, p); !why.empty()) return false;
-  e.log("product=library");
-  p.y = e.output(0, {p.m, p.n});
-  emit_in_library(e, p);
-  return true;
+  return emit_if_in_library(e, p, {p.m, p.n});
+}
+
+// MatMul that reads the operand of a Transpose in place.
+bool emit_transposed(Emit& e) {
+  if (e.products() == nullptr) return false;
+  Tensor a = e.transposed_input(0), b = e.transposed_input(1);
+  const bool a_transposed = static_cast<bool>(a), b_transposed = static_cast<bool>(b);
+  if (!a_transposed && !b_transposed) return false;
+  if (!a_transposed) a = e.input(0);
+  if (!b_transposed) b = e.input(1);
+  const auto batch = [](const Tensor& x) { return x.rank() < 2 ? Shape{} : Shape(x.shape.begin(), x.shape.end() - 2); };
+  // Other batches need a copy, or are one tall matrix.
+  const bool suits = batch(a) == batch(b) || (elements(batch(b)) == 1 && !a_transposed) || elements(batch(a)) == 1;
+  if (!suits) return false;
+  Shape shape;
+  Product p = matrix_product(e, a, b, shape);
+  p.a_transposed = a_transposed;
+  p.b_transposed = b_transposed;
+  p.compute_types = e.compute_types();
+  return emit_if_in_library(e, p, shape);
 }
 
 void emit_gemm(Emit& e, std::string_view) {
@@ -199,7 +224,7 @@ void emit_gemm(Emit& e, std::string_view) {
     p.y = e.output(0, shape);
     return emit_product(e, p);
   }
-  if (elements(shape) != 0 && e.shape(2) == shape && emit_with_matrix(e, p, beta)) return;
+  if (e.shape(2) == shape && emit_with_matrix(e, p, beta)) return;
   // Computes 16-bit floats in fp32 and rounds once, at the end: 16-bit sums would be rounded before the bias is added.
   const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
   const auto wide = [&](const Tensor& x) {
@@ -218,6 +243,7 @@ Verdict supports_gemm(const Node& node) {
 }
 
 void emit_matmul(Emit& e, std::string_view) {
+  if (emit_transposed(e)) return;
   Shape shape;
   Product p = matrix_product(e, e.input(0), e.input(1), shape);
   p.compute_types = e.compute_types();

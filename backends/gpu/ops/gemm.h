@@ -15,8 +15,9 @@ struct Product {
   Tensor c;     // batch × [m, n], added `beta` times; only the driver's library takes it
   float beta = 0;
   float alpha = 1;
-  bool a_transposed = false, b_transposed = false;  // a is stored as [k, m], b as [n, k]; only without batch and window
-  uint32_t compute_types = 0;                       // BP_COMPUTE_* in which it may be computed
+  // a is stored as [k, m], b as [n, k]; with a batch only for the driver's library
+  bool a_transposed = false, b_transposed = false;
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it may be computed
   // If set, b is not a matrix but a tensor in the layout of kernels/polyphase.cl; its windows are the columns.
   const Window* window = nullptr;
   // b is stored in panels: blocks of columns as wide as the tile for m × n, each stored line after line. The last panel
