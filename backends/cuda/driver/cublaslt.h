@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-// NOLINTBEGIN(readability-identifier-naming): the library's own names
 namespace backplane::cuda::lt {
 
 using Handle = void*;
@@ -77,11 +76,13 @@ struct Heuristic {
 template <class Signature>
 using Pointer = Signature*;
 
+// NOLINTBEGIN(readability-identifier-naming): members have the names of the library's functions
 struct Functions {
 #define BACKPLANE_CUBLASLT_MEMBER(name, ...) Pointer<__VA_ARGS__> name;
   BACKPLANE_CUBLASLT_FUNCTIONS(BACKPLANE_CUBLASLT_MEMBER)
 #undef BACKPLANE_CUBLASLT_MEMBER
 };
+// NOLINTEND(readability-identifier-naming)
 
 // The library's functions, loaded by the first call and never unloaded. Throws BP_UNSUPPORTED with the reason if the
 // library cannot be loaded: it is searched for by name, then in /usr/local/cuda.
@@ -91,4 +92,3 @@ const Functions& functions();
 void check(Status status, std::string_view what);
 
 }  // namespace backplane::cuda::lt
-// NOLINTEND(readability-identifier-naming)

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products through cuBLASLt, on its stand-in: which are taken, with which epilogues, and what happens when calls fail.
-#include <atomic>
 #include <cmath>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <mutex>
-#include <thread>
 
-#include "testing/standin_fixture.h"
+#include "testing/products_fixture.h"
 
 namespace backplane::cuda::testing {
 namespace {
@@ -16,47 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-constexpr int64_t kRows = 24, kInner = 40, kColumns = 32;
-
-Tensor numbers(const std::vector<int64_t>& extents, int seed) {
-  int64_t count = 1;
-  for (const int64_t extent : extents) count *= extent;
-  std::vector<float> all(static_cast<size_t>(count));
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i] = static_cast<float>((i * 37 + static_cast<size_t>(seed) * 11) % 101) / 101 - 0.5f;
-  return Tensor::of<float>(extents, all);
-}
-
-// Builds a graph step by step, with weights that have numbers.
-struct Steps : Graph {
-  uint32_t weight(const std::vector<int64_t>& extents, int seed) {
-    const std::string name = "w" + std::to_string(++count);
-    return Graph::weight(name, numbers(extents, seed));
-  }
-  uint32_t operator()(const std::string& op, const std::vector<uint32_t>& inputs,
-                      const std::map<std::string, AttributeValue>& attributes = {}) {
-    NodeOptions how;
-    how.attributes = attributes;
-    how.name = "n" + std::to_string(++count);
-    return Builder::node(op, inputs, how);
-  }
-  int count = 0;
-};
-
-struct Case {
-  const char* name;
-  std::vector<int64_t> x;  // the extents of the input
-  std::function<uint32_t(Steps& add, uint32_t x)> build;
-  uint64_t products = 1, kernels = 0;  // of a run
-  float bound = 1e-5f;
-};
-
-Model model_of(const Case& one) {
-  Steps steps;
-  const uint32_t x = steps.input("x", BP_DTYPE_FLOAT, one.x);
-  return steps.finish({one.build(steps, x)});
-}
 
 const std::map<std::string, AttributeValue> kTanh{{"approximate", std::string("tanh")}};
 
@@ -220,27 +174,6 @@ std::vector<Case> cases() {
   };
 }
 
-class Products : public StandinTest {
- protected:
-  static Exec bound(const Environment& env, const char* device, const Case& one, uint32_t compute_types = 0) {
-    SessionOptions how = only(device);
-    how.compute_types = compute_types;
-    Exec exec = env.compile(model_of(one), how).exec();
-    exec.bind("x", numbers(one.x, 0));
-    return exec;
-  }
-  static std::vector<float> results(const Environment& env, const char* device, const Case& one) {
-    Exec exec = bound(env, device, one);
-    exec.run();
-    return exec.output(0u).values<float>();
-  }
-  static void expect_near(const std::vector<float>& found, const std::vector<float>& expected, float bound) {
-    ASSERT_EQ(found.size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i)
-      ASSERT_NEAR(found[i], expected[i], bound * std::max(1.0f, std::abs(expected[i]))) << i;
-  }
-};
-
 TEST_F(Products, EachIsComputedWhereItShouldBe) {
   const Environment env = Products::env();
   for (const Case& one : cases()) {
@@ -317,6 +250,54 @@ TEST_F(Products, TheFastestAlgorithmIsMeasuredOnce) {
   }
 }
 
+// A plan that is made by a run uses the library's first choice: it must not wait for measurements.
+TEST_F(Products, ExtentsOfARunAreNotMeasured) {
+  const Environment env = Products::env();
+  Steps steps;
+  const uint32_t x = steps.input("x", BP_DTYPE_FLOAT, {-1, kInner}, {"rows", ""});
+  const Model model = steps.finish({steps("MatMul", {x, steps.weight({kInner, kColumns}, 1)})});
+  const uint64_t before = standin_calls("cublasLtMatmul");
+  Exec exec = env.compile(model, only("cuda")).exec();
+  for (uint64_t runs = 1; runs <= 3; ++runs) {
+    const std::vector<int64_t> extents{100 + static_cast<int64_t>(runs), kInner};
+    const uint64_t first = standin_calls("algorithm 0");
+    exec.bind("x", numbers(extents, 0));
+    exec.run();
+    EXPECT_EQ(standin_calls("cublasLtMatmul"), before + runs);
+    EXPECT_EQ(standin_calls("algorithm 0"), first + 1);
+    Exec expected = env.compile(model, only("cpu")).exec();
+    expected.bind("x", numbers(extents, 0));
+    expected.run();
+    expect_near(exec.output(0u).values<float>(), expected.output(0u).values<float>(), 1e-5f);
+  }
+}
+
+TEST_F(Products, AttentionNamesAndUsesTf32) {
+  const Environment env = Products::env();
+  const std::vector<int64_t> heads{1, 2, 20, 24};
+  Steps steps;
+  const uint32_t q = steps.input("x", BP_DTYPE_FLOAT, heads);
+  const Model model = steps.finish({steps("Attention", {q, steps.weight(heads, 1), steps.weight(heads, 2)})});
+  const auto run = [&](const char* device, uint32_t allowed) {
+    SessionOptions how = only(device);
+    how.compute_types = allowed;
+    const Session session = env.compile(model, how);
+    for (const Device& each : env.devices()) {
+      if (each.name == device) {
+        EXPECT_EQ(session.verdict(0, each.info.id).compute_types, allowed);
+      }
+    }
+    Exec exec = session.exec();
+    exec.bind("x", numbers(heads, 0));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  const std::vector<float> expected = run("cpu", 0), plain = run("cuda", 0), tf32 = run("cuda", BP_COMPUTE_TF32);
+  expect_near(plain, expected, 1e-5f);
+  expect_near(tf32, expected, 1e-2f);
+  EXPECT_NE(tf32, plain);
+}
+
 TEST_F(Products, TheLogNamesTheImplementation) {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -332,177 +313,6 @@ TEST_F(Products, TheLogNamesTheImplementation) {
   EXPECT_THAT(lines, Contains(HasSubstr("MatMul 'n2': product=library")));
   EXPECT_THAT(lines, Contains(HasSubstr("MatMul 'n2': product=tiles (library: fewer than")));
   EXPECT_THAT(lines, Contains(HasSubstr("product=tiles (library: its matrices repeat in groups)")));
-}
-
-TEST_F(Products, ABoundRunAllocatesNothingAndDoesNotWait) {
-  const Environment env = Products::env();
-  Exec exec = bound(env, "cuda", cases()[7]);
-  exec.run();
-  const std::map<std::string, int64_t> before = objects();
-  const auto counts = [] {
-    std::vector<uint64_t> all;
-    for (const char* function : {"cuMemAlloc_v2", "cuStreamSynchronize", "cublasLtMatmulAlgoGetHeuristic",
-                                 "cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate"})
-      all.push_back(standin_calls(function));
-    return all;
-  };
-  const std::vector<uint64_t> calls = counts();
-  for (int i = 0; i < 100; ++i) exec.run();
-  EXPECT_EQ(counts(), calls);
-  EXPECT_EQ(objects(), before);
-}
-
-// A device pointer of the framework may have any alignment.
-TEST_F(Products, AMisalignedPointerGetsAnotherAlgorithm) {
-  const Environment env = Products::env();
-  const Case one = cases().front();
-  const std::vector<float> expected = results(env, "cpu", one);
-  Exec exec = bound(env, "cuda", one);
-  exec.run();
-  const std::vector<float> x = numbers(one.x, 0).values<float>();
-  const uint64_t bytes = x.size() * sizeof(float);
-  CUdeviceptr memory = 0;
-  CUcontext context = nullptr;
-  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-  cuCtxPushCurrent(context);
-  ASSERT_EQ(cuMemAlloc(&memory, bytes + sizeof(float)), CUDA_SUCCESS);
-  std::memcpy(reinterpret_cast<void*>(memory + sizeof(float)), x.data(), bytes);  // host memory, in the stand-in
-  for (const Device& device : env.devices()) {
-    if (device.name != "cuda") continue;
-    bp_external_t external{};
-    external.size = sizeof external;
-    external.kind = BP_EXTERNAL_CUDA_POINTER;
-    external.handle = memory + sizeof(float);
-    external.bytes = bytes;
-    const Buffer imported = env.import_memory(device.info.id, external);
-    exec.bind_memory(0, imported.tensor(BP_DTYPE_FLOAT, one.x));
-    const uint64_t asked = standin_calls("cublasLtMatmulAlgoGetHeuristic");
-    for (int i = 0; i < 3; ++i) exec.run();
-    EXPECT_EQ(standin_calls("cublasLtMatmulAlgoGetHeuristic"), asked + 1);
-    expect_near(exec.output(0u).values<float>(), expected, one.bound);
-    exec.bind("x", numbers(one.x, 0));
-  }
-  EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
-  CUcontext popped = nullptr;
-  cuCtxPopCurrent(&popped);
-  cuDevicePrimaryCtxRelease(0);
-}
-
-// ---- the library is missing, or cannot start ------------------------------------------------------------------------
-
-// Runs a product on a copy of the plugin in which `from` is replaced by `to`, a text of equal length. Returns the log.
-class OtherPlugin : public Products {
- protected:
-  std::string log_of_run(const std::string& from, const std::string& to) {
-    std::ifstream in(options().backend_files[0], std::ios::binary);
-    std::string plugin{std::istreambuf_iterator<char>(in), {}};
-    size_t replaced = 0;
-    for (size_t at = plugin.find(from); at != std::string::npos; at = plugin.find(from, at)) {
-      plugin.replace(at, from.size(), to);
-      ++replaced;
-    }
-    EXPECT_GT(replaced, 0u);
-    const std::filesystem::path path = folder_ / to / "libbackplane_cuda.so";
-    std::filesystem::create_directory(folder_ / to);
-    std::ofstream(path, std::ios::binary) << plugin;
-    EnvironmentOptions how = options();
-    how.backend_files[0] = path;
-    how.log_level = BP_LOG_DEBUG;
-    std::mutex mutex;
-    std::string log;
-    how.log = [&](uint32_t, std::string_view line) {
-      const std::lock_guard lock(mutex);
-      log.append(line).append("\n");
-    };
-    const Case one = cases()[1];
-    const std::vector<float> expected = results(env(), "cpu", one);
-    const uint64_t products = standin_calls("cublasLtMatmul");
-    {
-      const Environment env(how);
-      SessionOptions session = only("cuda");
-      session.compute_types = BP_COMPUTE_TF32;
-      Exec exec = env.compile(model_of(one), session).exec();
-      exec.bind("x", numbers(one.x, 0));
-      exec.run();
-      expect_near(exec.output(0u).values<float>(), expected, one.bound);
-    }
-    EXPECT_EQ(standin_calls("cublasLtMatmul"), products);
-    const std::lock_guard lock(mutex);
-    return log;
-  }
-};
-
-TEST_F(OtherPlugin, WithoutTheLibraryTheKernelsComputeAndTheLogSaysWhy) {
-  EXPECT_THAT(log_of_run("libcublasLt.so", "libcublasLx.so"),
-              HasSubstr("product=tiles (library: cuBLASLt not found: libcublasLx.so.13: cannot open"));
-}
-
-TEST_F(OtherPlugin, TheRealLibraryDoesNotStartWithoutAGpu) {
-  if (!std::filesystem::exists("/usr/local/cuda/lib64/libcublasLt.so")) GTEST_SKIP() << "there is no CUDA toolkit";
-  EXPECT_THAT(log_of_run("libcublasLt.so.1", "libcublasLx.so.1"),
-              HasSubstr("product=tiles (library: starting cuBLASLt: CUBLAS_STATUS_NOT_INITIALIZED"));
-}
-
-// ---- failures -------------------------------------------------------------------------------------------------------
-
-// Makes each function fail from its first call on, then from its second, and so on until no call fails. A session
-// either computes with the engine's kernel, or ends with an error; nothing leaks.
-TEST_F(Products, EveryCallMayFail) {
-  const Case one = cases()[7];
-  const std::vector<float> expected = results(env(), "cpu", one);
-  results(env(), "cuda", one);
-  const std::map<std::string, int64_t> before = objects();
-  uint64_t fallbacks = 0;
-  for (const char* function :
-       {"cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
-        "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceSetAttribute", "cublasLtMatmulAlgoGetHeuristic",
-        "cublasLtMatmul"}) {
-    SCOPED_TRACE(function);
-    uint64_t good = 0;
-    for (bool refused = true; refused; ++good) {
-      ASSERT_LT(good, 100u);
-      const uint64_t calls = standin_calls(function), products = standin_calls("cublasLtMatmul");
-      constexpr int kAllocFailed = 3;
-      standin_fail(function, static_cast<CUresult>(kAllocFailed), good);
-      std::vector<float> found;
-      const Error error = failure([&] { found = results(env(), "cuda", one); });
-      standin_fail(nullptr, CUDA_SUCCESS, 0);
-      refused = standin_calls(function) - calls > good;
-      if (error.status() == BP_OK)
-        expect_near(found, expected, one.bound);
-      else
-        EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
-      EXPECT_TRUE(refused || error.status() == BP_OK) << error.text();
-      fallbacks += error.status() == BP_OK && standin_calls("cublasLtMatmul") == products;
-      EXPECT_EQ(objects(), before);
-    }
-    EXPECT_GT(good, 1u) << "it was never called";
-  }
-  EXPECT_GT(fallbacks, 5u);
-}
-
-TEST_F(Products, ManyRunsLeakNothing) {
-  const Environment env = Products::env();
-  const Case one = cases()[10];
-  Exec first = bound(env, "cuda", one);
-  first.run();
-  const std::vector<float> expected = first.output(0u).values<float>();
-  const std::map<std::string, int64_t> before = objects();
-  {
-    std::vector<std::thread> threads;
-    std::atomic<int> wrong{0};
-    for (int t = 0; t < 3; ++t)
-      threads.emplace_back([&] {
-        Exec exec = bound(env, "cuda", one);
-        for (int i = 0; i < 100; ++i) {
-          exec.run();
-          wrong += exec.output(0u).values<float>() != expected ? 1 : 0;
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(wrong, 0);
-  }
-  EXPECT_EQ(objects(), before);
 }
 
 }  // namespace

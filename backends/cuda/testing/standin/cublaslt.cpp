@@ -156,6 +156,7 @@ bool has_valid_memory(const MatrixProduct& p, const Choice& choice, const void* 
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the library's own names
 EXPORT size_t cublasLtGetVersion() {
   return 130000;
 }
@@ -300,3 +301,4 @@ EXPORT lt::Status cublasLtMatmul(lt::Handle handle, lt::Operation operation, con
   });
   return lt::kSuccess;
 }
+// NOLINTEND(readability-identifier-naming)
