@@ -65,7 +65,9 @@ void Island::prepare(Plan& plan, bool measure) const {
       sources.push_back(&launch.source);
       continue;
     }
-    launch.product->algorithm = gpu_device_.products()->algorithm(launch.product->problem, measure);
+    const ProductProblem& problem = launch.product->problem;
+    launch.product->algorithm = gpu_device_.products()->algorithm(problem, measure);
+    launch.source.entry = "product " + problem.text();
     plan.storages[launch.arguments[kProductWorkspace].storage].bytes = launch.product->algorithm.workspace_bytes;
   }
   gpu_device_.kernels().build(sources);

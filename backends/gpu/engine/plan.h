@@ -45,7 +45,7 @@ struct LibraryProduct {
 };
 
 struct Launch {
-  KernelSource source;  // with `product`, only its entry is used: a name for messages
+  KernelSource source;  // with `product`, only its entry is used: a name for messages and traces
   std::optional<LibraryProduct> product;
   std::vector<Argument> arguments;      // with `product`, indexed by ProductArgument
   std::vector<uint32_t> reads, writes;  // indices of storages

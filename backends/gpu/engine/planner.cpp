@@ -248,7 +248,7 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
 }
 
 LaunchBuilder Emit::launch(const ProductProblem& problem) {
-  const size_t index = planner_.begin_launch({{}, "product", {}, {}});
+  const size_t index = planner_.begin_launch({});
   planner_.plan_.launches[index].product = {problem, {}};
   return {planner_, index};
 }
