@@ -71,26 +71,28 @@ Products::Known Products::known(const ProductProblem& problem) {
 }
 
 ProductAlgorithm Products::algorithm(const ProductProblem& problem, bool measure) {
-  const Known found = known(problem);
+  Known found = known(problem);
   if (found.algorithms.empty()) throw sdk::Error(BP_INTERNAL, "product " + problem.text() + ": " + found.why_none);
   if (use_ == Use::kLibrary || found.algorithms.size() == 1) return found.algorithms.front();
   const DeviceCaps& caps = device_.caps();
   const sdk::FileCache disk(caps.backend);
   const std::string key = "product 1\n" + caps.identity + caps.products->identity() + "\n" + problem.text() + "\n";
   std::optional<size_t> index = stored_index(disk.read(key), found.algorithms.size());
+  if (!index && !measure) return found.algorithms.front();
+  const std::lock_guard choosing(choosing_);
+  if (Known now = known(problem); now.algorithms.size() == 1) return now.algorithms.front();  // chosen meanwhile
   if (!index) {
-    if (measure) index = fastest(problem, found.algorithms);
+    index = fastest(problem, found.algorithms);
     if (!index) return found.algorithms.front();
     disk.write(key, sdk::write_numbers({static_cast<double>(*index)}));
     device_.host().log(BP_LOG_DEBUG, caps.name + ": of " + std::to_string(found.algorithms.size()) +
                                          " algorithms for " + problem.text() + ", number " +
                                          std::to_string(*index + 1) + " is the fastest");
   }
+  found.algorithms = {found.algorithms[*index]};
   const std::lock_guard lock(mutex_);
-  // If another thread has measured the same product meanwhile, its choice holds: equal programs have equal results.
-  Known& entry = known_[problem.text()];
-  if (entry.algorithms.size() != 1) entry.algorithms = {found.algorithms[*index]};
-  return entry.algorithms.front();
+  known_[problem.text()] = found;
+  return found.algorithms.front();
 }
 
 std::optional<size_t> Products::fastest(const ProductProblem& problem,

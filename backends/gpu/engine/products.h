@@ -38,6 +38,7 @@ class Products {
 
   Device& device_;
   const Use use_;
+  std::mutex choosing_;  // measurements would disturb each other
   std::mutex mutex_;
   std::map<std::string, Known> known_;  // by ProductProblem::text; only one algorithm once it is chosen
 };
