@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <thread>
 
-#include "backplane/sdk/fence.hpp"
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
@@ -284,18 +283,19 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
     std::map<uint32_t, uint32_t> reasons;
     double seconds = 0;
   } received;
-  bp_coverage_sink_t sink{sizeof(sink), 0, &received,
-                          [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-                            auto& received = *static_cast<Verdicts*>(self);
-                            for (uint32_t i = 0; i < count; ++i) {
-                              const bp_verdict_t verdict = sdk::element(verdicts, i, stride);
-                              received.reasons[verdict.node] =
-                                  verdict.answer == BP_ANSWER_YES ? BP_REASON_NONE : verdict.reason;
-                              EXPECT_EQ(verdict.answer == BP_ANSWER_YES, verdict.detail.size == 0);
-                              received.seconds += verdict.seconds;
-                            }
-                          },
-                          nullptr};
+  bp_coverage_sink_t sink{
+      sizeof(sink), 0, &received,
+      [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
+        auto& received = *static_cast<Verdicts*>(self);
+        for (uint32_t i = 0; i < count; ++i) {
+          const auto& verdict =
+              *reinterpret_cast<const bp_verdict_t*>(reinterpret_cast<const char*>(verdicts) + size_t{i} * stride);
+          received.reasons[verdict.node] = verdict.answer == BP_ANSWER_YES ? BP_REASON_NONE : verdict.reason;
+          EXPECT_EQ(verdict.answer == BP_ANSWER_YES, verdict.detail.size == 0);
+          received.seconds += verdict.seconds;
+        }
+      },
+      nullptr};
   bp_coverage_query_t query{};
   query.size = sizeof(query);
   query.graph = b.graph();

@@ -44,6 +44,7 @@ class Module final : public gpu::KernelModule {
 Driver::Driver(const FoundDevice& device, const bp_native_t* context)
     : device_(device),
       context_(make_context(device, context)),
+      products_(device_, context_),
       words_(std::make_shared<Words>(context_)),
       clock_(start_clock(context_)) {}
 

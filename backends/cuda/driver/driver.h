@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "driver/devices.h"
+#include "driver/products.h"
 #include "driver/queue.h"
 #include "engine/driver.h"
 
@@ -26,6 +27,8 @@ class Driver final : public gpu::Driver {
   gpu::Module compile(const std::string& text, const std::string& options) const override;
   gpu::Module load(const std::string& binary, const std::string& options) const override;
 
+  const gpu::ProductLibrary* products() const override { return &products_; }
+
   gpu::Queue import_queue(const bp_native_t& native) const override;
   gpu::Event import_event(const bp_native_t& native) const override;
   MemoryKind memory_kind() const override { return {BP_EXTERNAL_CUDA_POINTER, "CUdeviceptr"}; }
@@ -37,6 +40,7 @@ class Driver final : public gpu::Driver {
 
   FoundDevice device_;
   SharedContext context_;
+  Products products_;
   std::shared_ptr<Words> words_;
   std::shared_ptr<const Event> clock_;  // device times are measured from this event
   // Pinned host memory, by address and size in bytes. Memory that is bound several times is pinned once.

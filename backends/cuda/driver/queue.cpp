@@ -222,7 +222,7 @@ gpu::Event CommandQueue::launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ra
   const Current current(*context_);
   std::shared_ptr<const Event> begin;
   if (timed) begin = std::make_shared<const Event>(context_, stream_, clock_, true);
-  static_cast<Kernel&>(kernel).launch(stream_, ranges);
+  static_cast<Command&>(kernel).launch(stream_, ranges);
   if (!timed) return nullptr;
   auto end = std::make_shared<Event>(context_, stream_, clock_, true);
   end->begins_with(std::move(begin));

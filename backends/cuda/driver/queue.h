@@ -78,12 +78,19 @@ class LoadedModule {
   CUmodule module_ = nullptr;
 };
 
-class Kernel final : public gpu::DeviceKernel {
+// What a stream can run: a kernel, or a call of a library.
+class Command : public gpu::DeviceKernel {
+ public:
+  // The stream's context is current.
+  virtual void launch(CUstream stream, const gpu::Ranges& ranges) = 0;
+};
+
+class Kernel final : public Command {
  public:
   Kernel(std::shared_ptr<const LoadedModule> module, const std::string& entry);
   void set(uint32_t index, const void* value, uint32_t bytes) override;
   void set(uint32_t index, const gpu::DeviceMemory& memory) override;
-  void launch(CUstream stream, const gpu::Ranges& ranges);
+  void launch(CUstream stream, const gpu::Ranges& ranges) override;
 
  private:
   using Value = std::array<std::byte, 32>;

@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the backend under the loader on the stand-in for a GPU. Checks results, leaked objects, and driver calls that
 // fail.
-#include <gmock/gmock.h>
-
-#include <filesystem>
 #include <thread>
 
-#include "testing/client_fixture.h"
 #include "testing/small_model.h"
-#include "testing/standin/cuda.h"
+#include "testing/standin_fixture.h"
 
 namespace backplane::cuda::testing {
 namespace {
 
-constexpr const char* kKinds[] = {"contexts", "modules", "memory", "pinned", "registered", "streams", "events"};
-
-std::map<std::string, int64_t> objects() {
-  std::map<std::string, int64_t> all;
-  for (const char* kind : kKinds) all[kind] = standin_objects(kind);
-  return all;
-}
-
-class Runtime : public ::testing::Test {
+class Runtime : public StandinTest {
  protected:
-  static void SetUpTestSuite() {
-    std::string name = (std::filesystem::temp_directory_path() / "backplane_cuda_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    setenv("BACKPLANE_CACHE_DIR", folder_.c_str(), 1);
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
-  void TearDown() override { standin_fail(nullptr, CUDA_SUCCESS, 0); }
-
-  static Environment env() {
-    return environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cuda.so",
-                        BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"},
-                       {{"cuda.tile", "4x4x2/16:8x8"}, {"cuda.winograd", "never"}});
-  }
-  static SessionOptions only(const char* device) {
-    SessionOptions how;
-    how.devices = {device};
-    how.fallback = BP_FALLBACK_FORBID;
-    how.options["loader.costs"] = "reported";
-    return how;
-  }
   static Exec bound(const Environment& env, const char* device, int64_t rows = 3) {
     Exec exec = env.compile(gpu::testing::small_model(), only(device)).exec();
     exec.bind("x", gpu::testing::small_input(rows, 0));
@@ -53,8 +21,6 @@ class Runtime : public ::testing::Test {
     exec.run();
     return exec.output(0u).values<float>();
   }
-
-  static inline std::filesystem::path folder_;
 };
 
 TEST_F(Runtime, ResultsAreThoseOfTheCpu) {

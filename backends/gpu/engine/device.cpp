@@ -14,7 +14,9 @@ Device::Device(const sdk::Backend& backend, const DeviceCaps& caps, std::unique_
       table_(table),
       memory_kind_(driver_->memory_kind()),
       kernels_(host(), caps_, *driver_),
-      transfers_(driver_->queue()) {}
+      transfers_(driver_->queue()) {
+  choose_products();
+}
 
 Constant Device::constant(const std::string& key) {
   const std::lock_guard lock(mutex_);
@@ -75,6 +77,22 @@ WinogradThroughput Device::chosen_winograd() {
   if (wanted == "always") return {Use::kAlways};
   throw sdk::Error(BP_INVALID_ARGUMENT,
                    "option winograd is \"" + std::string(wanted) + "\"; it must be measured, never or always");
+}
+
+void Device::choose_products() {
+  if (driver_->products() == nullptr) return;
+  const std::string_view wanted = host().option("products").value_or("measured");
+  if (wanted != "measured" && wanted != "library" && wanted != "own")
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "option products is \"" + std::string(wanted) + "\"; it must be measured, library or own");
+  if (wanted == "own") return;
+  caps_.products = driver_->products();
+  products_.emplace(*this, wanted == "library" ? Products::Use::kLibrary : Products::Use::kMeasured);
+}
+
+Kernel Device::kernel(const Launch& launch) {
+  if (!launch.product) return kernels_.kernel(launch.source);
+  return caps_.products->kernel(launch.product->problem, launch.product->algorithm);
 }
 
 void Device::cover(sdk::Coverage& coverage) {

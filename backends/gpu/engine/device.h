@@ -13,6 +13,7 @@
 #include "engine/driver.h"
 #include "engine/kernel_cache.h"
 #include "engine/plan.h"
+#include "engine/products.h"
 #include "engine/row.h"
 
 namespace backplane::gpu {
@@ -26,6 +27,10 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Driver& driver() const { return *driver_; }
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
+  // NULL if the driver has no library of products, or the option `products` is own.
+  Products* products() { return products_ ? &*products_ : nullptr; }
+  // A new kernel object for the launch; the caller sets its arguments.
+  Kernel kernel(const Launch& launch);
 
   // Constants shared by programs, which own them. `constant` returns the key's constant or NULL. `share` returns it
   // too, but first stores `buffer` if the key has none.
@@ -67,6 +72,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   void tune();
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
+  void choose_products();
 
   const std::shared_ptr<Abandonment> abandonment_ = std::make_shared<Abandonment>();
   DeviceCaps caps_;
@@ -74,6 +80,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Table& table_;
   Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
+  std::optional<Products> products_;
   Queue transfers_;  // for map, copy and fill
   sdk::Once measured_, tuned_;
   std::mutex mutex_;

@@ -35,20 +35,49 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
   return {};
 }
 
+// How the elements of a library product change after the sum, as far as the steps of a formula are known.
+struct ProductSteps {
+  ProductProblem problem;
+  const View* c = nullptr;
+  const View* bias = nullptr;
+
+  // Adds a step whose operand `other` is a leaf; NULL for steps of one operand. Returns false if the library has no
+  // such step, or not in this order.
+  bool add(std::string_view code, const View* other, std::string_view index) {
+    using Activation = ProductProblem::Activation;
+    if (problem.activation != Activation::kNone) return false;
+    if (other == nullptr) {
+      if (code == kReluFormula) problem.activation = Activation::kRelu;
+      if (code == kTanhGeluFormula) problem.activation = Activation::kTanhGelu;
+      return problem.activation != Activation::kNone;
+    }
+    if (code != kSumFormula) return false;
+    if (index == "column" && !problem.has_bias) return problem.has_bias = true, bias = other, true;
+    if (index == "at" && problem.beta == 0) return problem.beta = 1, c = other, true;
+    return false;
+  }
+};
+
 }  // namespace
 
-bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
+const View* Planner::open_leaf(const Expression& expression, const Tensor& y, Open& out_open) const {
   // Chooses the operand whose product is launched last: by then, all other operands have been computed.
   const View* sum = nullptr;
-  Open open{};
   for (const View& leaf : expression.leaves) {
     const auto at = open_.find(leaf.tensor.id);
     if (at == open_.end() || !is_dense(leaf, expression.shape) || leaf.tensor.count() != y.count()) continue;
-    if (sum != nullptr && at->second.launch < open.launch) continue;
+    if (sum != nullptr && at->second.launch < out_open.launch) continue;
     sum = &leaf;
-    open = at->second;
+    out_open = at->second;
   }
+  return sum;
+}
+
+bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
+  Open open{};
+  const View* const sum = open_leaf(expression, y, open);
   if (sum == nullptr) return false;
+  if (plan_.launches[open.launch].product) return fuse_into_product(expression, *sum, open, y);
 
   std::string parameters, arguments, loads;
   for (size_t k = 0; k < expression.leaves.size(); ++k) {
@@ -61,12 +90,7 @@ bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
     arguments += ", p" + n;
     loads += "  const C_" + type + " x" + n + " = LOAD(" + type + ", p" + n + ", " + std::string(index) + ");\n";
   }
-  const auto place = plan_.launches.begin() + static_cast<ptrdiff_t>(open.launch);
-  Launch launch = std::move(*place);
-  plan_.launches.erase(place);
-  open_.erase(sum->tensor.id);
-  for (auto& [id, other] : open_) other.launch -= other.launch > open.launch ? 1 : 0;
-
+  Launch& launch = move_to_end(open, sum->tensor, y);
   const std::string type = Emit::type(sum->tensor), out = Emit::type(y);
   launch.source.code += "#define EPILOGUE_PARAMETERS " + parameters + "\n#define EPILOGUE(v, at, row, column) " +
                         "epilogue(v, at, row, column" + arguments + ")\ninline C_" + out + " epilogue(C_" + type +
@@ -74,20 +98,64 @@ bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
                         parameters + ") {\n" + loads + expression.statements() + "  return t" +
                         std::to_string(expression.steps.size() - 1) + ";\n}\n";
   launch.source.options += " -DOUT=" + out;
-  const uint32_t before = storage_of_[sum->tensor.id], after = storage_of_[y.id];
-  for (Argument& argument : launch.arguments) {
-    if (argument.storage == before) argument.storage = after;
-  }
-  std::ranges::replace(launch.writes, before, after);
   for (const View& leaf : expression.leaves) {
     if (&leaf == sum) continue;
     const uint32_t storage = storage_of_[leaf.tensor.id];
     launch.arguments.push_back({.storage = storage});
     launch.reads.push_back(storage);
   }
+  return true;
+}
+
+// The library has few formulas: the whole expression must be a chain of them.
+bool Planner::fuse_into_product(const Expression& expression, const View& sum, const Open& open, const Tensor& y) {
+  ProductSteps steps{plan_.launches[open.launch].product->problem};
+  int before = -1 - static_cast<int>(&sum - expression.leaves.data());
+  for (size_t s = 0; s < expression.steps.size(); ++s) {
+    const auto& [dtype, code, operands] = expression.steps[s];
+    if (dtype != steps.problem.dtype || operands.empty() || operands.size() > 2) return false;
+    const bool first = operands.front() == before;
+    if (!first && operands.back() != before) return false;
+    const View* other = nullptr;
+    std::string_view index;
+    if (operands.size() == 2) {
+      const int operand = first ? operands.back() : operands.front();
+      if (operand >= 0 || operand == before) return false;
+      other = &expression.leaves[static_cast<size_t>(-1 - operand)];
+      index = index_of(*other, expression.shape, open.rows, open.columns);
+      if (other->tensor.dtype != dtype || other->tensor.id == sum.tensor.id) return false;
+    }
+    if (!steps.add(code, other, index)) return false;
+    before = static_cast<int>(s);
+  }
+  if (!context_.products->refusal(steps.problem).empty()) return false;
+  Launch& launch = move_to_end(open, sum.tensor, y);
+  launch.product->problem = steps.problem;
+  const auto set = [&](ProductArgument argument, const View* view) {
+    if (view == nullptr) return;
+    const uint32_t storage = storage_of_[view->tensor.id];
+    launch.arguments[argument] = {.storage = storage};
+    launch.reads.push_back(storage);
+  };
+  set(kProductC, steps.c);
+  set(kProductBias, steps.bias);
+  return true;
+}
+
+Launch& Planner::move_to_end(const Open& open, const Tensor& sum, const Tensor& y) {
+  const auto place = plan_.launches.begin() + static_cast<ptrdiff_t>(open.launch);
+  Launch launch = std::move(*place);
+  plan_.launches.erase(place);
+  open_.erase(sum.id);
+  for (auto& [id, other] : open_) other.launch -= other.launch > open.launch ? 1 : 0;
+  const uint32_t before = storage_of_[sum.id], after = storage_of_[y.id];
+  for (Argument& argument : launch.arguments) {
+    if (argument.storage == before) argument.storage = after;
+  }
+  std::ranges::replace(launch.writes, before, after);
   launch.node = node_;
   plan_.launches.push_back(std::move(launch));
-  return true;
+  return plan_.launches.back();
 }
 
 }  // namespace backplane::gpu

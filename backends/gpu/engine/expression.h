@@ -4,6 +4,8 @@
 // chain, so that intermediate results are never stored.
 #pragma once
 
+#include <string_view>
+
 #include "engine/shape.h"
 
 namespace backplane::gpu {
@@ -22,6 +24,13 @@ struct View {
 std::vector<int64_t> dense_strides(const Shape& shape);
 // The tensor broadcast to `shape` by ONNX's rule. Throws sdk::Error if it does not broadcast.
 View broadcast_view(const Tensor& tensor, const Shape& shape);
+
+inline constexpr std::string_view kCopyFormula = "$0";
+// Formulas that a driver's library may compute as the last step of a product.
+inline constexpr std::string_view kSumFormula = "$0 + $1";
+inline constexpr std::string_view kReluFormula = "$0 < 0 ? 0 : $0";
+inline constexpr std::string_view kTanhGeluFormula =
+    "($T)0.5f * $0 * (1 + tanh(($T)0.7978845608028654 * ($0 + ($T)0.044715 * $0 * $0 * $0)))";
 
 struct Expression {
   // One formula. In `code`, $0, $1, … stand for the operands and $T for the type. An operand >= 0 is the index of an

@@ -140,7 +140,7 @@ void Instance::create_kernels(const Plan& plan) {
   };
   for (uint32_t l = 0; l < plan.launches.size(); ++l) {
     const Launch& launch = plan.launches[l];
-    kernels_.push_back(device.kernels().kernel(launch.source));
+    kernels_.push_back(device.kernel(launch));
     for (uint32_t a = 0; a < launch.arguments.size(); ++a) {
       const Argument& argument = launch.arguments[a];
       if (argument.storage == BP_NONE) {

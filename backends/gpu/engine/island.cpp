@@ -15,7 +15,8 @@ constexpr size_t kKeptPlans = 16;
 
 }  // namespace
 
-Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, what), gpu_device_(device) {
+Island::Island(Device& device, const sdk::Compile& what)
+    : sdk::Program(device, what), gpu_device_(device), compute_types_(what.compute_types()) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
     device.table().require(graph().node(i), {device.caps(), what.compute_types(), what.options()});
     what.check_cancelled();
@@ -28,7 +29,7 @@ Island::Island(Device& device, const sdk::Compile& what) : sdk::Program(device, 
   for (const sdk::Value& value : graph().outputs()) static_outputs_ = static_outputs_ && value.has_static_shape();
   if (static_inputs_) {
     try {
-      plan(inputs, {});
+      plan(inputs, {}, true);
     } catch (const InputsUnknown&) {  // the first run plans the island
     }
   }
@@ -40,7 +41,7 @@ bool follows_from(const Plan& plan, const ReadInput& read) {
          (read && std::ranges::all_of(plan.host_inputs, [&](const HostInput& i) { return read(i.slot) == i.bytes; }));
 }
 
-std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const ReadInput& read) const {
+std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const {
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find_if(
       plans_, [&](const Entry& entry) { return entry.inputs == inputs && follows_from(*entry.plan, read); });
@@ -48,16 +49,27 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().plan;
   }
-  auto made = std::make_shared<Plan>(Planner(gpu_device_.table(), gpu_device_.caps(), graph(), inputs, read).make());
-  prepare(*made);
+  const PlanContext context{gpu_device_.table(), gpu_device_.caps(), gpu_device_.host(), compute_types_,
+                            gpu_device_.products()};
+  auto made = std::make_shared<Plan>(Planner(context, graph(), inputs, read).make());
+  prepare(*made, measure);
   plans_.push_front({inputs, made});
   if (plans_.size() > kKeptPlans) plans_.pop_back();
   return made;
 }
 
-void Island::prepare(Plan& plan) const {
+void Island::prepare(Plan& plan, bool measure) const {
   std::vector<const KernelSource*> sources;
-  for (const Launch& launch : plan.launches) sources.push_back(&launch.source);
+  for (Launch& launch : plan.launches) {
+    if (!launch.product) {
+      sources.push_back(&launch.source);
+      continue;
+    }
+    const ProductProblem& problem = launch.product->problem;
+    launch.product->algorithm = gpu_device_.products()->algorithm(problem, measure);
+    launch.source.entry = "product " + problem.text();
+    plan.storages[launch.arguments[kProductWorkspace].storage].bytes = launch.product->algorithm.workspace_bytes;
+  }
   gpu_device_.kernels().build(sources);
 
   std::vector<bool> needed(plan.storages.size());

@@ -18,7 +18,9 @@ class Island final : public sdk::Program {
   Device& gpu_device() const { return gpu_device_; }
   // Returns a plan ready to run: kernels built, constants on the device, arena packed. `read` supplies the bytes of
   // inputs that the plan depends on; if it needs them and `read` is empty, throws InputsUnknown. Thread-safe.
-  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const;
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const {
+    return plan(inputs, read, false);
+  }
 
   std::unique_ptr<sdk::Instance> instance() const override;
   bp_program_info_t info() const override;
@@ -29,12 +31,15 @@ class Island final : public sdk::Program {
     std::vector<Shape> inputs;
     std::shared_ptr<const Plan> plan;
   };
-  void prepare(Plan& plan) const;
+  // `measure`: the fastest algorithms of library products are measured, unless they are known.
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const;
+  void prepare(Plan& plan, bool measure) const;
   Constant resolve(Plan& plan, uint32_t storage) const;
   Buffer upload(const Storage& storage) const;
   Buffer run_once(Plan& plan, const Launch& launch) const;
 
   Device& gpu_device_;
+  const uint32_t compute_types_;
   bool static_inputs_ = true, static_outputs_ = true;
   mutable std::mutex mutex_;
   mutable std::list<Entry> plans_;  // most recently used first

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "engine/driver.h"
 #include "engine/kernel_source.h"
+#include "engine/product_library.h"
 #include "engine/shape.h"
 
 namespace backplane::gpu {
@@ -36,9 +38,16 @@ struct Argument {
   std::array<std::byte, 32> value{};
 };
 
+// A product that the driver's library computes.
+struct LibraryProduct {
+  ProductProblem problem;
+  ProductAlgorithm algorithm;  // chosen when the plan is prepared
+};
+
 struct Launch {
-  KernelSource source;
-  std::vector<Argument> arguments;
+  KernelSource source;  // with `product`, only its entry is used: a name for messages and traces
+  std::optional<LibraryProduct> product;
+  std::vector<Argument> arguments;      // with `product`, indexed by ProductArgument
   std::vector<uint32_t> reads, writes;  // indices of storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};

@@ -34,6 +34,11 @@ LaunchBuilder& LaunchBuilder::out(const Tensor& tensor) {
   return *this;
 }
 
+LaunchBuilder& LaunchBuilder::none() {
+  launch().arguments.emplace_back();
+  return *this;
+}
+
 LaunchBuilder& LaunchBuilder::bytes(const void* value, uint32_t size) {
   Argument argument{.bytes = size};
   std::memcpy(argument.value.data(), value, size);
@@ -57,7 +62,7 @@ LaunchBuilder& LaunchBuilder::fault() {
 }
 
 void LaunchBuilder::range(int64_t x, int64_t y, int64_t z, size_t widest) {
-  range(ranges_of_items(planner_.caps_, x, y, z, widest));
+  range(ranges_of_items(planner_.context_.caps, x, y, z, widest));
 }
 
 void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> local) {
@@ -87,7 +92,7 @@ void LaunchBuilder::allow_epilogue(const Tensor& y, int64_t rows, int64_t column
 // ---- Emit ----------------------------------------------------------------------------------------------------------
 
 const DeviceCaps& Emit::caps() const {
-  return planner_.caps_;
+  return planner_.context_.caps;
 }
 
 Tensor Emit::input(uint32_t slot) {
@@ -97,6 +102,20 @@ Tensor Emit::input(uint32_t slot) {
 
 Shape Emit::shape(uint32_t slot) const {
   return planner_.state(node.input(slot)).shape();
+}
+
+Tensor Emit::transposed_input(uint32_t slot) const {
+  const Planner::State& state = planner_.state(node.input(slot));
+  if (!state.pending || state.pending->steps.size() != 1 || state.pending->leaves.size() != 1) return {};
+  const Expression::Step& step = state.pending->steps.front();
+  const View& view = state.pending->leaves.front();
+  Shape stored = state.pending->shape;
+  if (stored.size() < 2 || step.code != kCopyFormula || step.dtype != view.tensor.dtype || view.offset != 0) return {};
+  std::swap(stored[stored.size() - 1], stored[stored.size() - 2]);
+  std::vector<int64_t> strides = dense_strides(stored);
+  std::swap(strides[stored.size() - 1], strides[stored.size() - 2]);
+  if (view.strides != strides || view.tensor.count() != elements(stored)) return {};
+  return {view.tensor.id, view.tensor.dtype, state.pending->shape};
 }
 
 bool Emit::constant(uint32_t slot) const {
@@ -210,7 +229,7 @@ Expression reading(Shape shape, const View& source) {
   Expression all;
   all.shape = std::move(shape);
   const int leaf = all.leaf(source);
-  all.steps.push_back({source.tensor.dtype, "$0", {leaf}});
+  all.steps.push_back({source.tensor.dtype, std::string(kCopyFormula), {leaf}});
   return all;
 }
 
@@ -228,11 +247,29 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
   return {planner_, planner_.begin_launch({file, std::move(entry), std::move(options), std::move(code)})};
 }
 
+LaunchBuilder Emit::launch(const ProductProblem& problem) {
+  const size_t index = planner_.begin_launch({});
+  planner_.plan_.launches[index].product = {problem, {}};
+  return {planner_, index};
+}
+
+Products* Emit::products() const {
+  return planner_.context_.products;
+}
+
+uint32_t Emit::compute_types() const {
+  return planner_.context_.compute_types;
+}
+
+void Emit::log(const std::string& line) const {
+  planner_.context_.host.log(BP_LOG_DEBUG,
+                             std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + line);
+}
+
 // ---- Planner -------------------------------------------------------------------------------------------------------
 
-Planner::Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
-                 ReadInput read)
-    : table_(table), caps_(caps), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
+Planner::Planner(const PlanContext& context, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read)
+    : context_(context), graph_(graph), read_(std::move(read)), states_(graph.raw()->value_count) {
   add_inputs(inputs);
 }
 
@@ -258,7 +295,7 @@ Plan Planner::make() {
 }
 
 void Planner::emit(const sdk::Node& node) {
-  const Row& row = table_.require(node, {caps_});
+  const Row& row = context_.table.require(node, {context_.caps, context_.compute_types});
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {

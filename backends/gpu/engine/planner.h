@@ -20,6 +20,7 @@
 #include "engine/device_caps.h"
 #include "engine/expression.h"
 #include "engine/plan.h"
+#include "engine/products.h"
 #include "engine/row.h"
 
 namespace backplane::gpu {
@@ -32,6 +33,7 @@ class LaunchBuilder {
   LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
   LaunchBuilder& in(const Tensor& tensor);
   LaunchBuilder& out(const Tensor& tensor);
+  LaunchBuilder& none();  // an argument that a library product does not have
   template <class T>
   LaunchBuilder& arg(T value) {
     return bytes(&value, sizeof value);
@@ -46,9 +48,9 @@ class LaunchBuilder {
   // Starts exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
-  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl): if only one formula reads `y`, which is
-  // [.., rows, columns], the formula becomes the kernel's last step. Call this after setting the arguments and the
-  // range.
+  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl), or that the launch is a library product: if only one
+  // formula reads `y`, which is [.., rows, columns], and the library has it, the formula becomes the last step. Call
+  // this after setting the arguments and the range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -74,8 +76,11 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);                // in memory; a pending formula is computed now
-  Shape shape(uint32_t slot) const;           // of an input, even if it is not computed yet
+  Tensor input(uint32_t slot);       // in memory; a pending formula is computed now
+  Shape shape(uint32_t slot) const;  // of an input, even if it is not computed yet
+  // If the input is another tensor with its last two dimensions exchanged, and not computed yet: that tensor's memory,
+  // with the input's extents. Else empty.
+  Tensor transposed_input(uint32_t slot) const;
   bool constant(uint32_t slot) const;         // whether the input is a weight
   bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
   // The elements of an input that known_on_host (ops/row.h) accepts: a weight, or an input of the island. With an input
@@ -111,6 +116,12 @@ class Emit {
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
+  // A product that the driver's library computes. Add all ProductArguments in their order.
+  LaunchBuilder launch(const ProductProblem& problem);
+  // The driver's library, if it is used, else NULL.
+  Products* products() const;
+  uint32_t compute_types() const;           // BP_COMPUTE_* that the session allows
+  void log(const std::string& line) const;  // about this node, at level debug
   // The name of the tensor's type in kernels: "f32".
   static std::string type(const Tensor& tensor) { return std::string(type_name(tensor.dtype)); }
 
@@ -123,11 +134,19 @@ using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
 // Thrown if a plan depends on an input's bytes and they cannot be read.
 struct InputsUnknown {};
 
+// What a plan depends on besides the island.
+struct PlanContext {
+  const Table& table;
+  const DeviceCaps& caps;
+  const sdk::Host& host;
+  uint32_t compute_types;  // BP_COMPUTE_* that the session allows
+  Products* products;      // may be NULL
+};
+
 class Planner {
  public:
   // `inputs` are the extents of the island's inputs; `read` may be empty.
-  Planner(const Table& table, const DeviceCaps& caps, const sdk::Graph& graph, const std::vector<Shape>& inputs,
-          ReadInput read);
+  Planner(const PlanContext& context, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read);
   // Emits every node. The plan's kernels are not built yet, and its arena is not packed. Throws InputsUnknown, or an
   // sdk::Error that names the node.
   Plan make();
@@ -141,6 +160,12 @@ class Planner {
     std::optional<Expression> pending;  // how to compute it, until then
     bool known() const { return tensor || pending; }
     const Shape& shape() const { return pending ? pending->shape : tensor.shape; }
+  };
+
+  // A launch that can take an epilogue (a formula fused into its last step); it writes [.., rows, columns].
+  struct Open {
+    size_t launch;
+    int64_t rows, columns;
   };
 
   void add_inputs(const std::vector<Shape>& inputs);
@@ -160,23 +185,21 @@ class Planner {
   // If possible, fuses the formula into the launch that computes one of its operands, so that the launch writes `y`,
   // and returns true (engine/epilogue.cpp).
   bool fuse_epilogue(const Expression& expression, const Tensor& y);
+  bool fuse_into_product(const Expression& expression, const View& sum, const Open& open, const Tensor& y);
+  const View* open_leaf(const Expression& expression, const Tensor& y, Open& out_open) const;
+  // Moves a launch to the end of the plan and lets it write `y` instead of `sum`.
+  Launch& move_to_end(const Open& open, const Tensor& sum, const Tensor& y);
   void materialise(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);
 
-  const Table& table_;
-  const DeviceCaps& caps_;
+  const PlanContext context_;
   const sdk::Graph graph_;
   const ReadInput read_;
   Plan plan_;
   std::vector<State> states_;         // indexed by value
   std::vector<uint32_t> storage_of_;  // indexed by tensor id
-  // Launches that can still take an epilogue (a formula fused into their last step), by the id of the tensor that they
-  // write. No launch has read that tensor yet.
-  struct Open {
-    size_t launch;
-    int64_t rows, columns;
-  };
+  // Launches that can still take an epilogue, by the id of the tensor that they write. No launch has read it yet.
   std::map<uint32_t, Open> open_;
   uint32_t node_ = 0;
   Tensor fault_;

@@ -22,6 +22,8 @@ sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& que
   if (sdk::accepted(verdict)) {
     verdict.seconds = expected_seconds(caps, node);
     verdict.confidence = caps.measured ? 0.5f : 0.3f;
+    if (multiplies && query.compute_types != 0 && caps.products != nullptr)
+      verdict.compute_types = query.compute_types & caps.products->compute_types(node.input(0).dtype());
   }
   return verdict;
 }

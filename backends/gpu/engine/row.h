@@ -23,6 +23,8 @@ struct Row {
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
+  // Its products are computed in the types that the session allows, if the driver's library has them.
+  bool multiplies = false;
 
   // Checks all conditions of the row, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;

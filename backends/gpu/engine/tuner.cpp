@@ -23,9 +23,9 @@ KernelSource source_of(const Tile& tile) {
 }
 
 // Measures how long products take with a tile.
-class Products {
+class TiledProducts {
  public:
-  explicit Products(Device& device)
+  explicit TiledProducts(Device& device)
       : device_(device),
         operands_(device.driver().buffer(sizeof(float) * kDepth * kColumns)),
         result_(device.driver().buffer(sizeof(float) * kRows * kColumns)),
@@ -67,7 +67,7 @@ Tile tuned_tile(Device& device) {
   std::vector<const KernelSource*> all;
   for (const KernelSource& source : sources) all.push_back(&source);
   device.kernels().build(all);
-  const Products products(device);
+  const TiledProducts products(device);
   const Tile* best = nullptr;
   double shortest = INFINITY;
   for (const Tile& tile : candidates) {
@@ -80,7 +80,7 @@ Tile tuned_tile(Device& device) {
 }
 
 double product_flops(Device& device, const Tile& tile) {
-  return kOperations / Products(device).seconds(tile);
+  return kOperations / TiledProducts(device).seconds(tile);
 }
 
 bool too_slow_to_measure(const DeviceCaps& caps) {

@@ -126,6 +126,9 @@ void emit_attention(Emit& e, std::string_view) {
                   .k = q.size,
                   .a_count = batch,
                   .b_count = batch};
+  // 16-bit attention sums in fp32: its own type.
+  const uint32_t compute_types = e.node.input(0).dtype() == BP_DTYPE_FLOAT ? e.compute_types() : 0;
+  product.compute_types = compute_types;
   product.alpha = e.node.attribute("scale") != nullptr ? e.node.float_attribute("scale", 1)
                                                        : 1 / std::sqrt(static_cast<float>(q.size));
   emit_product(e, product);
@@ -158,7 +161,8 @@ void emit_attention(Emit& e, std::string_view) {
                    .n = v.size,
                    .k = length,
                    .a_count = batch,
-                   .b_count = batch});
+                   .b_count = batch,
+                   .compute_types = compute_types});
   const bool packed = q.tensor.rank() == 3;
   const Tensor y = e.output(0, packed ? Shape{q.batch, q.length, q.heads * v.size} : result);
   std::vector<int64_t> strides = dense_strides(result);
@@ -193,7 +197,15 @@ Verdict supports_attention(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    {"", "Attention", 23, kFloats & ~one(BP_DTYPE_DOUBLE), {3, 7, Form::kSame, 4}, supports_attention, emit_attention},
+    {"",
+     "Attention",
+     23,
+     kFloats & ~one(BP_DTYPE_DOUBLE),
+     {3, 7, Form::kSame, 4},
+     supports_attention,
+     emit_attention,
+     {},
+     true},
 };
 
 }  // namespace

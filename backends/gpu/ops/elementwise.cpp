@@ -165,8 +165,7 @@ void emit_erf(Emit& e, std::string_view) {
 }
 
 void emit_gelu(Emit& e, std::string_view) {
-  if (e.node.text_attribute("approximate", "none") == "tanh")
-    return e.elementwise("($T)0.5f * $0 * (1 + tanh(($T)0.7978845608028654 * ($0 + ($T)0.044715 * $0 * $0 * $0)))");
+  if (e.node.text_attribute("approximate", "none") == "tanh") return e.elementwise(std::string(kTanhGeluFormula));
   e.elementwise("($T)0.5f * $0 * (1 + " + erf_of(e, "$0 * ($T)0.7071067811865476") + ")");
 }
 
@@ -246,7 +245,7 @@ constexpr Row kRows[] = {
     {"", "IsInf", 10, kFloats, kUnaryTest, nullptr, emit_is_inf},
 
     // Activations.
-    {"", "Relu", 6, kSignedNumbers, kUnary, nullptr, emit_formula, "$0 < 0 ? 0 : $0"},
+    {"", "Relu", 6, kSignedNumbers, kUnary, nullptr, emit_formula, kReluFormula},
     {"", "LeakyRelu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * $0 : $0"},
     {"", "PRelu", 7, kSignedNumbers, kBinary, supports_prelu, emit_formula, "$0 < 0 ? $1 * $0 : $0"},
     {"", "ThresholdedRelu", 10, kFloats, kUnary, nullptr, emit_formula, "$0 > @alpha ? $0 : 0"},
@@ -266,7 +265,7 @@ constexpr Row kRows[] = {
     {"", "Clip", 12, kNumbers, {1, 3}, same_types, emit_clip},
 
     // Two or more inputs, broadcast.
-    {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, "$0 + $1"},
+    {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, kSumFormula},
     {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
     {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},
     {"", "Div", 7, kNumbers, kBinary, same_types, emit_div},

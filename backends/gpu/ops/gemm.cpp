@@ -2,6 +2,8 @@
 // MatMul, Gemm.
 #include "ops/gemm.h"
 
+#include <iterator>
+
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -54,66 +56,52 @@ Tensor transposed(Emit& e, const Tensor& x) {
   return e.computed("$0", x.dtype, shape, {{x, {1, x.shape[1]}, 0}});
 }
 
-void emit_gemm(Emit& e, std::string_view) {
-  Tensor a = e.input(0), b = e.input(1);
-  if (e.node.int_attribute("transA", 0) != 0) a = transposed(e, a);
-  if (e.node.int_attribute("transB", 0) != 0) b = transposed(e, b);
-  if (a.shape[1] != b.shape[0])
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(a.shape) + " and " + to_string(b.shape) + " cannot be multiplied");
-  Product p{.a = a, .b = b, .m = a.shape[0], .n = b.shape[1], .k = a.shape[1]};
-  p.alpha = e.node.float_attribute("alpha", 1);
-  const float beta = e.node.float_attribute("beta", 1);
-  const Shape shape{p.m, p.n};
-  if (!e.has_input(2) || beta == 0) {
-    p.y = e.output(0, shape);
-    return emit_product(e, p);
-  }
-  const bool per_column = e.shape(2) == Shape{p.n} || e.shape(2) == Shape{1, p.n};
-  if (per_column && beta == 1) {
-    p.bias = e.input(2);
-    p.bias_of = Product::Bias::kColumns;
-    p.y = e.output(0, shape);
-    return emit_product(e, p);
-  }
-  // Computes 16-bit floats in fp32 and rounds once, at the end: 16-bit sums would be rounded before the bias is added.
-  const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
-  const auto wide = [&](const Tensor& x) {
-    return narrow ? e.computed("$0", BP_DTYPE_FLOAT, x.shape, {{x, dense_strides(x.shape), 0}}) : x;
-  };
-  p.a = wide(a);
-  p.b = wide(b);
-  p.y = e.scratch(p.a.dtype, shape);
-  emit_product(e, p);
-  e.formula("$0 + ($T)" + literal(beta) + " * $1", a.dtype, shape, {View{p.y, dense_strides(shape), 0}, Operand(2)});
+// ---- the driver's library -------------------------------------------------------------------------------------------
+
+ProductProblem problem_of(const Product& p) {
+  return {.dtype = p.a.dtype,
+          .compute_types = p.compute_types,
+          .m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .batch = p.batch,
+          .a_repeats = p.batch != 1 && p.a_count == 1,
+          .b_repeats = p.batch != 1 && p.b_count == 1,
+          .a_transposed = p.a_transposed,
+          .b_transposed = p.b_transposed,
+          .alpha = p.alpha,
+          .beta = p.c ? p.beta : 0,
+          .has_bias = p.bias_of == Product::Bias::kColumns};
 }
 
-Verdict supports_gemm(const Node& node) {
-  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes();
+std::string library_refusal(Emit& e, const Product& p) {
+  if (p.window != nullptr) return "its columns are windows";
+  if (p.in_panels) return "B is in panels";
+  if (p.bias_of == Product::Bias::kRows) return "a bias for each row";
+  if ((p.a_count != 1 && p.a_count != p.batch) || (p.b_count != 1 && p.b_count != p.batch))
+    return "its matrices repeat in groups";
+  if (p.k == 0) return "its sums are empty";
+  if (e.constant(p.a) && e.constant(p.b)) return "it is computed once, from constants";
+  return e.products()->refusal(problem_of(p));
 }
 
-void emit_matmul(Emit& e, std::string_view) {
-  Shape shape;
-  Product p = matrix_product(e, e.input(0), e.input(1), shape);
-  p.y = e.output(0, shape);
-  emit_product(e, p);
+void emit_in_library(Emit& e, const Product& p) {
+  LaunchBuilder launch = e.launch(problem_of(p));
+  const auto optional = [&](const Tensor& x) { x ? launch.in(x) : launch.none(); };
+  launch.in(p.a).in(p.b);
+  optional(p.c);
+  optional(p.bias);
+  // The workspace gets its size when the algorithm is chosen.
+  launch.out(p.y).out(e.scratch(BP_DTYPE_UINT8, {0}));
+  launch.allow_epilogue(p.y, p.batch * p.m, p.n);
 }
 
-Verdict supports_matmul(const Node& node) {
-  return expect(node).rank(0, 1).rank(1, 1).same_dtypes();
-}
+// ---- the engine's kernel --------------------------------------------------------------------------------------------
 
-constexpr bp_dtype_set_t kProducts =
-    kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
-
-constexpr Row kRows[] = {
-    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul},
-    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm},
-};
-
-}  // namespace
-
-void emit_product(Emit& e, const Product& p) {
-  if (p.m == 0 || p.n == 0 || p.batch == 0) return;
+void emit_in_tiles(Emit& e, const Product& product) {
+  Product p = product;
+  if (p.a_transposed) p.a = transposed(e, p.a);
+  if (p.b_transposed) p.b = transposed(e, p.b);
   Columns columns = columns_of(e.caps(), p);
   const Tile tile = tile_for(e.caps(), p.m, columns.line, p.y.dtype);
   if (tile.depth != 0) columns = flattened(p);
@@ -135,6 +123,151 @@ void emit_product(Emit& e, const Product& p) {
   }
   launch.range(tile.ranges(p.m, columns.line, columns.lines, p.batch));
   launch.allow_epilogue(p.y, p.a_count * p.m, p.n);
+}
+
+// ---- the choice -----------------------------------------------------------------------------------------------------
+
+struct Implementation {
+  std::string_view name;
+  // Why the product is left to the next implementation; empty if it is not. NULL for the last one, which computes all
+  // products without `c`.
+  std::string (*refusal)(Emit& e, const Product& p);
+  void (*emit)(Emit& e, const Product& p);
+};
+
+// Best first.
+constexpr Implementation kImplementations[] = {
+    {"library", library_refusal, emit_in_library},
+    {"tiles", nullptr, emit_in_tiles},
+};
+
+const Implementation& implementation_of(Emit& e, const Product& p) {
+  const Implementation& last = *std::prev(std::end(kImplementations));
+  if (e.products() == nullptr) return last;
+  std::string refused;
+  for (const Implementation& each : kImplementations) {
+    const std::string why = each.refusal == nullptr ? "" : each.refusal(e, p);
+    if (why.empty()) {
+      e.log("product=" + std::string(each.name) + (refused.empty() ? "" : " (" + refused + ")"));
+      return each;
+    }
+    refused += (refused.empty() ? "" : "; ") + std::string(each.name) + ": " + why;
+  }
+  return last;
+}
+
+// ---- operators ------------------------------------------------------------------------------------------------------
+
+// Computes output 0 if the library takes the product. For forms that other implementations do not have.
+bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
+  if (elements(shape) == 0 || !library_refusal(e, p).empty()) return false;
+  e.log("product=library");
+  p.y = e.output(0, shape);
+  emit_in_library(e, p);
+  return true;
+}
+
+// Gemm whose C has the result's extents, in one step.
+bool emit_with_matrix(Emit& e, Product p, float beta) {
+  if (e.products() == nullptr) return false;
+  p.c = e.input(2);
+  p.beta = beta;
+  return emit_if_in_library(e, p, {p.m, p.n});
+}
+
+// MatMul that reads the operand of a Transpose in place.
+bool emit_transposed(Emit& e) {
+  if (e.products() == nullptr) return false;
+  Tensor a = e.transposed_input(0), b = e.transposed_input(1);
+  const bool a_transposed = static_cast<bool>(a), b_transposed = static_cast<bool>(b);
+  if (!a_transposed && !b_transposed) return false;
+  if (!a_transposed) a = e.input(0);
+  if (!b_transposed) b = e.input(1);
+  const auto batch = [](const Tensor& x) { return x.rank() < 2 ? Shape{} : Shape(x.shape.begin(), x.shape.end() - 2); };
+  // Other batches need a copy, or are one tall matrix.
+  const bool suits = batch(a) == batch(b) || (elements(batch(b)) == 1 && !a_transposed) || elements(batch(a)) == 1;
+  if (!suits) return false;
+  Shape shape;
+  Product p = matrix_product(e, a, b, shape);
+  p.a_transposed = a_transposed;
+  p.b_transposed = b_transposed;
+  p.compute_types = e.compute_types();
+  return emit_if_in_library(e, p, shape);
+}
+
+void emit_gemm(Emit& e, std::string_view) {
+  const Tensor a = e.input(0), b = e.input(1);
+  const bool a_transposed = e.node.int_attribute("transA", 0) != 0,
+             b_transposed = e.node.int_attribute("transB", 0) != 0;
+  Product p{.a = a,
+            .b = b,
+            .m = a.shape[a_transposed ? 1 : 0],
+            .n = b.shape[b_transposed ? 0 : 1],
+            .k = a.shape[a_transposed ? 0 : 1],
+            .a_transposed = a_transposed,
+            .b_transposed = b_transposed,
+            .compute_types = e.compute_types()};
+  if (p.k != b.shape[b_transposed ? 1 : 0])
+    throw sdk::Error(BP_TYPE_MISMATCH, to_string({p.m, p.k}) + " and " +
+                                           to_string({b.shape[b_transposed ? 1 : 0], p.n}) + " cannot be multiplied");
+  p.alpha = e.node.float_attribute("alpha", 1);
+  const float beta = e.node.float_attribute("beta", 1);
+  const Shape shape{p.m, p.n};
+  if (!e.has_input(2) || beta == 0) {
+    p.y = e.output(0, shape);
+    return emit_product(e, p);
+  }
+  const bool per_column = e.shape(2) == Shape{p.n} || e.shape(2) == Shape{1, p.n};
+  if (per_column && beta == 1) {
+    p.bias = e.input(2);
+    p.bias_of = Product::Bias::kColumns;
+    p.y = e.output(0, shape);
+    return emit_product(e, p);
+  }
+  if (e.shape(2) == shape && emit_with_matrix(e, p, beta)) return;
+  // Computes 16-bit floats in fp32 and rounds once, at the end: 16-bit sums would be rounded before the bias is added.
+  const bool narrow = is_float(a.dtype) && bytes_of(a.dtype) < 4;
+  const auto wide = [&](const Tensor& x) {
+    return narrow ? e.computed("$0", BP_DTYPE_FLOAT, x.shape, {{x, dense_strides(x.shape), 0}}) : x;
+  };
+  p.a = wide(a);
+  p.b = wide(b);
+  if (narrow) p.compute_types = 0;
+  p.y = e.scratch(p.a.dtype, shape);
+  emit_product(e, p);
+  e.formula("$0 + ($T)" + literal(beta) + " * $1", a.dtype, shape, {View{p.y, dense_strides(shape), 0}, Operand(2)});
+}
+
+Verdict supports_gemm(const Node& node) {
+  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes();
+}
+
+void emit_matmul(Emit& e, std::string_view) {
+  if (emit_transposed(e)) return;
+  Shape shape;
+  Product p = matrix_product(e, e.input(0), e.input(1), shape);
+  p.compute_types = e.compute_types();
+  p.y = e.output(0, shape);
+  emit_product(e, p);
+}
+
+Verdict supports_matmul(const Node& node) {
+  return expect(node).rank(0, 1).rank(1, 1).same_dtypes();
+}
+
+constexpr bp_dtype_set_t kProducts =
+    kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
+
+constexpr Row kRows[] = {
+    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul, {}, true},
+    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm, {}, true},
+};
+
+}  // namespace
+
+void emit_product(Emit& e, const Product& p) {
+  if (p.m == 0 || p.n == 0 || p.batch == 0) return;
+  implementation_of(e, p).emit(e, p);
 }
 
 Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {

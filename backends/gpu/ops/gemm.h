@@ -12,13 +12,19 @@ struct Product {
   int64_t a_count = 1, b_count = 1;
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
   Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
+  Tensor c;     // batch × [m, n], added `beta` times; only the driver's library takes it
+  float beta = 0;
   float alpha = 1;
+  // a is stored as [k, m], b as [n, k]; with a batch only for the driver's library
+  bool a_transposed = false, b_transposed = false;
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it may be computed
   // If set, b is not a matrix but a tensor in the layout of kernels/polyphase.cl; its windows are the columns.
   const Window* window = nullptr;
   // b is stored in panels: blocks of columns as wide as the tile for m × n, each stored line after line. The last panel
   // is moved back to end with the matrix.
   bool in_panels = false;
 };
+// Computes the product with the first implementation that does not refuse it (gemm.cpp lists them), and logs which.
 void emit_product(Emit& e, const Product& p);
 
 // MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. Sets the operands and

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "testing/standin/group.h"
+#include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -180,6 +181,30 @@ void standin_fail(const char* function, CUresult status, uint64_t skips) {
   watch().failing = function == nullptr ? "" : function;
   watch().status = status;
   watch().skips = skips;
+}
+
+int standin::called(const char* function) {
+  return ::called(function);
+}
+
+void standin::count(const char* kind, int64_t change) {
+  ::count(kind, change);
+}
+
+bool standin::has_context() {
+  return !current.empty();
+}
+
+bool standin::find_memory(CUdeviceptr address, CUdeviceptr& begin, size_t& bytes) {
+  const std::lock_guard lock(memory_mutex);
+  const auto after = allocations.upper_bound(address);
+  if (after == allocations.begin()) return false;
+  std::tie(begin, bytes) = *std::prev(after);
+  return address - begin <= bytes;
+}
+
+void standin::enqueue(CUstream stream, std::function<void()> work) {
+  stream_of(stream)->add(std::move(work));
 }
 
 // ---- devices -------------------------------------------------------------------------------------------------------
@@ -394,69 +419,6 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
   munmap(reinterpret_cast<void*>(memory), in_pages(at->second));
   allocations.erase(at);
   count("memory", -1);
-  return CUDA_SUCCESS;
-}
-
-// The attributes of an address that no allocation has are 0, as with CUDA.
-EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what, void** results, CUdeviceptr memory) {
-  IN_CONTEXT();
-  const std::lock_guard lock(memory_mutex);
-  auto at = allocations.upper_bound(memory);
-  const bool is_before_all = at == allocations.begin();
-  const bool is_known = !is_before_all && memory - (--at)->first < at->second;
-  for (unsigned i = 0; i < count; ++i) {
-    switch (what[i]) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<unsigned*>(results[i]) = is_known ? CU_MEMORYTYPE_DEVICE : 0;
-        break;
-      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *static_cast<bool*>(results[i]) = false;
-        break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(results[i]) = 0;
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *static_cast<CUdeviceptr*>(results[i]) = is_known ? at->first : 0;
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *static_cast<size_t*>(results[i]) = is_known ? at->second : 0;
-        break;
-      default:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned) {
-  IN_CONTEXT();
-  *out = std::calloc(1, bytes);
-  count("pinned", 1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemFreeHost(void* memory) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  std::free(memory);
-  count("pinned", -1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* memory, unsigned) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  *out = reinterpret_cast<CUdeviceptr>(memory);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemHostRegister_v2(void*, size_t, unsigned) {
-  IN_CONTEXT();
-  count("registered", 1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemHostUnregister(void*) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  count("registered", -1);
   return CUDA_SUCCESS;
 }
 

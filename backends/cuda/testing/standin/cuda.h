@@ -8,11 +8,12 @@
 
 extern "C" {
 // The number of existing objects of a kind: "contexts", "modules", "memory", "pinned", "registered", "streams",
-// "events".
+// "events"; of the stand-in for cuBLASLt: "cublaslt", "operations", "layouts", "preferences".
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
-// The number of calls of a function, such as "cuLaunchKernel".
+// The number of calls of a function, such as "cuLaunchKernel", and of products by number of algorithm: "algorithm 1".
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
-// After `skips` more successful calls, every call of `function` returns `status`. If `function` is NULL, no call fails
+// After `skips` more successful calls, every call of `function` returns `status`; for functions of cuBLASLt, a
+// cublasStatus_t. If `function` is NULL, no call fails
 // any more.
 __attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);
 }

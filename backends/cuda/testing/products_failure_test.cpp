@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products through cuBLASLt when something is unusual: memory that is not aligned, calls that fail, a library that is
+// missing or does not start. Also what runs allocate and leave behind.
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+#include "testing/products_fixture.h"
+
+namespace backplane::cuda::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// x w + b, plus a matrix, then Relu: one call of the library.
+Case with_epilogue() {
+  return {"bias, residual, relu", {kRows, kInner}, [](Steps& add, uint32_t a) {
+            const uint32_t product = add("MatMul", {a, add.weight({kInner, kColumns}, 1)});
+            const uint32_t sum = add("Add", {product, add.weight({kColumns}, 2)});
+            return add("Relu", {add("Add", {add.weight({kRows, kColumns}, 3), sum})});
+          }};
+}
+
+TEST_F(Products, ABoundRunAllocatesNothingAndDoesNotWait) {
+  const Environment env = Products::env();
+  Exec exec = bound(env, "cuda", with_epilogue());
+  exec.run();
+  const std::map<std::string, int64_t> before = objects();
+  const auto counts = [] {
+    std::vector<uint64_t> all;
+    for (const char* function : {"cuMemAlloc_v2", "cuStreamSynchronize", "cublasLtMatmulAlgoGetHeuristic",
+                                 "cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate"})
+      all.push_back(standin_calls(function));
+    return all;
+  };
+  const std::vector<uint64_t> calls = counts();
+  for (int i = 0; i < 100; ++i) exec.run();
+  EXPECT_EQ(counts(), calls);
+  EXPECT_EQ(objects(), before);
+}
+
+// A device pointer of the framework may have any alignment.
+TEST_F(Products, AMisalignedPointerGetsAnotherAlgorithm) {
+  const Environment env = Products::env();
+  const Case one = with_epilogue();
+  const std::vector<float> expected = results(env, "cpu", one);
+  Exec exec = bound(env, "cuda", one);
+  exec.run();
+  const std::vector<float> x = numbers(one.x, 0).values<float>();
+  const uint64_t bytes = x.size() * sizeof(float);
+  CUdeviceptr memory = 0;
+  CUcontext context = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  cuCtxPushCurrent(context);
+  ASSERT_EQ(cuMemAlloc(&memory, bytes + sizeof(float)), CUDA_SUCCESS);
+  std::memcpy(reinterpret_cast<void*>(memory + sizeof(float)), x.data(), bytes);  // host memory, in the stand-in
+  for (const Device& device : env.devices()) {
+    if (device.name != "cuda") continue;
+    bp_external_t external{};
+    external.size = sizeof external;
+    external.kind = BP_EXTERNAL_CUDA_POINTER;
+    external.handle = memory + sizeof(float);
+    external.bytes = bytes;
+    const Buffer imported = env.import_memory(device.info.id, external);
+    exec.bind_memory(0, imported.tensor(BP_DTYPE_FLOAT, one.x));
+    const uint64_t asked = standin_calls("cublasLtMatmulAlgoGetHeuristic");
+    for (int i = 0; i < 3; ++i) exec.run();
+    EXPECT_EQ(standin_calls("cublasLtMatmulAlgoGetHeuristic"), asked + 1);
+    expect_near(exec.output(0u).values<float>(), expected, one.bound);
+    exec.bind("x", numbers(one.x, 0));
+  }
+  EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  cuCtxPopCurrent(&popped);
+  cuDevicePrimaryCtxRelease(0);
+}
+
+// ---- the library is missing, or cannot start ------------------------------------------------------------------------
+
+// Runs a product on a copy of the plugin in which `from` is replaced by `to`, a text of equal length. Returns the log.
+class OtherPlugin : public Products {
+ protected:
+  std::string log_of_run(const std::string& from, const std::string& to) {
+    std::ifstream in(options().backend_files[0], std::ios::binary);
+    std::string plugin{std::istreambuf_iterator<char>(in), {}};
+    size_t replaced = 0;
+    for (size_t at = plugin.find(from); at != std::string::npos; at = plugin.find(from, at)) {
+      plugin.replace(at, from.size(), to);
+      ++replaced;
+    }
+    EXPECT_GT(replaced, 0u);
+    const std::filesystem::path path = folder_ / to / "libbackplane_cuda.so";
+    std::filesystem::create_directory(folder_ / to);
+    std::ofstream(path, std::ios::binary) << plugin;
+    EnvironmentOptions how = options();
+    how.backend_files[0] = path;
+    how.log_level = BP_LOG_DEBUG;
+    std::mutex mutex;
+    std::string log;
+    how.log = [&](uint32_t, std::string_view line) {
+      const std::lock_guard lock(mutex);
+      log.append(line).append("\n");
+    };
+    const Case one = with_epilogue();
+    const std::vector<float> expected = results(env(), "cpu", one);
+    const uint64_t products = standin_calls("cublasLtMatmul");
+    {
+      const Environment env(how);
+      SessionOptions session = only("cuda");
+      session.compute_types = BP_COMPUTE_TF32;
+      Exec exec = env.compile(model_of(one), session).exec();
+      exec.bind("x", numbers(one.x, 0));
+      exec.run();
+      expect_near(exec.output(0u).values<float>(), expected, one.bound);
+    }
+    EXPECT_EQ(standin_calls("cublasLtMatmul"), products);
+    const std::lock_guard lock(mutex);
+    return log;
+  }
+};
+
+TEST_F(OtherPlugin, WithoutTheLibraryTheKernelsComputeAndTheLogSaysWhy) {
+  EXPECT_THAT(log_of_run("libcublasLt.so", "libcublasLx.so"),
+              HasSubstr("product=tiles (library: cuBLASLt not found: libcublasLx.so.13: cannot open"));
+}
+
+TEST_F(OtherPlugin, TheRealLibraryDoesNotStartWithoutAGpu) {
+  if (!std::filesystem::exists("/usr/local/cuda/lib64/libcublasLt.so")) GTEST_SKIP() << "there is no CUDA toolkit";
+  EXPECT_THAT(log_of_run("libcublasLt.so.1", "libcublasLx.so.1"),
+              HasSubstr("product=tiles (library: starting cuBLASLt: CUBLAS_STATUS_NOT_INITIALIZED"));
+}
+
+// ---- failures -------------------------------------------------------------------------------------------------------
+
+// Makes each function fail from its first call on, then from its second, and so on until no call fails. A session
+// either computes with the engine's kernel, or ends with an error; nothing leaks.
+TEST_F(Products, EveryCallMayFail) {
+  const Case one = with_epilogue();
+  const std::vector<float> expected = results(env(), "cpu", one);
+  results(env(), "cuda", one);
+  const std::map<std::string, int64_t> before = objects();
+  uint64_t fallbacks = 0;
+  for (const char* function :
+       {"cublasLtCreate", "cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
+        "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceSetAttribute", "cublasLtMatmulAlgoGetHeuristic",
+        "cublasLtMatmul"}) {
+    SCOPED_TRACE(function);
+    uint64_t good = 0;
+    for (bool refused = true; refused; ++good) {
+      ASSERT_LT(good, 100u);
+      const uint64_t calls = standin_calls(function), products = standin_calls("cublasLtMatmul");
+      constexpr int kAllocFailed = 3;
+      standin_fail(function, static_cast<CUresult>(kAllocFailed), good);
+      std::vector<float> found;
+      const Error error = failure([&] { found = results(env(), "cuda", one); });
+      standin_fail(nullptr, CUDA_SUCCESS, 0);
+      refused = standin_calls(function) - calls > good;
+      if (error.status() == BP_OK)
+        expect_near(found, expected, one.bound);
+      else
+        EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << error.text();
+      EXPECT_TRUE(refused || error.status() == BP_OK) << error.text();
+      fallbacks += error.status() == BP_OK && standin_calls("cublasLtMatmul") == products;
+      EXPECT_EQ(objects(), before);
+    }
+    EXPECT_GT(good, 1u) << "it was never called";
+  }
+  EXPECT_GT(fallbacks, 5u);
+}
+
+TEST_F(Products, AFailureOnTheDeviceLosesIt) {
+  const Environment env = Products::env();
+  Exec exec = bound(env, "cuda", with_epilogue());
+  exec.run();
+  constexpr int kExecutionFailed = 13;
+  standin_fail("cublasLtMatmul", static_cast<CUresult>(kExecutionFailed), 0);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+}
+
+TEST_F(Products, ManyRunsLeakNothing) {
+  const Environment env = Products::env();
+  const Case one = with_epilogue();
+  Exec first = bound(env, "cuda", one);
+  first.run();
+  const std::vector<float> expected = first.output(0u).values<float>();
+  const std::map<std::string, int64_t> before = objects();
+  {
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int t = 0; t < 3; ++t)
+      threads.emplace_back([&] {
+        Exec exec = bound(env, "cuda", one);
+        for (int i = 0; i < 100; ++i) {
+          exec.run();
+          wrong += exec.output(0u).values<float>() != expected ? 1 : 0;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+  EXPECT_EQ(objects(), before);
+}
+
+}  // namespace
+}  // namespace backplane::cuda::testing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test code: what the stand-in for libcuda.so.1 offers to those for NVIDIA's other libraries.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <functional>
+
+#define STANDIN_EXPORT __attribute__((visibility("default")))
+
+namespace standin {
+
+// Counts a call, and returns the error that a test injects into it, or 0.
+STANDIN_EXPORT int called(const char* function);
+// Counts objects of a kind: `change` is 1 or -1.
+STANDIN_EXPORT void count(const char* kind, int64_t change);
+STANDIN_EXPORT bool has_context();  // on this thread
+// Finds the allocation that contains the address, or ends at it. False if there is none.
+STANDIN_EXPORT bool find_memory(CUdeviceptr address, CUdeviceptr& begin, size_t& bytes);
+// Whether the bytes belong to one allocation that has not been freed.
+inline bool is_memory(CUdeviceptr address, uint64_t bytes) {
+  CUdeviceptr begin = 0;
+  size_t whole = 0;
+  return find_memory(address, begin, whole) && bytes <= whole - (address - begin);
+}
+// Runs `work` when everything that is in the stream now has ended.
+STANDIN_EXPORT void enqueue(CUstream stream, std::function<void()> work);
+
+}  // namespace standin

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stand-in for libcuda.so.1: pinned host memory, which kernels use in place, and what is known of an address.
+#include <cstdlib>
+
+#include "testing/standin/hooks.h"
+
+#define EXPORT extern "C" STANDIN_EXPORT
+// For calls that CUDA refuses without a current context.
+#define IN_CONTEXT()                                                                                                 \
+  if (const int refused = standin::called(__func__); refused != CUDA_SUCCESS) return static_cast<CUresult>(refused); \
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT
+
+EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned) {
+  IN_CONTEXT();
+  *out = std::calloc(1, bytes);
+  standin::count("pinned", 1);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemFreeHost(void* memory) {
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  std::free(memory);
+  standin::count("pinned", -1);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* memory, unsigned) {
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  *out = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostRegister_v2(void*, size_t, unsigned) {
+  IN_CONTEXT();
+  standin::count("registered", 1);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostUnregister(void*) {
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  standin::count("registered", -1);
+  return CUDA_SUCCESS;
+}
+
+// The attributes of an address that no allocation has are 0, as with CUDA.
+EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what, void** results, CUdeviceptr memory) {
+  IN_CONTEXT();
+  CUdeviceptr begin = 0;
+  size_t bytes = 0;
+  const bool is_known = standin::find_memory(memory, begin, bytes) && memory - begin < bytes;
+  for (unsigned i = 0; i < count; ++i) {
+    switch (what[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<unsigned*>(results[i]) = is_known ? CU_MEMORYTYPE_DEVICE : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *static_cast<bool*>(results[i]) = false;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(results[i]) = 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *static_cast<CUdeviceptr*>(results[i]) = is_known ? begin : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *static_cast<size_t*>(results[i]) = is_known ? bytes : 0;
+        break;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  }
+  return CUDA_SUCCESS;
+}
