@@ -63,14 +63,13 @@ Graph::Graph(const Backend& backend, const Model& model)
     : environment_(backend.environment()), device_(backend.device()), session_(backend.compile(model)) {}
 
 Graph::~Graph() {
-  if (is_forked() && in_flight_ != 0) {  // the parent's runs; nothing in this process ends them
+  if (is_forked() && pending_ != 0) {  // the parent's runs; nothing in this process ends them
     for (auto& flight : flights_) static_cast<void>(flight.release());
     return;
   }
   // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
   // because a run may wait for the one before it.
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return in_flight_ == 0; });  // runs of the queue are submitted before the last one ends
+  for (size_t left; (left = pending_) != 0;) pending_.wait(left);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
@@ -167,7 +166,10 @@ void Graph::set_io(const std::vector<Described>& inputs, const std::vector<Descr
 void Graph::set(const std::vector<Described>& inputs, const std::vector<Described>& outputs) {
   bindings_ = nullptr;
   const std::shared_ptr<const Bindings> made = bindings(inputs, outputs);
-  bind(free_flight(), made);  // binds now, so that invalid memory is refused here and not in the run
+  // Binds now, so that invalid memory is refused here and not in the run.
+  Flight* flight = free_flight();
+  if (flight == nullptr && spare_ == nullptr) spare_ = std::make_unique<Flight>(*this, session_.exec());
+  bind(flight != nullptr ? *flight : *spare_, made);
   bindings_ = made;
 }
 
@@ -191,12 +193,13 @@ bool Graph::Flight::is_free() const {
   return reached(finished) >= runs;
 }
 
-Graph::Flight& Graph::free_flight() {
+Graph::Flight* Graph::free_flight(bool needed) {
   for (const auto& flight : flights_) {
-    if (flight->is_free()) return *flight;
+    if (flight->is_free()) return flight.get();
   }
+  if (flights_.size() >= kMostInFlight && !needed) return nullptr;
   flights_.push_back(std::make_unique<Flight>(*this, session_.exec()));
-  return *flights_.back();
+  return flights_.back().get();
 }
 
 void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
@@ -206,14 +209,17 @@ void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
   if (status == BP_OK) {
     for (const Copy& copy : flight.bound->copies) std::memcpy(copy.to, copy.from.get(), copy.bytes);
   }
-  const std::lock_guard lock(graph.mutex_);
   bp_error_t error{};
   error.size = sizeof error;
   client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,
                            static_cast<const bp_error_t*>(nullptr));
+  // In this order, as `start` counts the queue before it looks at the runs in flight: one of the two sees the other.
   --graph.in_flight_;
-  graph.submit_queued();
-  if (graph.in_flight_ == 0) graph.idle_.notify_all();
+  if (graph.queued_ != 0) {
+    const std::lock_guard lock(graph.mutex_);
+    graph.submit_queued();
+  }
+  if (--graph.pending_ == 0) graph.pending_.notify_all();
 }
 
 std::shared_ptr<Event> Graph::run(std::shared_ptr<const Event> before) {
@@ -231,15 +237,18 @@ std::shared_ptr<Event> Graph::set_io_and_run(const std::vector<Described>& input
 std::shared_ptr<Event> Graph::start(std::shared_ptr<const Event> before) {
   if (bindings_ == nullptr) throw Failure{ONNXIFI_STATUS_UNIDENTIFIED_NAME};
   auto after = std::make_shared<Event>();
-  if (in_flight_ < kMostInFlight)
-    submit({bindings_, std::move(before), after});
-  else
-    queue_.push_back({bindings_, std::move(before), after});
+  if (Flight* const flight = queue_.empty() ? free_flight() : nullptr) {
+    submit(*flight, {bindings_, std::move(before), after});
+    return after;
+  }
+  queue_.push_back({bindings_, std::move(before), after});
+  ++pending_;
+  ++queued_;
+  submit_queued();
   return after;
 }
 
-void Graph::submit(Order order) {
-  Flight& flight = free_flight();
+void Graph::submit(Flight& flight, Order order) {
   bind(flight, order.bindings);
   waits_.clear();
   if (order.before != nullptr) waits_.push_back(order.before->point());
@@ -260,30 +269,38 @@ void Graph::submit(Order order) {
   run.signal_count = 2;
   run.self = &flight;
   run.done = &Graph::ended;
+  ++pending_;
+  ++in_flight_;
   try {
     flight.exec.submit(run);
   } catch (...) {
+    --in_flight_;
+    --pending_;
     flight.after = nullptr;
     flight.bound = nullptr;
     flight.ended.signal(flight.runs);
     flight.finished.signal(flight.runs);
     throw;
   }
-  ++in_flight_;
 }
 
 // Submits runs of the queue, in order. The event of one that cannot be submitted carries the failure.
 void Graph::submit_queued() {
-  while (!queue_.empty() && in_flight_ < kMostInFlight) {
+  while (!queue_.empty()) {
+    // A flight is free only some time after its run has ended. If none is in flight, no other call comes here.
+    Flight* const flight = free_flight(in_flight_ == 0);
+    if (flight == nullptr) return;
     Order order = std::move(queue_.front());
     queue_.pop_front();
+    --queued_;
     const std::shared_ptr<Event> after = order.after;
     try {
-      submit(std::move(order));
+      submit(*flight, std::move(order));
     } catch (...) {
       after->set_status(ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
       after->signal();
     }
+    --pending_;  // as a part of the queue
   }
 }
 

@@ -2,7 +2,7 @@
 // A model compiled for a backend, the memory for its inputs and outputs, and its runs in flight.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <deque>
 
 #include "onnxifi/backend.h"
@@ -75,24 +75,28 @@ class Graph {
   // The caller of these holds the lock.
   void set(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
-  void submit(Order order);
+  void submit(Flight& flight, Order order);
   void submit_queued();
-  Flight& free_flight();
+  // A flight for another run, made if necessary; null if there are kMostInFlight, unless one is needed in any case.
+  Flight* free_flight(bool needed = false);
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);
 
   const Environment environment_;
   const Device device_;
   const Session session_;
-  // A run in flight occupies a thread. More runs than this wait in the queue for one of them to end.
+  // A flight has a thread. More runs than this wait in the queue for one of them to end.
   static constexpr size_t kMostInFlight = 32;
 
+  // The end of a run takes the lock only if there is a queue: the thread that submitted it often still holds the lock.
   std::mutex mutex_;
-  std::condition_variable idle_;
   std::shared_ptr<const Bindings> bindings_;
   std::deque<Order> queue_;
-  size_t in_flight_ = 0;  // number of runs submitted that have not ended
+  std::atomic<size_t> queued_{0};     // the length of the queue
+  std::atomic<size_t> in_flight_{0};  // number of runs submitted that have not ended
+  std::atomic<size_t> pending_{0};    // those and the queue; the graph lives until it is 0
   std::vector<std::unique_ptr<Flight>> flights_;
+  std::unique_ptr<Flight> spare_;  // checks memory while all others are busy
   std::vector<bp_point_t> waits_;  // of the run that is being submitted
 };
 
