@@ -47,7 +47,7 @@ def make_model(node, opset):
         names.pop()
     outputs = [f"y{i}" for i in range(node.outputs)]
     made = helper.make_node(node.op, names, outputs, domain=node.domain, **node.attributes)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ops.ML, ML_OPSET)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ops.ML, ML_OPSET), helper.make_opsetid(ops.MICROSOFT, 1)]
     # Without declared types the outputs are what inference says.
     graph = helper.make_graph([made], "g", infos, [onnx.ValueInfoProto(name=o) for o in outputs], initializers)
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR)
@@ -105,7 +105,7 @@ def by_onnxruntime(model, feeds):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(ops.spelled_out(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)
 
 

@@ -14,12 +14,15 @@
 namespace backplane::cpu::testing {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Bytes = std::vector<uint8_t>;
 using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
 
 class Microsoft : public ::testing::Test {
  protected:
@@ -281,6 +284,55 @@ TEST_F(Microsoft, AttentionTakesALengthForEachBatch) {
               Pointwise(FloatNear(1e-5f),
                         Floats{0.5f, -1.375f, 0.7098075f, -0.9757176f, -3.247111f, 3.059081f, -2.747475f, 1.945929f,
                                -3.0625f, 2.3125f, -2.875f, 2.5f, -3.0625f, 2.3125f, -2.875f, 2.5f}));
+}
+
+// An embedding of a row that does not exist is an error that names the position, whichever of the ids is wrong.
+TEST_F(Microsoft, EmbedLayerNormalizationRefusesIdsBeyondTheEmbeddings) {
+  const auto with = [&](std::vector<int32_t> words, std::vector<int32_t> segments, std::vector<int32_t> positions) {
+    GraphBuilder b;
+    b.input("words", BP_DTYPE_INT32, {1, 3}).input("segments", BP_DTYPE_INT32, {1, 3});
+    b.input("positions", BP_DTYPE_INT32, {1, 3});
+    b.weight<float>("word", BP_DTYPE_FLOAT, {5, 2}, quarters(10, 1));
+    b.weight<float>("position", BP_DTYPE_FLOAT, {4, 2}, quarters(8, 2));
+    b.weight<float>("segment", BP_DTYPE_FLOAT, {2, 2}, quarters(4, 3));
+    b.weight<float>("gamma", BP_DTYPE_FLOAT, {2}, {1, 2}).weight<float>("beta", BP_DTYPE_FLOAT, {2}, {0, 1});
+    b.node("com.microsoft::EmbedLayerNormalization", 1,
+           {"words", "segments", "word", "position", "segment", "gamma", "beta", "", "positions"}, {"y"});
+    b.output("y");
+    return run(b, {HostTensor::of(BP_DTYPE_INT32, {1, 3}, words), HostTensor::of(BP_DTYPE_INT32, {1, 3}, segments),
+                   HostTensor::of(BP_DTYPE_INT32, {1, 3}, positions)});
+  };
+  const Outcome outcome = with({4, 0, 2}, {1, 0, 1}, {3, 2, 0});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Each(AnyOf(FloatNear(1, 1e-3f), FloatNear(-1, 1e-3f), FloatNear(3, 1e-3f))));
+  EXPECT_THAT(with({4, 5, 2}, {1, 0, 1}, {3, 2, 0}).text, HasSubstr("input_ids of batch 0, position 1 is 5"));
+  EXPECT_THAT(with({4, 0, 2}, {1, 0, -1}, {3, 2, 0}).text, HasSubstr("segment_ids of batch 0, position 2 is -1"));
+  EXPECT_THAT(with({4, 0, 2}, {1, 0, 1}, {4, 2, 0}).text, HasSubstr("position_ids of batch 0, position 0 is 4"));
+}
+
+// Nodes that no input can make valid are refused before anything is compiled, with the reason.
+TEST_F(Microsoft, MalformedAttributesAreRefused) {
+  const auto refusal = [&](const char* op, const std::vector<std::string>& inputs, const Attributes& attributes) {
+    GraphBuilder b;
+    b.input("ids", BP_DTYPE_INT32, {1, 3}).input("table", BP_DTYPE_FLOAT, {4, 8}).input("row", BP_DTYPE_FLOAT, {8});
+    b.input("image", BP_DTYPE_FLOAT, {1, 6, 6, 4}).input("kernel", BP_DTYPE_FLOAT, {8, 3, 3, 4});
+    b.node(std::string("com.microsoft::") + op, 1, inputs, {"y"}, BP_DTYPE_FLOAT, attributes).output("y");
+    return Compiled(plugin, b.graph()).text;
+  };
+  const std::vector<std::string> embedding = {"ids", "", "table", "table", "", "row", "row"};
+  EXPECT_EQ(refusal("EmbedLayerNormalization", embedding, {}), "");
+  EXPECT_THAT(refusal("EmbedLayerNormalization", embedding, {{"epsilon", -1.0f}}), HasSubstr("epsilon is -1"));
+  EXPECT_THAT(refusal("EmbedLayerNormalization", {"ids", "ids", "table", "table", "", "row", "row"}, {}),
+              HasSubstr("segment_ids has no segment_embedding"));
+  EXPECT_THAT(refusal("EmbedLayerNormalization", {"ids", "", "table", "table", "", "row"}, {}),
+              HasSubstr("input 6 is missing"));
+  const std::vector<std::string> convolution = {"image", "kernel"};
+  EXPECT_EQ(refusal("NhwcConv", convolution, {}), "");
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"group", int64_t{0}}}), HasSubstr("group is 0"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"kernel_shape", Ints{3, 5}}}), HasSubstr("kernel_shape has 5"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"strides", Ints{1, 0}}}), HasSubstr("strides contains 0"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"pads", Ints{1, 1}}}), HasSubstr("pads has 2"));
 }
 
 TEST_F(Microsoft, QLinearSigmoidAndLeakyReluAreTables) {

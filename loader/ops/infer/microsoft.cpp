@@ -109,6 +109,17 @@ Status simplified_norm(Context& c) {
   return {};
 }
 
+// Outputs: [batch, length, width of the embeddings], the ones in each mask, and the sum of the embeddings.
+Status embed_norm(Context& c) {
+  for (size_t slot : {0, 2}) like(c, slot, 2);
+  c.set_dtype(1, BP_DTYPE_INT32);
+  for (size_t slot : {0, 2, 3}) BP_TRY(c.expect_rank(slot, 2, 2));
+  const Shape sums = {c.dim(0, 0), c.dim(0, 1), c.dim(2, 1)};
+  BP_TRY(c.set_shape(0, sums));
+  BP_TRY(c.set_shape(1, {c.dim(0, 0)}));
+  return c.set_shape(2, sums);
+}
+
 Status quantized_binary(Context& c) {
   like(c, 0, 0);
   return broadcast_two(c, 0, 3);
@@ -138,8 +149,12 @@ Status quantized_concat(Context& c) {
 
 Status fused_conv(Context& c) {
   like(c, 0, 0);
-  if (!c.ranked(0)) return {};
-  return c.set_rank(0, c.rank(0));
+  return fused_convolution(c);
+}
+
+Status nhwc_conv(Context& c) {
+  like(c, 0, 0);
+  return nhwc_convolution(c);
 }
 
 Status fused_gemm(Context& c) {
@@ -153,6 +168,7 @@ constexpr RuleRow kRows[] = {
     {kDomain, "Attention", combined_attention},
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
+    {kDomain, "EmbedLayerNormalization", embed_norm},
     {kDomain, "FastGelu", same},
     {kDomain, "FusedConv", fused_conv},
     {kDomain, "FusedGemm", fused_gemm},
@@ -162,6 +178,7 @@ constexpr RuleRow kRows[] = {
     {kDomain, "MatMulIntegerToFloat", scaled_matmul},
     {kDomain, "MatMulNBits", matmul_nbits},
     {kDomain, "MultiHeadAttention", multi_head_attention},
+    {kDomain, "NhwcConv", nhwc_conv},
     {kDomain, "QLinearAdd", quantized_binary},
     {kDomain, "QLinearAveragePool", quantized_pool},
     {kDomain, "QLinearConcat", quantized_concat},

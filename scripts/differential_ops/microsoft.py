@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of com.microsoft, of which onnxruntime is the definition."""
+import numpy as np
+
+from onnx import helper
+
+from .draw import MICROSOFT, Node
+from .window import window
+
+
+def embed_layer_norm(d):
+    batch, length, width, words, places, segments = d.size(1, 3), d.size(1, 7), d.one([1, 3, 8, 33, 768]), d.size(1, 9), d.size(7, 9), d.size(1, 3)
+    x = lambda *shape: d.array(shape, np.float32)
+    ids = lambda rows, *shape: d.array(shape or (batch, length), np.int32, 0, rows - 1)
+    has_segments = d.chance(0.7)
+    inputs = [ids(words), ids(segments) if has_segments and d.chance(0.8) else None, x(words, width), x(places, width),
+              x(segments, width) if has_segments else None, d.array([width], np.float32, 0.5, 1), d.array([width], np.float32, 8, 9)]  # results far from 0, where terms would cancel
+    inputs.append(ids(3) if d.chance(0.5) else None)  # a mask; only ones count
+    inputs.append(None if d.chance(0.6) else ids(places) if d.chance(0.5) else ids(places, 1, length))
+    attributes = {"epsilon": d.one([1e-12, 1e-5, 0.25])} if d.chance(0.6) else {}
+    constants = (2, 3, 4, 5, 6) if d.chance(0.5) else ()
+    return Node(d.op, inputs, attributes, d.size(2, 3), MICROSOFT, tuple(i for i in constants if inputs[i] is not None))
+
+
+def nhwc_conv(d):
+    groups = d.one([1, 1, 1, 2, 3])
+    ins, outs = groups * d.one([1, 3, 4, 8, 16]), groups * d.one([1, 2, 5, 8, 16])
+    kernel, image = [d.size(1, 3), d.size(1, 3)], [d.size(6, 9), d.size(6, 9)]
+    if d.chance(0.2):  # depthwise
+        groups = outs = ins
+    inputs = [d.exact([d.size(1, 2)] + image + [ins]), d.exact([outs] + kernel + [ins // groups]), d.exact([outs]) if d.chance(0.6) else None]
+    attributes = dict(window(d, 2), group=groups)
+    if d.chance(0.5):
+        attributes["kernel_shape"] = kernel
+    constants = (1,) if inputs[2] is None else (1, 2)
+    return Node(d.op, inputs, attributes, 1, MICROSOFT, constants if d.chance(0.7) else ())
+
+
+def spelled_out(model):
+    """The model with what onnxruntime has no kernel for in other operators: NhwcConv as a Conv between transposes."""
+    node = model.graph.node[0]
+    if node.op_type != "NhwcConv":
+        return model
+    copy = type(model)()
+    copy.CopyFrom(model)
+    del copy.graph.node[:]
+    first = lambda name: helper.make_node("Transpose", [name], [name + ".first"], perm=[0, 3, 1, 2])
+    conv = helper.make_node("Conv", [node.input[0] + ".first", node.input[1] + ".first", *node.input[2:]], ["conv"])
+    conv.attribute.extend(node.attribute)
+    back = helper.make_node("Transpose", ["conv"], [node.output[0]], perm=[0, 2, 3, 1])
+    copy.graph.node.extend([first(node.input[0]), first(node.input[1]), conv, back])
+    return copy
