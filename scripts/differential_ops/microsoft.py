@@ -36,6 +36,29 @@ def nhwc_conv(d):
     return Node(d.op, inputs, attributes, 1, MICROSOFT, constants if d.chance(0.7) else ())
 
 
+def qattention(d):
+    batch, length, heads, size, inputs = d.size(1, 3), d.one([1, 2, 5, 9, 70]), d.size(1, 3), d.one([4, 8, 16]), d.one([5, 8, 24, 64])
+    width, dtype = heads * size, d.one([np.uint8, np.int8])
+    columns = [3 * width] if d.chance(0.5) else [1] if d.chance(0.3) else []
+    past = d.size(0, 4) if d.chance(0.4) else None
+    keys = length + (past or 0)
+    mask = d.one([None, [batch], [2 * batch], [3 * batch + 2], [batch, keys], [batch, 1], [1, 1], [batch, length, keys]])
+    if mask is not None:
+        mask = d.array(mask, np.int32, *((-1, keys + 1) if len(mask) == 1 else (-1, 2)))
+        mask.flat[:batch] = np.maximum(mask.flat[:batch], 1)  # onnxruntime writes before the scores of a negative length
+    inputs = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, -128, 127) if dtype == np.int8 else d.array([inputs, 3 * width], dtype, 0, 255),
+              d.array([3 * width], np.float32, 8, 9), np.float32(1 / 128), d.array(columns, np.float32, 0.002, 0.01), mask]  # values far from 0, where terms would cancel
+    zeros = d.chance(0.7)
+    inputs.append(d.array([], np.uint8, 100, 150) if zeros else None)
+    inputs.append(d.array(columns, dtype, -9, 9) if zeros and dtype == np.int8 else d.array(columns, dtype, 110, 140) if zeros else None)
+    inputs.append(None if past is None else d.array([2, batch, heads, past, size], np.float32, 4, 9))
+    attributes = {"num_heads": heads, "unidirectional": d.size(0, 1)}
+    if d.chance(0.3):
+        attributes |= {"scale": 0.5, "mask_filter_value": d.one([-10000.0, -3.0])}
+    known = (1, 2, 3, 4) + ((6, 7) if zeros else ()) if d.chance(0.7) else ()
+    return Node(d.op, [None if x is None else np.asarray(x) for x in inputs], attributes, 1 if past is None and d.chance(0.5) else 2, MICROSOFT, known)
+
+
 def spelled_out(model):
     """The model with what onnxruntime has no kernel for in other operators: NhwcConv as a Conv between transposes."""
     node = model.graph.node[0]

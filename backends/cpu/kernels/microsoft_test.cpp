@@ -317,6 +317,8 @@ TEST_F(Microsoft, MalformedAttributesAreRefused) {
     GraphBuilder b;
     b.input("ids", BP_DTYPE_INT32, {1, 3}).input("table", BP_DTYPE_FLOAT, {4, 8}).input("row", BP_DTYPE_FLOAT, {8});
     b.input("image", BP_DTYPE_FLOAT, {1, 6, 6, 4}).input("kernel", BP_DTYPE_FLOAT, {8, 3, 3, 4});
+    b.input("x", BP_DTYPE_UINT8, {1, 3, 4}).input("w", BP_DTYPE_INT8, {4, 12}).input("scale", BP_DTYPE_FLOAT, {});
+    b.input("zero", BP_DTYPE_UINT8, {}).input("bias", BP_DTYPE_FLOAT, {12});
     b.node(std::string("com.microsoft::") + op, 1, inputs, {"y"}, BP_DTYPE_FLOAT, attributes).output("y");
     return Compiled(plugin, b.graph()).text;
   };
@@ -327,12 +329,62 @@ TEST_F(Microsoft, MalformedAttributesAreRefused) {
               HasSubstr("segment_ids has no segment_embedding"));
   EXPECT_THAT(refusal("EmbedLayerNormalization", {"ids", "", "table", "table", "", "row"}, {}),
               HasSubstr("input 6 is missing"));
+  const std::vector<std::string> attention = {"x", "w", "bias", "scale", "scale"};
+  const Attributes heads = {{"num_heads", int64_t{2}}};
+  EXPECT_EQ(refusal("QAttention", attention, heads), "");
+  EXPECT_THAT(refusal("QAttention", attention, {}), HasSubstr("num_heads is missing"));
+  EXPECT_THAT(refusal("QAttention", attention, {{"num_heads", int64_t{2}}, {"do_rotary", int64_t{1}}}),
+              HasSubstr("do_rotary is not supported"));
+  EXPECT_NE(refusal("QAttention", {"x", "w", "", "scale", "scale"}, heads), "");
+  EXPECT_NE(refusal("QAttention", {"x", "w", "bias", "scale", "scale", "", "", "zero"}, heads), "");
   const std::vector<std::string> convolution = {"image", "kernel"};
   EXPECT_EQ(refusal("NhwcConv", convolution, {}), "");
   EXPECT_THAT(refusal("NhwcConv", convolution, {{"group", int64_t{0}}}), HasSubstr("group is 0"));
   EXPECT_THAT(refusal("NhwcConv", convolution, {{"kernel_shape", Ints{3, 5}}}), HasSubstr("kernel_shape has 5"));
   EXPECT_THAT(refusal("NhwcConv", convolution, {{"strides", Ints{1, 0}}}), HasSubstr("strides contains 0"));
   EXPECT_THAT(refusal("NhwcConv", convolution, {{"pads", Ints{1, 1}}}), HasSubstr("pads has 2"));
+}
+
+// Operands whose extents do not fit are errors of the run that name the operand.
+TEST_F(Microsoft, QAttentionRefusesOperandsThatDoNotFit) {
+  struct Operands {
+    std::vector<int64_t> weights{6, 24}, bias{24}, x_scale{}, w_scale{24}, mask{2, 3}, w_zero{}, past{2, 2, 2, 0, 4};
+    int64_t heads = 2;
+  };
+  const auto error = [&](const Operands& o) {
+    GraphBuilder b;
+    std::vector<HostTensor> inputs;
+    const auto add = [&](const char* name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+      b.input(name, dtype, std::vector<int64_t>(extents.size(), -1));
+      int64_t count = 1;
+      for (int64_t extent : extents) count *= extent;
+      const size_t bytes = dtype == BP_DTYPE_UINT8 || dtype == BP_DTYPE_INT8 ? 1 : 4;
+      inputs.push_back({dtype, extents, std::string(static_cast<size_t>(count) * bytes, '\0')});
+    };
+    add("x", BP_DTYPE_UINT8, {2, 3, 6});
+    add("w", BP_DTYPE_INT8, o.weights);
+    add("bias", BP_DTYPE_FLOAT, o.bias);
+    add("x_scale", BP_DTYPE_FLOAT, o.x_scale);
+    add("w_scale", BP_DTYPE_FLOAT, o.w_scale);
+    add("mask", BP_DTYPE_INT32, o.mask);
+    add("w_zero", BP_DTYPE_INT8, o.w_zero);
+    add("past", BP_DTYPE_FLOAT, o.past);
+    b.node("com.microsoft::QAttention", 1, {"x", "w", "bias", "x_scale", "w_scale", "mask", "", "w_zero", "past"},
+           {"y"}, BP_DTYPE_FLOAT, {{"num_heads", o.heads}});
+    b.output("y");
+    return run(b, inputs).text;
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({.weights = {5, 24}}), HasSubstr("weights"));
+  EXPECT_THAT(error({.weights = {6, 25}}), HasSubstr("num_heads"));
+  EXPECT_THAT(error({.heads = 3}), HasSubstr("num_heads"));
+  EXPECT_THAT(error({.bias = {23}}), HasSubstr("bias"));
+  EXPECT_THAT(error({.x_scale = {2}}), HasSubstr("input 3"));
+  EXPECT_THAT(error({.w_scale = {8}}), HasSubstr("input 4"));
+  EXPECT_THAT(error({.w_zero = {3}}), HasSubstr("input 7"));
+  EXPECT_THAT(error({.mask = {2, 4}}), HasSubstr("mask_index"));
+  EXPECT_THAT(error({.mask = {2, 1, 3, 3}}), HasSubstr("mask_index"));
+  EXPECT_THAT(error({.past = {2, 2, 2, 1, 3}}), HasSubstr("past"));
 }
 
 TEST_F(Microsoft, QLinearSigmoidAndLeakyReluAreTables) {

@@ -411,7 +411,13 @@ TEST(Infer, ForeignEmbeddingsAndConvolutions) {
   auto last = foreign("NhwcConv", {image, weights, bias}, 1, {twice, Attribute::of("group", int64_t{2})});
   ValueId planes = b.input({"N", "6", "H", "32"}), kernels = b.input({"8", "6", "3", "5"});
   auto first = foreign("FusedConv", {planes, kernels}, 1, {twice});
+  ValueId bytes = b.input({"N", "S", "32"}, BP_DTYPE_UINT8), projection = b.input({"32", "96"}, BP_DTYPE_INT8);
+  ValueId scale = b.input({}), columns = b.input({"96"}), past = b.input({"2", "N", "4", "5", "8"});
+  auto attended = foreign("QAttention", {bytes, projection, columns, scale, columns, BP_NONE, BP_NONE, BP_NONE, past},
+                          2, {Attribute::of("num_heads", int64_t{4})});
   b.expect_ok();
+  EXPECT_EQ(b.text(attended[0]), "float[N,S,32]");
+  EXPECT_THAT(b.text(attended[1]), ::testing::MatchesRegex("float\\[2,N,4,.*,8\\]"));
   EXPECT_EQ(b.text(embedded[0]), "other[N,S,64]");
   EXPECT_EQ(b.text(embedded[1]), "int32[N]");
   EXPECT_EQ(b.text(embedded[2]), "other[N,S,64]");

@@ -92,6 +92,19 @@ Status combined_attention(Context& c) {
   return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.math().floor_divide(c.dim(1, 1), Scalar(3))});
 }
 
+// Outputs: [batch, length, a third of the columns of the weights] and the cache [2, batch, heads, keys, size].
+Status quantized_attention(Context& c) {
+  for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 2);
+  BP_TRY(c.expect_rank(0, 3, 3));
+  BP_TRY(c.expect_rank(1, 2, 2));
+  const Scalar width = c.math().floor_divide(c.dim(1, 1), Scalar(3));
+  BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), width}));
+  const int64_t heads = c.integer("num_heads");
+  if (heads < 1) return {};
+  const Scalar keys = c.has(8) ? c.math().add(c.dim(8, 3), c.dim(0, 1)) : c.dim(0, 1);
+  return c.set_shape(1, {Scalar(2), c.dim(0, 0), Scalar(heads), keys, c.math().floor_divide(width, Scalar(heads))});
+}
+
 // Outputs: Y, mean, inverse standard deviation, and the sum of the inputs.
 Status skip_norm(Context& c) {
   like(c, 0, 0);
@@ -179,6 +192,7 @@ constexpr RuleRow kRows[] = {
     {kDomain, "MatMulNBits", matmul_nbits},
     {kDomain, "MultiHeadAttention", multi_head_attention},
     {kDomain, "NhwcConv", nhwc_conv},
+    {kDomain, "QAttention", quantized_attention},
     {kDomain, "QLinearAdd", quantized_binary},
     {kDomain, "QLinearAveragePool", quantized_pool},
     {kDomain, "QLinearConcat", quantized_concat},
