@@ -179,6 +179,11 @@ def foreign():
                  "x_zero": constant(128, "u1"), "w_zero": whole(1, 2304, dtype="i1")}
     for length in (16, 128, 384):
         yield Case(f"QAttention of {length}", "QAttention", {"x": whole(256, 1, length, 768, dtype="u1")}, quantized, {"num_heads": 12}, domain=MICROSOFT)
+    for hidden, batch, directions in ((128, 1, 1), (256, 1, 1), (512, 1, 1), (128, 8, 2), (512, 1, 2), (512, 8, 1)):
+        weights = {"w": whole(256, directions, hidden, 4 * hidden, dtype="u1").view("i1"), "r": whole(256, directions, hidden, 4 * hidden, dtype="u1").view("i1"), "b": real(directions, 8 * hidden)}
+        scales = {f"{name}_{part}": constant(value, dtype) for name in "wr" for part, value, dtype in (("scale", [0.002] * directions, "f4"), ("zero", [0] * directions, "i1"))}
+        yield Case(f"DynamicQuantizeLSTM {hidden}, {batch}" + (", both" if directions == 2 else ""), "DynamicQuantizeLSTM", {"x": real(64, batch, hidden)},
+                   weights | dict.fromkeys(("lengths", "h", "c", "p")) | scales, {"hidden_size": hidden, "direction": "bidirectional" if directions == 2 else "forward"}, 2, MICROSOFT)
     for extent, channels in ((56, 64), (28, 128), (14, 256), (7, 512)):
         yield Case(f"NhwcConv 3x3 of {channels}", "NhwcConv", {"x": real(1, extent, extent, channels)}, {"w": real(channels, 3, 3, channels) / 10}, {"pads": [1] * 4}, domain=MICROSOFT)
 

@@ -59,6 +59,38 @@ def qattention(d):
     return Node(d.op, [None if x is None else np.asarray(x) for x in inputs], attributes, 1 if past is None and d.chance(0.5) else 2, MICROSOFT, known)
 
 
+def dynamic_quantize_lstm(d):
+    direction = d.one(["forward", "reverse", "bidirectional"])
+    dirs = 2 if direction == "bidirectional" else 1
+    t, n, i, h = d.size(1, 5), d.one([1, 1, 2, 3]), d.one([1, 4, 17]), d.one([1, 4, 16, 19])
+    dtype = d.one([np.uint8, np.int8])
+    x = lambda *shape: d.array(shape, np.float32, -1, 1)
+
+    def weights(rows):
+        columns = [dirs, 4 * h] if d.chance(0.5) else [dirs]
+        zero = np.zeros(columns, dtype) if dtype == np.int8 and len(columns) == 2 else np.full(columns, d.size(100, 150) if dtype == np.uint8 else d.size(-9, 9)).astype(dtype)
+        if len(columns) == 1:
+            zero = d.array(columns, dtype, 100, 150) if dtype == np.uint8 else d.array(columns, dtype, -9, 9)
+        return d.array([dirs, rows, 4 * h], dtype, -128, 127) if dtype == np.int8 else d.array([dirs, rows, 4 * h], dtype, 0, 255), d.array(columns, np.float32, 0.002, 0.02), zero
+
+    w, w_scale, w_zero = weights(i)
+    r, r_scale, r_zero = weights(h)
+    inputs = [x(t, n, i), w, r, x(dirs, 8 * h) if d.chance(0.6) else None, np.array([d.size(0, t) for _ in range(n)], np.int32) if d.chance(0.4) else None]
+    if inputs[4] is not None:
+        inputs[4].flat[0] = max(1, inputs[4].flat[0])  # onnxruntime writes no results if all sequences are empty
+    inputs += [x(dirs, n, h) if d.chance(0.5) else None, x(dirs, n, h) if d.chance(0.5) else None, x(dirs, 3 * h) if d.chance(0.3) else None]
+    inputs += [w_scale, w_zero, r_scale, r_zero]
+    attributes = {"direction": direction, "hidden_size": h}
+    if d.chance(0.2):
+        attributes["clip"] = 0.5
+    if d.chance(0.2):
+        attributes["input_forget"] = 1
+    if d.chance(0.2):
+        attributes["activations"] = [d.one(["Sigmoid", "HardSigmoid"]), d.one(["Tanh", "Relu", "Softsign"]), "Tanh"] * dirs
+    known = (1, 2, 8, 9, 10, 11) if d.chance(0.7) else ()
+    return Node(d.op, inputs, attributes, 3, MICROSOFT, known)
+
+
 def spelled_out(model):
     """The model with what onnxruntime has no kernel for in other operators: NhwcConv as a Conv between transposes."""
     node = model.graph.node[0]

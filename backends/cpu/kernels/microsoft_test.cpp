@@ -387,6 +387,94 @@ TEST_F(Microsoft, QAttentionRefusesOperandsThatDoNotFit) {
   EXPECT_THAT(error({.past = {2, 2, 2, 1, 3}}), HasSubstr("past"));
 }
 
+// An LSTM of one sequence, two inputs and one unit, whose operands a test may replace.
+struct QuantizedLstm {
+  std::vector<int64_t> w{1, 2, 4}, r{1, 1, 4}, scale{1}, zero{1}, first{1, 1, 1};
+  std::vector<int32_t> lengths{3};
+  Attributes attributes{};
+
+  GraphBuilder builder() const {
+    GraphBuilder b;
+    const auto add = [&](const char* name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+      b.input(name, dtype, std::vector<int64_t>(extents.size(), -1));
+    };
+    add("x", BP_DTYPE_FLOAT, {3, 1, 2});
+    add("w", BP_DTYPE_INT8, w);
+    add("r", BP_DTYPE_INT8, r);
+    add("lengths", BP_DTYPE_INT32, {1});
+    add("first", BP_DTYPE_FLOAT, first);
+    add("scale", BP_DTYPE_FLOAT, scale);
+    add("zero", BP_DTYPE_INT8, zero);
+    b.node("com.microsoft::DynamicQuantizeLSTM", 1,
+           {"x", "w", "r", "", "lengths", "first", "", "", "scale", "zero", "scale", "zero"}, {"y"}, BP_DTYPE_FLOAT,
+           attributes);
+    b.output("y");
+    return b;
+  }
+  std::vector<HostTensor> inputs() const {
+    const auto bytes = [](const std::vector<int64_t>& extents) {
+      size_t count = 1;
+      for (int64_t extent : extents) count *= static_cast<size_t>(extent);
+      return HostTensor::of(BP_DTYPE_INT8, extents, std::vector<int8_t>(count, 3));
+    };
+    return {HostTensor::of(BP_DTYPE_FLOAT, {3, 1, 2}, Floats(6, 0.5f)),
+            bytes(w),
+            bytes(r),
+            HostTensor::of(BP_DTYPE_INT32, {1}, lengths),
+            HostTensor{BP_DTYPE_FLOAT, first, std::string(4, '\0')},
+            HostTensor{BP_DTYPE_FLOAT, scale, std::string(scale == std::vector<int64_t>{1} ? 4 : 8, '\0')},
+            bytes(zero)};
+  }
+};
+
+TEST_F(Microsoft, DynamicQuantizeLSTMRefusesOperandsThatDoNotFit) {
+  const auto error = [&](const QuantizedLstm& lstm) {
+    GraphBuilder b = lstm.builder();
+    return run(b, lstm.inputs()).text;
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({.w = {1, 3, 4}}), HasSubstr("input 1 has shape [1,3,4], but needs [1,2,4]"));
+  EXPECT_THAT(error({.r = {1, 1, 8}}), HasSubstr("input 2"));
+  EXPECT_THAT(error({.r = {2, 1, 4}}), HasSubstr("input 2"));
+  EXPECT_THAT(error({.scale = {2}}), HasSubstr("input 8"));
+  EXPECT_THAT(error({.zero = {1, 3}}), HasSubstr("input 9"));
+  EXPECT_THAT(error({.first = {1, 1}}), HasSubstr("input 5"));
+  EXPECT_THAT(error({.lengths = {4}}), HasSubstr("sequence length 4 is not in [0, 3]"));
+  EXPECT_THAT(error({.lengths = {-1}}), HasSubstr("sequence length -1"));
+  EXPECT_THAT(error({.attributes = {{"direction", "sideways"}}}), HasSubstr("direction"));
+  EXPECT_THAT(error({.attributes = {{"hidden_size", int64_t{2}}}}), HasSubstr("input 1"));
+}
+
+// The time steps are computed in groups that fit in the cache; results must not depend on where a group ends.
+TEST_F(Microsoft, DynamicQuantizeLSTMOfManySteps) {
+  constexpr int64_t kSteps = 300, kUnits = 70;
+  const auto outcome = [&](const char* reference) {
+    setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
+    Plugin own("2");
+    setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+    std::vector<int8_t> w(2 * 3 * 4 * kUnits), r(2 * kUnits * 4 * kUnits);
+    uint32_t seed = 7;
+    for (auto* weights : {&w, &r})
+      for (int8_t& one : *weights) one = static_cast<int8_t>((seed = seed * 1664525u + 1013904223u) >> 24);
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {kSteps, 3, 3}).input("lengths", BP_DTYPE_INT32, {3});
+    b.weight<int8_t>("w", BP_DTYPE_INT8, {2, 3, 4 * kUnits}, w);
+    b.weight<int8_t>("r", BP_DTYPE_INT8, {2, kUnits, 4 * kUnits}, r);
+    b.weight<float>("scale", BP_DTYPE_FLOAT, {2}, {0.002f, 0.003f}).weight<int8_t>("zero", BP_DTYPE_INT8, {2}, {0, 5});
+    b.node("com.microsoft::DynamicQuantizeLSTM", 1,
+           {"x", "w", "r", "", "lengths", "", "", "", "scale", "zero", "scale", "zero"}, {"y"}, BP_DTYPE_FLOAT,
+           {{"direction", "bidirectional"}, {"hidden_size", kUnits}});
+    b.output("y");
+    Compiled program(own, b.graph());
+    EXPECT_EQ(program.status, BP_OK) << program.text;
+    return program.run({quarters_of({kSteps, 3, 3}, 1),
+                        HostTensor::of(BP_DTYPE_INT32, {3}, std::vector<int32_t>{kSteps, 7, kSteps - 1})});
+  };
+  const Outcome seen = outcome("0"), expected = outcome("1");
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<float>(), expected.outputs[0].as<float>());
+}
+
 TEST_F(Microsoft, QLinearSigmoidAndLeakyReluAreTables) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_UINT8, {7}).input("z", BP_DTYPE_INT8, {6});

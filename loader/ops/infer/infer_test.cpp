@@ -415,7 +415,13 @@ TEST(Infer, ForeignEmbeddingsAndConvolutions) {
   ValueId scale = b.input({}), columns = b.input({"96"}), past = b.input({"2", "N", "4", "5", "8"});
   auto attended = foreign("QAttention", {bytes, projection, columns, scale, columns, BP_NONE, BP_NONE, BP_NONE, past},
                           2, {Attribute::of("num_heads", int64_t{4})});
+  ValueId sequence = b.input({"T", "N", "16"}), gates = b.input({"2", "16", "32"}, BP_DTYPE_INT8);
+  ValueId recurrent = b.input({"2", "8", "32"}, BP_DTYPE_INT8);
+  auto states = foreign("DynamicQuantizeLSTM", {sequence, gates, recurrent}, 3,
+                        {Attribute::of("direction", std::string("bidirectional"))});
   b.expect_ok();
+  EXPECT_EQ(b.text(states[0]), "float[T,2,N,8]");
+  EXPECT_EQ(b.text(states[2]), "float[2,N,8]");
   EXPECT_EQ(b.text(attended[0]), "float[N,S,32]");
   EXPECT_THAT(b.text(attended[1]), ::testing::MatchesRegex("float\\[2,N,4,.*,8\\]"));
   EXPECT_EQ(b.text(embedded[0]), "other[N,S,64]");
@@ -438,6 +444,8 @@ TEST(Infer, ForeignOperatorsThatContradictThemselvesFail) {
   };
   EXPECT_THAT(fails("NhwcConv", {{"1", "8", "8", "6"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("6 channels"));
   EXPECT_THAT(fails("NhwcConv", {{"1", "8"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("rank 2"));
+  EXPECT_THAT(fails("DynamicQuantizeLSTM", {{"4", "1", "16"}, {"2", "16", "32"}, {"2", "8", "32"}}, {}),
+              ::testing::HasSubstr("directions"));
   EXPECT_THAT(fails("EmbedLayerNormalization", {{"4"}, {"4"}, {"9", "8"}, {"9", "8"}}, {}),
               ::testing::HasSubstr("rank 1"));
 }

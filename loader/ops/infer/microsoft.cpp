@@ -92,6 +92,20 @@ Status combined_attention(Context& c) {
   return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.math().floor_divide(c.dim(1, 1), Scalar(3))});
 }
 
+// Inputs: X [sequence, batch, input] and R [directions, hidden, 4 · hidden]. Outputs: Y, Y_h and Y_c.
+Status quantized_lstm(Context& c) {
+  for (size_t slot = 0; slot < 3; ++slot) c.set_dtype(slot, BP_DTYPE_FLOAT);
+  for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 3, 3));
+  Scalar directions = c.text("direction") == "bidirectional" ? 2 : 1;
+  BP_TRY(c.merge(directions, c.dim(1, 0), directions, "directions and the first extent of W"));
+  Scalar hidden = c.dim(2, 1);
+  if (c.has_attribute("hidden_size"))
+    BP_TRY(c.merge(c.integer("hidden_size"), hidden, hidden, "hidden_size and the second extent of R"));
+  BP_TRY(c.set_shape(0, {c.dim(0, 0), directions, c.dim(0, 1), hidden}));
+  for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {directions, c.dim(0, 1), hidden}));
+  return {};
+}
+
 // Outputs: [batch, length, a third of the columns of the weights] and the cache [2, batch, heads, keys, size].
 Status quantized_attention(Context& c) {
   for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 2);
@@ -181,6 +195,7 @@ constexpr RuleRow kRows[] = {
     {kDomain, "Attention", combined_attention},
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
+    {kDomain, "DynamicQuantizeLSTM", quantized_lstm},
     {kDomain, "EmbedLayerNormalization", embed_norm},
     {kDomain, "FastGelu", same},
     {kDomain, "FusedConv", fused_conv},
