@@ -45,7 +45,7 @@ def qattention(d):
     mask = d.one([None, [batch], [2 * batch], [3 * batch + 2], [batch, keys], [batch, 1], [1, 1], [batch, length, keys]])
     if mask is not None:
         mask = d.array(mask, np.int32, *((-1, keys + 1) if len(mask) == 1 else (-1, 2)))
-        mask.flat[:batch] = np.maximum(mask.flat[:batch], 1)  # onnxruntime writes before the scores of a negative length
+        mask.flat[:batch] = np.maximum(mask.flat[:batch], 1)  # onnxruntime refuses negative lengths
     inputs = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, -128, 127) if dtype == np.int8 else d.array([inputs, 3 * width], dtype, 0, 255),
               d.array([3 * width], np.float32, 8, 9), np.float32(1 / 128), d.array(columns, np.float32, 0.002, 0.01), mask]  # values far from 0, where terms would cancel
     zeros = d.chance(0.7)

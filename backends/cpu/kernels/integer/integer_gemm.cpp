@@ -207,8 +207,10 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
   constexpr int64_t kMaxSums = 14 * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
   uint32_t edge[kMaxSums];
-  for (int64_t block = first_block; block < last_block; block += 2) {
-    const int64_t blocks = std::min<int64_t>(2, last_block - block), column = block * lanes;
+  int64_t blocks = 0;
+  for (int64_t block = first_block; block < last_block; block += blocks) {
+    const int64_t rest = last_block - block, column = block * lanes;
+    blocks = rest >= 4 && size_.m <= kRowsOfWideTiles ? 4 : std::min<int64_t>(2, rest);
     const bool at_edge = column + blocks * lanes > n;
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
       const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
