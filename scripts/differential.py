@@ -171,8 +171,11 @@ def write_case(folder, model, node, results):
         (data / f"output_{k}.pb").write_bytes(to_message(value, f"y{k}").SerializeToString())
 
 
+table_of_families = ops.FAMILIES
+
+
 def operators():
-    return [(generator, op) for generator, names in ops.FAMILIES for op in names.split()]
+    return [(generator, op) for generator, names in table_of_families for op in names.split()]
 
 
 def draw(seed, number):
@@ -326,7 +329,11 @@ def main():
     parser.add_argument("--filter", default="", help="only operators whose name matches this expression")
     parser.add_argument("--case", type=int, help="only this case; its folder is kept and its path printed")
     parser.add_argument("--verbose", action="store_true", help="print why cases have no reference")
+    parser.add_argument("--foreign", action="store_true", help="operators of com.microsoft instead of ONNX's")
     arguments = parser.parse_args()
+    if arguments.foreign:
+        global table_of_families
+        table_of_families = ops.FOREIGN
     numbers = [n for n in range(arguments.count) if re.search(arguments.filter, operators()[n % len(operators())][1])]
     if arguments.case is not None:
         numbers = [arguments.case]

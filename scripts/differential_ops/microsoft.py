@@ -36,27 +36,38 @@ def nhwc_conv(d):
     return Node(d.op, inputs, attributes, 1, MICROSOFT, constants if d.chance(0.7) else ())
 
 
+def key_mask(d, batch, length, keys):
+    """A mask of keys in one of its forms, or None."""
+    extents = d.one([None, [batch], [2 * batch], [3 * batch + 2], [batch, keys], [batch, 1], [1, 1], [batch, length, keys]])
+    if extents is None:
+        return None
+    mask = d.array(extents, np.int32, *((-1, keys + 1) if len(extents) == 1 else (-1, 2)))
+    mask.flat[:batch] = np.maximum(mask.flat[:batch], 1)  # onnxruntime refuses negative lengths
+    return mask
+
+
 def qattention(d):
+    """Values are far from 0, where terms would cancel."""
     batch, length, heads, size, inputs = d.size(1, 3), d.one([1, 2, 5, 9, 70]), d.size(1, 3), d.one([4, 8, 16]), d.one([5, 8, 24, 64])
-    width, dtype = heads * size, d.one([np.uint8, np.int8])
-    columns = [3 * width] if d.chance(0.5) else [1] if d.chance(0.3) else []
+    width, quantized = heads * size, d.op == "QAttention"
     past = d.size(0, 4) if d.chance(0.4) else None
-    keys = length + (past or 0)
-    mask = d.one([None, [batch], [2 * batch], [3 * batch + 2], [batch, keys], [batch, 1], [1, 1], [batch, length, keys]])
-    if mask is not None:
-        mask = d.array(mask, np.int32, *((-1, keys + 1) if len(mask) == 1 else (-1, 2)))
-        mask.flat[:batch] = np.maximum(mask.flat[:batch], 1)  # onnxruntime refuses negative lengths
-    inputs = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, -128, 127) if dtype == np.int8 else d.array([inputs, 3 * width], dtype, 0, 255),
-              d.array([3 * width], np.float32, 8, 9), np.float32(1 / 128), d.array(columns, np.float32, 0.002, 0.01), mask]  # values far from 0, where terms would cancel
-    zeros = d.chance(0.7)
-    inputs.append(d.array([], np.uint8, 100, 150) if zeros else None)
-    inputs.append(d.array(columns, dtype, -9, 9) if zeros and dtype == np.int8 else d.array(columns, dtype, 110, 140) if zeros else None)
-    inputs.append(None if past is None else d.array([2, batch, heads, past, size], np.float32, 4, 9))
+    mask, bias = key_mask(d, batch, length, length + (past or 0)), d.array([3 * width], np.float32, 8, 9)
+    cache = None if past is None else d.array([2, batch, heads, past, size], np.float32, 4, 9)
+    if quantized:
+        dtype = d.one([np.uint8, np.int8])
+        columns = [3 * width] if d.chance(0.5) else [1] if d.chance(0.3) else []
+        zeros = d.chance(0.7)
+        of_weights = d.array(columns, dtype, *((-9, 9) if dtype == np.int8 else (110, 140)))
+        given = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, *((-128, 127) if dtype == np.int8 else (0, 255))), bias,
+                 np.float32(1 / 128), d.array(columns, np.float32, 0.0005, 0.002), mask, d.array([], np.uint8, 100, 150) if zeros else None, of_weights if zeros else None, cache]
+        known = (1, 2, 3, 4) + ((6, 7) if zeros else ())
+    else:
+        given, known = [d.array([batch, length, inputs], np.float32, -1, 1), d.array([inputs, 3 * width], np.float32, -0.5, 0.5), bias, mask, cache], (1, 2)
     attributes = {"num_heads": heads, "unidirectional": d.size(0, 1)}
     if d.chance(0.3):
         attributes |= {"scale": 0.5, "mask_filter_value": d.one([-10000.0, -3.0])}
-    known = (1, 2, 3, 4) + ((6, 7) if zeros else ()) if d.chance(0.7) else ()
-    return Node(d.op, [None if x is None else np.asarray(x) for x in inputs], attributes, 1 if past is None and d.chance(0.5) else 2, MICROSOFT, known)
+    outputs = 1 if past is None and d.chance(0.5) else 2
+    return Node(d.op, [None if x is None else np.asarray(x) for x in given], attributes, outputs, MICROSOFT, known if d.chance(0.7) else ())
 
 
 def dynamic_quantize_lstm(d):
@@ -82,7 +93,7 @@ def dynamic_quantize_lstm(d):
     inputs += [w_scale, w_zero, r_scale, r_zero]
     attributes = {"direction": direction, "hidden_size": h}
     if d.chance(0.2):
-        attributes["clip"] = 0.5
+        attributes["clip"] = 2.0  # a lower one makes states symmetric, so that the zero point's quotient is in the middle of two integers
     if d.chance(0.2):
         attributes["input_forget"] = 1
     if d.chance(0.2):
