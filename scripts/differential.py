@@ -47,7 +47,7 @@ def make_model(node, opset):
         names.pop()
     outputs = [f"y{i}" for i in range(node.outputs)]
     made = helper.make_node(node.op, names, outputs, domain=node.domain, **node.attributes)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ops.ML, ML_OPSET)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ops.ML, ML_OPSET), helper.make_opsetid(ops.MICROSOFT, 1)]
     # Without declared types the outputs are what inference says.
     graph = helper.make_graph([made], "g", infos, [onnx.ValueInfoProto(name=o) for o in outputs], initializers)
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR)
@@ -105,7 +105,7 @@ def by_onnxruntime(model, feeds):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(ops.spelled_out(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)
 
 
@@ -171,8 +171,11 @@ def write_case(folder, model, node, results):
         (data / f"output_{k}.pb").write_bytes(to_message(value, f"y{k}").SerializeToString())
 
 
+table_of_families = ops.FAMILIES
+
+
 def operators():
-    return [(generator, op) for generator, names in ops.FAMILIES for op in names.split()]
+    return [(generator, op) for generator, names in table_of_families for op in names.split()]
 
 
 def draw(seed, number):
@@ -326,7 +329,11 @@ def main():
     parser.add_argument("--filter", default="", help="only operators whose name matches this expression")
     parser.add_argument("--case", type=int, help="only this case; its folder is kept and its path printed")
     parser.add_argument("--verbose", action="store_true", help="print why cases have no reference")
+    parser.add_argument("--foreign", action="store_true", help="operators of com.microsoft instead of ONNX's")
     arguments = parser.parse_args()
+    if arguments.foreign:
+        global table_of_families
+        table_of_families = ops.FOREIGN
     numbers = [n for n in range(arguments.count) if re.search(arguments.filter, operators()[n % len(operators())][1])]
     if arguments.case is not None:
         numbers = [arguments.case]

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random nodes for differential.py: FAMILIES lists the operators that each generator draws. There is a module for each kind of operator.
+"""Random nodes for differential.py: FAMILIES and FOREIGN list the operators that each generator draws. There is a module for each kind of operator.
 
 A generator takes a Draw and returns a Node. Inputs of operators that add up products are multiples of 1/4 with few bits, so that
 every order of summation gives the same bits; what is left is rounding of single functions. Case numbers follow the order of the table.
 """
-from .draw import Draw, ML, Node, ints
+from .draw import Draw, MICROSOFT, ML, Node, ints
 from .axes import arg_reduce, cumulative, reduce, softmax
 from .casts import cast, dynamic_quantize, quantize
 from .elementwise import binary, clip, unary, variadic, where
 from .index import compress, gather, gather_elements, gather_nd, non_zero, scatter_elements, scatter_nd, top_k, unique
 from .ml import ml_features, ml_labels, ml_linear, ml_maps, ml_scale, ml_svm, ml_trees
+from .microsoft import dynamic_quantize_lstm, embed_layer_norm, nhwc_conv, qattention, spelled_out
 from .movement import (
     blocks, concat, constant_of_shape, crop_pad, expand, eye_like, flatten, one_hot, pad, range_, reshape,
     reverse_sequence, shape_of, slice_, split, squeeze, tile, transpose, trilu, unsqueeze,
@@ -48,4 +49,10 @@ FAMILIES = [
     (ml_scale, "Binarizer Imputer Normalizer Scaler"), (ml_features, "ArrayFeatureExtractor FeatureVectorizer OneHotEncoder"),
     (ml_linear, "LinearClassifier LinearRegressor"), (ml_svm, "SVMClassifier SVMRegressor"),
     (ml_trees, "TreeEnsembleClassifier TreeEnsembleRegressor"), (ml_labels, "CategoryMapper LabelEncoder"), (ml_maps, "CastMap DictVectorizer ZipMap"),
+]
+
+# Operators of com.microsoft: a table of its own, so that the numbers of ONNX's cases stay what they are.
+FOREIGN = [
+    (embed_layer_norm, "EmbedLayerNormalization"), (nhwc_conv, "NhwcConv"), (qattention, "QAttention Attention"),
+    (dynamic_quantize_lstm, "DynamicQuantizeLSTM"),
 ]

@@ -11,6 +11,7 @@ INTS = SIGNED + UNSIGNED
 NUMBERS = FLOATS + INTS
 MOVED = NUMBERS + [np.bool_]
 ML = "ai.onnx.ml"
+MICROSOFT = "com.microsoft"
 
 
 @dataclasses.dataclass

@@ -14,12 +14,15 @@
 namespace backplane::cpu::testing {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Bytes = std::vector<uint8_t>;
 using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
 
 class Microsoft : public ::testing::Test {
  protected:
@@ -281,6 +284,195 @@ TEST_F(Microsoft, AttentionTakesALengthForEachBatch) {
               Pointwise(FloatNear(1e-5f),
                         Floats{0.5f, -1.375f, 0.7098075f, -0.9757176f, -3.247111f, 3.059081f, -2.747475f, 1.945929f,
                                -3.0625f, 2.3125f, -2.875f, 2.5f, -3.0625f, 2.3125f, -2.875f, 2.5f}));
+}
+
+// An embedding of a row that does not exist is an error that names the position, whichever of the ids is wrong.
+TEST_F(Microsoft, EmbedLayerNormalizationRefusesIdsBeyondTheEmbeddings) {
+  const auto with = [&](std::vector<int32_t> words, std::vector<int32_t> segments, std::vector<int32_t> positions) {
+    GraphBuilder b;
+    b.input("words", BP_DTYPE_INT32, {1, 3}).input("segments", BP_DTYPE_INT32, {1, 3});
+    b.input("positions", BP_DTYPE_INT32, {1, 3});
+    b.weight<float>("word", BP_DTYPE_FLOAT, {5, 2}, quarters(10, 1));
+    b.weight<float>("position", BP_DTYPE_FLOAT, {4, 2}, quarters(8, 2));
+    b.weight<float>("segment", BP_DTYPE_FLOAT, {2, 2}, quarters(4, 3));
+    b.weight<float>("gamma", BP_DTYPE_FLOAT, {2}, {1, 2}).weight<float>("beta", BP_DTYPE_FLOAT, {2}, {0, 1});
+    b.node("com.microsoft::EmbedLayerNormalization", 1,
+           {"words", "segments", "word", "position", "segment", "gamma", "beta", "", "positions"}, {"y"});
+    b.output("y");
+    return run(b, {HostTensor::of(BP_DTYPE_INT32, {1, 3}, words), HostTensor::of(BP_DTYPE_INT32, {1, 3}, segments),
+                   HostTensor::of(BP_DTYPE_INT32, {1, 3}, positions)});
+  };
+  const Outcome outcome = with({4, 0, 2}, {1, 0, 1}, {3, 2, 0});
+  ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+  EXPECT_THAT(outcome.outputs[0].as<float>(),
+              Each(AnyOf(FloatNear(1, 1e-3f), FloatNear(-1, 1e-3f), FloatNear(3, 1e-3f))));
+  EXPECT_THAT(with({4, 5, 2}, {1, 0, 1}, {3, 2, 0}).text, HasSubstr("input_ids of batch 0, position 1 is 5"));
+  EXPECT_THAT(with({4, 0, 2}, {1, 0, -1}, {3, 2, 0}).text, HasSubstr("segment_ids of batch 0, position 2 is -1"));
+  EXPECT_THAT(with({4, 0, 2}, {1, 0, 1}, {4, 2, 0}).text, HasSubstr("position_ids of batch 0, position 0 is 4"));
+}
+
+// Nodes that no input can make valid are refused before anything is compiled, with the reason.
+TEST_F(Microsoft, MalformedAttributesAreRefused) {
+  const auto refusal = [&](const char* op, const std::vector<std::string>& inputs, const Attributes& attributes) {
+    GraphBuilder b;
+    b.input("ids", BP_DTYPE_INT32, {1, 3}).input("table", BP_DTYPE_FLOAT, {4, 8}).input("row", BP_DTYPE_FLOAT, {8});
+    b.input("image", BP_DTYPE_FLOAT, {1, 6, 6, 4}).input("kernel", BP_DTYPE_FLOAT, {8, 3, 3, 4});
+    b.input("x", BP_DTYPE_UINT8, {1, 3, 4}).input("w", BP_DTYPE_INT8, {4, 12}).input("scale", BP_DTYPE_FLOAT, {});
+    b.input("zero", BP_DTYPE_UINT8, {}).input("bias", BP_DTYPE_FLOAT, {12});
+    b.node(std::string("com.microsoft::") + op, 1, inputs, {"y"}, BP_DTYPE_FLOAT, attributes).output("y");
+    return Compiled(plugin, b.graph()).text;
+  };
+  const std::vector<std::string> embedding = {"ids", "", "table", "table", "", "row", "row"};
+  EXPECT_EQ(refusal("EmbedLayerNormalization", embedding, {}), "");
+  EXPECT_THAT(refusal("EmbedLayerNormalization", embedding, {{"epsilon", -1.0f}}), HasSubstr("epsilon is -1"));
+  EXPECT_THAT(refusal("EmbedLayerNormalization", {"ids", "ids", "table", "table", "", "row", "row"}, {}),
+              HasSubstr("segment_ids has no segment_embedding"));
+  EXPECT_THAT(refusal("EmbedLayerNormalization", {"ids", "", "table", "table", "", "row"}, {}),
+              HasSubstr("input 6 is missing"));
+  const std::vector<std::string> attention = {"x", "w", "bias", "scale", "scale"};
+  const Attributes heads = {{"num_heads", int64_t{2}}};
+  EXPECT_EQ(refusal("QAttention", attention, heads), "");
+  EXPECT_THAT(refusal("QAttention", attention, {}), HasSubstr("num_heads is missing"));
+  EXPECT_THAT(refusal("QAttention", attention, {{"num_heads", int64_t{2}}, {"do_rotary", int64_t{1}}}),
+              HasSubstr("do_rotary is not supported"));
+  EXPECT_NE(refusal("QAttention", {"x", "w", "", "scale", "scale"}, heads), "");
+  EXPECT_NE(refusal("QAttention", {"x", "w", "bias", "scale", "scale", "", "", "zero"}, heads), "");
+  const std::vector<std::string> convolution = {"image", "kernel"};
+  EXPECT_EQ(refusal("NhwcConv", convolution, {}), "");
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"group", int64_t{0}}}), HasSubstr("group is 0"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"kernel_shape", Ints{3, 5}}}), HasSubstr("kernel_shape has 5"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"strides", Ints{1, 0}}}), HasSubstr("strides contains 0"));
+  EXPECT_THAT(refusal("NhwcConv", convolution, {{"pads", Ints{1, 1}}}), HasSubstr("pads has 2"));
+}
+
+// Operands whose extents do not fit are errors of the run that name the operand.
+TEST_F(Microsoft, QAttentionRefusesOperandsThatDoNotFit) {
+  struct Operands {
+    std::vector<int64_t> weights{6, 24}, bias{24}, x_scale{}, w_scale{24}, mask{2, 3}, w_zero{}, past{2, 2, 2, 0, 4};
+    int64_t heads = 2;
+  };
+  const auto error = [&](const Operands& o) {
+    GraphBuilder b;
+    std::vector<HostTensor> inputs;
+    const auto add = [&](const char* name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+      b.input(name, dtype, std::vector<int64_t>(extents.size(), -1));
+      int64_t count = 1;
+      for (int64_t extent : extents) count *= extent;
+      const size_t bytes = dtype == BP_DTYPE_UINT8 || dtype == BP_DTYPE_INT8 ? 1 : 4;
+      inputs.push_back({dtype, extents, std::string(static_cast<size_t>(count) * bytes, '\0')});
+    };
+    add("x", BP_DTYPE_UINT8, {2, 3, 6});
+    add("w", BP_DTYPE_INT8, o.weights);
+    add("bias", BP_DTYPE_FLOAT, o.bias);
+    add("x_scale", BP_DTYPE_FLOAT, o.x_scale);
+    add("w_scale", BP_DTYPE_FLOAT, o.w_scale);
+    add("mask", BP_DTYPE_INT32, o.mask);
+    add("w_zero", BP_DTYPE_INT8, o.w_zero);
+    add("past", BP_DTYPE_FLOAT, o.past);
+    b.node("com.microsoft::QAttention", 1, {"x", "w", "bias", "x_scale", "w_scale", "mask", "", "w_zero", "past"},
+           {"y"}, BP_DTYPE_FLOAT, {{"num_heads", o.heads}});
+    b.output("y");
+    return run(b, inputs).text;
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({.weights = {5, 24}}), HasSubstr("weights"));
+  EXPECT_THAT(error({.weights = {6, 25}}), HasSubstr("num_heads"));
+  EXPECT_THAT(error({.heads = 3}), HasSubstr("num_heads"));
+  EXPECT_THAT(error({.bias = {23}}), HasSubstr("bias"));
+  EXPECT_THAT(error({.x_scale = {2}}), HasSubstr("input 3"));
+  EXPECT_THAT(error({.w_scale = {8}}), HasSubstr("input 4"));
+  EXPECT_THAT(error({.w_zero = {3}}), HasSubstr("input 7"));
+  EXPECT_THAT(error({.mask = {2, 4}}), HasSubstr("mask_index"));
+  EXPECT_THAT(error({.mask = {2, 1, 3, 3}}), HasSubstr("mask_index"));
+  EXPECT_THAT(error({.past = {2, 2, 2, 1, 3}}), HasSubstr("past"));
+}
+
+// An LSTM of one sequence, two inputs and one unit, whose operands a test may replace.
+struct QuantizedLstm {
+  std::vector<int64_t> w{1, 2, 4}, r{1, 1, 4}, scale{1}, zero{1}, first{1, 1, 1};
+  std::vector<int32_t> lengths{3};
+  Attributes attributes{};
+
+  GraphBuilder builder() const {
+    GraphBuilder b;
+    const auto add = [&](const char* name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+      b.input(name, dtype, std::vector<int64_t>(extents.size(), -1));
+    };
+    add("x", BP_DTYPE_FLOAT, {3, 1, 2});
+    add("w", BP_DTYPE_INT8, w);
+    add("r", BP_DTYPE_INT8, r);
+    add("lengths", BP_DTYPE_INT32, {1});
+    add("first", BP_DTYPE_FLOAT, first);
+    add("scale", BP_DTYPE_FLOAT, scale);
+    add("zero", BP_DTYPE_INT8, zero);
+    b.node("com.microsoft::DynamicQuantizeLSTM", 1,
+           {"x", "w", "r", "", "lengths", "first", "", "", "scale", "zero", "scale", "zero"}, {"y"}, BP_DTYPE_FLOAT,
+           attributes);
+    b.output("y");
+    return b;
+  }
+  std::vector<HostTensor> inputs() const {
+    const auto bytes = [](const std::vector<int64_t>& extents) {
+      size_t count = 1;
+      for (int64_t extent : extents) count *= static_cast<size_t>(extent);
+      return HostTensor::of(BP_DTYPE_INT8, extents, std::vector<int8_t>(count, 3));
+    };
+    return {HostTensor::of(BP_DTYPE_FLOAT, {3, 1, 2}, Floats(6, 0.5f)),
+            bytes(w),
+            bytes(r),
+            HostTensor::of(BP_DTYPE_INT32, {1}, lengths),
+            HostTensor{BP_DTYPE_FLOAT, first, std::string(4, '\0')},
+            HostTensor{BP_DTYPE_FLOAT, scale, std::string(scale == std::vector<int64_t>{1} ? 4 : 8, '\0')},
+            bytes(zero)};
+  }
+};
+
+TEST_F(Microsoft, DynamicQuantizeLSTMRefusesOperandsThatDoNotFit) {
+  const auto error = [&](const QuantizedLstm& lstm) {
+    GraphBuilder b = lstm.builder();
+    return run(b, lstm.inputs()).text;
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_THAT(error({.w = {1, 3, 4}}), HasSubstr("input 1 has shape [1,3,4], but needs [1,2,4]"));
+  EXPECT_THAT(error({.r = {1, 1, 8}}), HasSubstr("input 2"));
+  EXPECT_THAT(error({.r = {2, 1, 4}}), HasSubstr("input 2"));
+  EXPECT_THAT(error({.scale = {2}}), HasSubstr("input 8"));
+  EXPECT_THAT(error({.zero = {1, 3}}), HasSubstr("input 9"));
+  EXPECT_THAT(error({.first = {1, 1}}), HasSubstr("input 5"));
+  EXPECT_THAT(error({.lengths = {4}}), HasSubstr("sequence length 4 is not in [0, 3]"));
+  EXPECT_THAT(error({.lengths = {-1}}), HasSubstr("sequence length -1"));
+  EXPECT_THAT(error({.attributes = {{"direction", "sideways"}}}), HasSubstr("direction"));
+  EXPECT_THAT(error({.attributes = {{"hidden_size", int64_t{2}}}}), HasSubstr("input 1"));
+}
+
+// The time steps are computed in groups that fit in the cache; results must not depend on where a group ends.
+TEST_F(Microsoft, DynamicQuantizeLSTMOfManySteps) {
+  constexpr int64_t kSteps = 300, kUnits = 70;
+  const auto outcome = [&](const char* reference) {
+    setenv("BACKPLANE_CPU_REFERENCE", reference, 1);
+    Plugin own("2");
+    setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+    std::vector<int8_t> w(2 * 3 * 4 * kUnits), r(2 * kUnits * 4 * kUnits);
+    uint32_t seed = 7;
+    for (auto* weights : {&w, &r})
+      for (int8_t& one : *weights) one = static_cast<int8_t>((seed = seed * 1664525u + 1013904223u) >> 24);
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {kSteps, 3, 3}).input("lengths", BP_DTYPE_INT32, {3});
+    b.weight<int8_t>("w", BP_DTYPE_INT8, {2, 3, 4 * kUnits}, w);
+    b.weight<int8_t>("r", BP_DTYPE_INT8, {2, kUnits, 4 * kUnits}, r);
+    b.weight<float>("scale", BP_DTYPE_FLOAT, {2}, {0.002f, 0.003f}).weight<int8_t>("zero", BP_DTYPE_INT8, {2}, {0, 5});
+    b.node("com.microsoft::DynamicQuantizeLSTM", 1,
+           {"x", "w", "r", "", "lengths", "", "", "", "scale", "zero", "scale", "zero"}, {"y"}, BP_DTYPE_FLOAT,
+           {{"direction", "bidirectional"}, {"hidden_size", kUnits}});
+    b.output("y");
+    Compiled program(own, b.graph());
+    EXPECT_EQ(program.status, BP_OK) << program.text;
+    return program.run({quarters_of({kSteps, 3, 3}, 1),
+                        HostTensor::of(BP_DTYPE_INT32, {3}, std::vector<int32_t>{kSteps, 7, kSteps - 1})});
+  };
+  const Outcome seen = outcome("0"), expected = outcome("1");
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<float>(), expected.outputs[0].as<float>());
 }
 
 TEST_F(Microsoft, QLinearSigmoidAndLeakyReluAreTables) {

@@ -32,6 +32,17 @@ struct Network : GraphBuilder {
     node("Conv", 22, {in, out + ".w", out + ".b"}, {out}, BP_DTYPE_FLOAT, attributes);
     return *this;
   }
+  // An NhwcConv with a window of 3x3 that keeps the image's extents.
+  Network& nhwc_conv(const std::string& in, const std::string& out, int64_t made, int64_t channels) {
+    random(out + ".w", {made, 3, 3, channels}).random(out + ".b", {made});
+    node("com.microsoft::NhwcConv", 1, {in, out + ".w", out + ".b"}, {out}, BP_DTYPE_FLOAT,
+         {{"pads", Extents{1, 1, 1, 1}}});
+    return *this;
+  }
+  Network& transposed(const std::string& in, const std::string& out, const Extents& perm) {
+    node("Transpose", 13, {in}, {out}, BP_DTYPE_FLOAT, {{"perm", perm}});
+    return *this;
+  }
   Network& normalize(const std::string& in, const std::string& out, int64_t channels) {
     for (const char* part : {".scale", ".bias", ".mean"}) random(out + part, {channels});
     std::vector<float> variance = noise(channels, seed++);
@@ -65,6 +76,8 @@ void shuffled(Network& n, const Extents& extents) {
   n.node("Transpose", 13, {"p"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3, 4}}});
   n.node("Reshape", 13, {"t", "whole"}, {"j"});
 }
+
+const Extents kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
 struct Case {
   const char* name;
@@ -372,6 +385,49 @@ const Case kCases[] = {
        n.node("Transpose", 13, {"x"}, {"k"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 1, 3, 2}}}).output("k");
        n.node("MatMul", 13, {"x", "k"}, {"s"}).node("Softmax", 13, {"s"}, {"w"});
        n.node("MatMul", 13, {"w", "x"}, {"y"}).output("y");
+     }},
+    {"TransposesAroundNhwcConv",
+     {2, 16, 9, 7},
+     [](Network& n) {
+       n.transposed("x", "x.last", kToLast).nhwc_conv("x.last", "a.last", 24, 16).transposed("a.last", "a", kToFirst);
+       n.node("Relu", 14, {"a"}, {"r"});
+       n.transposed("r", "r.last", kToLast).nhwc_conv("r.last", "b.last", 24, 24).transposed("b.last", "b", kToFirst);
+       n.typed("b", {2, 24, 9, 7}).typed("r", {2, 24, 9, 7});
+       n.node("Add", 14, {"b", "r"}, {"s"}).node("Relu", 14, {"s"}, {"y"}).output("y");
+     }},
+    {"TransposeBeforeNhwcConvAlone",
+     {1, 19, 8, 8},
+     [](Network& n) {
+       n.transposed("x", "x.last", kToLast).nhwc_conv("x.last", "a", 17, 19).node("Sigmoid", 13, {"a"}, {"y"});
+       n.output("y");
+     }},
+    {"TransposeAfterNhwcConvAlone",
+     {1, 8, 8, 19},
+     [](Network& n) {
+       n.nhwc_conv("x", "a.last", 17, 19).transposed("a.last", "a", kToFirst).node("Relu", 14, {"a"}, {"y"});
+       n.output("y");
+     }},
+    {"TransposesThatOthersRead",
+     {1, 16, 6, 5},
+     [](Network& n) {
+       n.transposed("x", "x.last", kToLast).nhwc_conv("x.last", "a.last", 16, 16);
+       n.transposed("a.last", "a", kToFirst).node("Relu", 14, {"a"}, {"y"});
+       n.node("Add", 14, {"x.last", "a.last"}, {"z"}).output("y").output("z");
+     }},
+    {"OtherTransposesAroundNhwcConv",
+     {1, 16, 6, 6},
+     [](Network& n) {
+       n.transposed("x", "x.last", {0, 3, 2, 1}).nhwc_conv("x.last", "a.last", 16, 16);
+       n.transposed("a.last", "y", {0, 3, 2, 1}).output("y");
+     }},
+    {"NhwcConvsWithConstantsAndSums",
+     {2, 6, 5, 16},
+     [](Network& n) {
+       n.nhwc_conv("x", "a", 24, 16).random("m", {24}).node("Mul", 14, {"a", "m"}, {"am"});
+       n.node("Relu", 14, {"am"}, {"r"});
+       n.nhwc_conv("r", "b", 24, 24);
+       n.typed("a", {2, 6, 5, 24}).typed("b", {2, 6, 5, 24}).typed("r", {2, 6, 5, 24});
+       n.node("Add", 14, {"b", "r"}, {"s"}).node("Relu", 14, {"s"}, {"y"}).output("y");
      }},
 };
 

@@ -10,6 +10,7 @@
 #include "passes/pattern_attention.h"
 #include "passes/pattern_channel_shuffle.h"
 #include "passes/pattern_layer_norm.h"
+#include "passes/pattern_nhwc_conv.h"
 #include "passes/pattern_scaled_product.h"
 
 namespace backplane::cpu {
@@ -34,6 +35,9 @@ constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
     {"ConvInteger", 5, 1},
 };
+
+// The same for NhwcConv, with its result in the order of a Conv's and in its own.
+constexpr Head kNhwcConvs[] = {{"NhwcConv", 3, 1}, {"NhwcConv", 3, -1}};
 
 // An operator, and the function that looks for a pattern which contains it.
 struct Pattern {
@@ -74,6 +78,8 @@ class Fusion {
         const uint32_t scaled = head.op_type == op_type ? find_scaled_product(g_, i) : BP_NONE;
         if (scaled != BP_NONE) grow(head, scaled);
       }
+      if (const NhwcConvCall conv = find_nhwc_conv(g_, i); conv.call != BP_NONE)
+        grow(kNhwcConvs[conv.channels_first ? 0 : 1], conv.call);
     }
   }
 
@@ -147,7 +153,8 @@ class Fusion {
     if (chain.head.op_type == "ConvInteger") return weights[0];
     bool bias_known = chain.reads.size() < 3 || chain.reads[2] == BP_NONE || g_.known(chain.reads[2]);
     if (chain.head.op_type == "Gemm" || !bias_known) return 0;
-    if (chain.head.op_type == "Conv") return weights.rank() == chain.rank ? weights[0] : 0;
+    if (chain.head.op_type == "Conv" || chain.head.op_type == "NhwcConv")
+      return weights.rank() == chain.rank ? weights[0] : 0;
     if (chain.head.op_type == "MatMul") return weights.rank() == 2 ? weights[1] : 0;
     return weights.elements();
   }
@@ -226,8 +233,8 @@ class Fusion {
   }
 
   bool residual(Chain& chain) {
-    const bool adds =
-        chain.head.op_type == "Conv" || chain.head.op_type == "MatMul" || chain.head.op_type == "MatMulInteger";
+    const bool adds = chain.head.op_type == "Conv" || chain.head.op_type == "NhwcConv" ||
+                      chain.head.op_type == "MatMul" || chain.head.op_type == "MatMulInteger";
     if (!adds || chain.reads.size() != chain.head.inputs) return false;
     uint32_t value = result(chain);
     uint32_t next = g_.sole_reader(value, {"Add", "Sum"});

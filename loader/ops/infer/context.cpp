@@ -463,7 +463,7 @@ Status Context::expect_rank(size_t slot, int64_t least, int64_t most) {
   std::string wanted = least == most         ? std::to_string(least)
                        : most >= BP_MAX_RANK ? "at least " + std::to_string(least)
                                              : std::to_string(least) + " to " + std::to_string(most);
-  const Formal* formal = formal_at(node_->schema->inputs, slot);
+  const Formal* formal = node_->schema == nullptr ? nullptr : formal_at(node_->schema->inputs, slot);
   return fail("input " + std::string(formal ? formal->name : "") + " (" + std::to_string(slot) + ") has rank " +
               std::to_string(rank(slot)) + ", but it must be " + wanted);
 }

@@ -6,7 +6,7 @@ namespace backplane::ops {
 namespace {
 
 Status group_of(Context& c, int64_t& group) {
-  group = c.integer("group");
+  group = c.has_attribute("group") ? c.integer("group") : 1;
   if (group < 1 || group > INT32_MAX)
     return c.fail("group is " + std::to_string(group) + ", but it must be at least 1");
   return {};
@@ -20,8 +20,9 @@ Status check_bias(Context& c, size_t slot, const Scalar& channels) {
   return c.merge(c.dim(slot, 0), channels, merged, "the extents of B and of the output channels");
 }
 
-// X [N, C, spatial...] and W [M, C/group, kernel...] yield [N, M, positions...].
-template <size_t kX, size_t kWeights, size_t kBias>
+// X [N, C, spatial...] and W [M, C/group, kernel...] yield [N, M, positions...]. If `kLast`, the channels of all three
+// are in the last place.
+template <size_t kX, size_t kWeights, size_t kBias, bool kLast = false>
 Status convolution(Context& c) {
   BP_TRY(c.expect_rank(kX, 3, BP_MAX_RANK));
   BP_TRY(c.expect_rank(kWeights, 3, BP_MAX_RANK));
@@ -29,13 +30,14 @@ Status convolution(Context& c) {
   int64_t rank = c.ranked(kX) ? c.rank(kX) : c.rank(kWeights);
   BP_TRY(c.expect_rank(kWeights, rank, rank));
   size_t spatial = static_cast<size_t>(rank) - 2;
+  const int64_t channel_axis = kLast ? rank - 1 : 1, first = kLast ? 1 : 2;
   Window window;
   BP_TRY(Window::read(c, spatial, window));
   Shape kernel;
-  BP_TRY(kernel_shape(c, kWeights, spatial, kernel));
+  BP_TRY(kernel_shape(c, kWeights, spatial, kernel, first));
   int64_t group;
   BP_TRY(group_of(c, group));
-  Scalar channels = c.dim(kX, 1), each = c.dim(kWeights, 1), made = c.dim(kWeights, 0);
+  Scalar channels = c.dim(kX, channel_axis), each = c.dim(kWeights, channel_axis), made = c.dim(kWeights, 0);
   Scalar needed = c.math().multiply(each, group);
   if (channels.is_number() && needed.is_number() && channels.value != needed.value) {
     return c.fail("X has " + std::to_string(channels.value) + " channels, but W is made for " +
@@ -47,10 +49,11 @@ Status convolution(Context& c) {
                   std::to_string(group));
   }
   if (kBias != BP_NONE) BP_TRY(check_bias(c, kBias, made));
-  Shape shape{c.dim(kX, 0), made};
+  Shape shape{c.dim(kX, 0)};
   for (size_t i = 0; i < spatial; ++i) {
-    shape.push_back(window.positions(c.math(), i, c.dim(kX, static_cast<int64_t>(i) + 2), kernel[i]));
+    shape.push_back(window.positions(c.math(), i, c.dim(kX, static_cast<int64_t>(i) + first), kernel[i]));
   }
+  shape.insert(kLast ? shape.end() : shape.begin() + 1, made);
   return c.set_shape(0, shape);
 }
 
@@ -117,6 +120,14 @@ constexpr RuleRow kRows[] = {
 };
 
 }  // namespace
+
+Status fused_convolution(Context& c) {
+  return convolution<0, 1, 2>(c);
+}
+
+Status nhwc_convolution(Context& c) {
+  return convolution<0, 1, 2, true>(c);
+}
 
 std::span<const RuleRow> convolution_rules() {
   return kRows;

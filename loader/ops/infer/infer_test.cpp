@@ -397,6 +397,59 @@ TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   EXPECT_EQ(b.text(other[0]), "unknown");
 }
 
+TEST(Infer, ForeignEmbeddingsAndConvolutions) {
+  Builder b;
+  const auto foreign = [&](const char* op, const std::vector<ValueId>& inputs, size_t count,
+                           std::vector<Attribute> attributes) {
+    return b.nodes(op, inputs, count, std::move(attributes), "com.microsoft");
+  };
+  ValueId ids = b.input({"N", "S"}, BP_DTYPE_INT32), words = b.input({"99", "64"}, BP_DTYPE_FLOAT16);
+  ValueId row = b.input({"64"}, BP_DTYPE_FLOAT16);
+  auto embedded = foreign("EmbedLayerNormalization", {ids, BP_NONE, words, words, BP_NONE, row, row}, 3, {});
+  ValueId image = b.input({"N", "H", "32", "6"}), weights = b.input({"8", "3", "5", "3"}), bias = b.input({"8"});
+  const auto twice = Attribute::of("strides", std::vector<int64_t>{2, 2});
+  auto last = foreign("NhwcConv", {image, weights, bias}, 1, {twice, Attribute::of("group", int64_t{2})});
+  ValueId planes = b.input({"N", "6", "H", "32"}), kernels = b.input({"8", "6", "3", "5"});
+  auto first = foreign("FusedConv", {planes, kernels}, 1, {twice});
+  ValueId bytes = b.input({"N", "S", "32"}, BP_DTYPE_UINT8), projection = b.input({"32", "96"}, BP_DTYPE_INT8);
+  ValueId scale = b.input({}), columns = b.input({"96"}), past = b.input({"2", "N", "4", "5", "8"});
+  auto attended = foreign("QAttention", {bytes, projection, columns, scale, columns, BP_NONE, BP_NONE, BP_NONE, past},
+                          2, {Attribute::of("num_heads", int64_t{4})});
+  ValueId sequence = b.input({"T", "N", "16"}), gates = b.input({"2", "16", "32"}, BP_DTYPE_INT8);
+  ValueId recurrent = b.input({"2", "8", "32"}, BP_DTYPE_INT8);
+  auto states = foreign("DynamicQuantizeLSTM", {sequence, gates, recurrent}, 3,
+                        {Attribute::of("direction", std::string("bidirectional"))});
+  b.expect_ok();
+  EXPECT_EQ(b.text(states[0]), "float[T,2,N,8]");
+  EXPECT_EQ(b.text(states[2]), "float[2,N,8]");
+  EXPECT_EQ(b.text(attended[0]), "float[N,S,32]");
+  EXPECT_THAT(b.text(attended[1]), ::testing::MatchesRegex("float\\[2,N,4,.*,8\\]"));
+  EXPECT_EQ(b.text(embedded[0]), "other[N,S,64]");
+  EXPECT_EQ(b.text(embedded[1]), "int32[N]");
+  EXPECT_EQ(b.text(embedded[2]), "other[N,S,64]");
+  EXPECT_EQ(b.text(last[0]).substr(0, 8), "float[N,") << b.text(last[0]);
+  EXPECT_THAT(b.text(last[0]), ::testing::EndsWith(",14,8]"));
+  EXPECT_EQ(b.text(first[0]).substr(0, 10), "float[N,8,") << b.text(first[0]);
+}
+
+// Contradictions in operators without schemas are errors with the operator's name, too.
+TEST(Infer, ForeignOperatorsThatContradictThemselvesFail) {
+  const auto fails = [](const char* op, const std::vector<std::vector<const char*>>& shapes,
+                        std::vector<Attribute> attributes) {
+    Builder b;
+    std::vector<ValueId> inputs;
+    for (const auto& shape : shapes) inputs.push_back(b.input({shape.begin(), shape.end()}));
+    b.nodes(op, inputs, 1, std::move(attributes), "com.microsoft");
+    return b.run().text();
+  };
+  EXPECT_THAT(fails("NhwcConv", {{"1", "8", "8", "6"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("6 channels"));
+  EXPECT_THAT(fails("NhwcConv", {{"1", "8"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("rank 2"));
+  EXPECT_THAT(fails("DynamicQuantizeLSTM", {{"4", "1", "16"}, {"2", "16", "32"}, {"2", "8", "32"}}, {}),
+              ::testing::HasSubstr("directions"));
+  EXPECT_THAT(fails("EmbedLayerNormalization", {{"4"}, {"4"}, {"9", "8"}, {"9", "8"}}, {}),
+              ::testing::HasSubstr("rank 1"));
+}
+
 TEST(Infer, LongChainsTakeLinearTime) {
   Builder b;
   ValueId x = b.input({"N", "64", "56", "W"});

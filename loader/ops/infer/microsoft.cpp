@@ -92,6 +92,33 @@ Status combined_attention(Context& c) {
   return c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), c.math().floor_divide(c.dim(1, 1), Scalar(3))});
 }
 
+// Inputs: X [sequence, batch, input] and R [directions, hidden, 4 · hidden]. Outputs: Y, Y_h and Y_c.
+Status quantized_lstm(Context& c) {
+  for (size_t slot = 0; slot < 3; ++slot) c.set_dtype(slot, BP_DTYPE_FLOAT);
+  for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 3, 3));
+  Scalar directions = c.text("direction") == "bidirectional" ? 2 : 1;
+  BP_TRY(c.merge(directions, c.dim(1, 0), directions, "directions and the first extent of W"));
+  Scalar hidden = c.dim(2, 1);
+  if (c.has_attribute("hidden_size"))
+    BP_TRY(c.merge(c.integer("hidden_size"), hidden, hidden, "hidden_size and the second extent of R"));
+  BP_TRY(c.set_shape(0, {c.dim(0, 0), directions, c.dim(0, 1), hidden}));
+  for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {directions, c.dim(0, 1), hidden}));
+  return {};
+}
+
+// Outputs: [batch, length, a third of the columns of the weights] and the cache [2, batch, heads, keys, size].
+Status quantized_attention(Context& c) {
+  for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 2);
+  BP_TRY(c.expect_rank(0, 3, 3));
+  BP_TRY(c.expect_rank(1, 2, 2));
+  const Scalar width = c.math().floor_divide(c.dim(1, 1), Scalar(3));
+  BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), width}));
+  const int64_t heads = c.integer("num_heads");
+  if (heads < 1) return {};
+  const Scalar keys = c.has(8) ? c.math().add(c.dim(8, 3), c.dim(0, 1)) : c.dim(0, 1);
+  return c.set_shape(1, {Scalar(2), c.dim(0, 0), Scalar(heads), keys, c.math().floor_divide(width, Scalar(heads))});
+}
+
 // Outputs: Y, mean, inverse standard deviation, and the sum of the inputs.
 Status skip_norm(Context& c) {
   like(c, 0, 0);
@@ -107,6 +134,17 @@ Status simplified_norm(Context& c) {
   c.copy_shape(0, 0);
   c.set_dtype(1, BP_DTYPE_FLOAT);
   return {};
+}
+
+// Outputs: [batch, length, width of the embeddings], the ones in each mask, and the sum of the embeddings.
+Status embed_norm(Context& c) {
+  for (size_t slot : {0, 2}) like(c, slot, 2);
+  c.set_dtype(1, BP_DTYPE_INT32);
+  for (size_t slot : {0, 2, 3}) BP_TRY(c.expect_rank(slot, 2, 2));
+  const Shape sums = {c.dim(0, 0), c.dim(0, 1), c.dim(2, 1)};
+  BP_TRY(c.set_shape(0, sums));
+  BP_TRY(c.set_shape(1, {c.dim(0, 0)}));
+  return c.set_shape(2, sums);
 }
 
 Status quantized_binary(Context& c) {
@@ -138,8 +176,12 @@ Status quantized_concat(Context& c) {
 
 Status fused_conv(Context& c) {
   like(c, 0, 0);
-  if (!c.ranked(0)) return {};
-  return c.set_rank(0, c.rank(0));
+  return fused_convolution(c);
+}
+
+Status nhwc_conv(Context& c) {
+  like(c, 0, 0);
+  return nhwc_convolution(c);
 }
 
 Status fused_gemm(Context& c) {
@@ -153,6 +195,8 @@ constexpr RuleRow kRows[] = {
     {kDomain, "Attention", combined_attention},
     {kDomain, "BiasGelu", same},
     {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
+    {kDomain, "DynamicQuantizeLSTM", quantized_lstm},
+    {kDomain, "EmbedLayerNormalization", embed_norm},
     {kDomain, "FastGelu", same},
     {kDomain, "FusedConv", fused_conv},
     {kDomain, "FusedGemm", fused_gemm},
@@ -162,6 +206,8 @@ constexpr RuleRow kRows[] = {
     {kDomain, "MatMulIntegerToFloat", scaled_matmul},
     {kDomain, "MatMulNBits", matmul_nbits},
     {kDomain, "MultiHeadAttention", multi_head_attention},
+    {kDomain, "NhwcConv", nhwc_conv},
+    {kDomain, "QAttention", quantized_attention},
     {kDomain, "QLinearAdd", quantized_binary},
     {kDomain, "QLinearAveragePool", quantized_pool},
     {kDomain, "QLinearConcat", quantized_concat},

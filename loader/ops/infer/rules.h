@@ -46,6 +46,9 @@ Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0
+// A Conv; and one with the channels of X, W and the result in the last place. They set no data type.
+Status fused_convolution(Context& c);
+Status nhwc_convolution(Context& c);
 // Sets the output's known elements to f(x) for each element x of the input.
 template <class F>
 void map_known_data(Context& c, F&& f) {

@@ -54,7 +54,7 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   return (count.value - 1) * strides[axis] >= extent.value + begin ? Scalar(count.value - 1) : count;
 }
 
-Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out) {
+Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int64_t first) {
   out.assign(spatial, {});
   const auto& given = c.integers("kernel_shape");
   if (!given.empty() && given.size() != spatial) {
@@ -64,7 +64,8 @@ Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out) {
   for (size_t i = 0; i < spatial; ++i) {
     if (!given.empty()) out[i] = given[i];
     if (weights != BP_NONE) {
-      BP_TRY(c.merge(out[i], c.dim(weights, static_cast<int64_t>(i) + 2), out[i], "kernel_shape and the extents of W"));
+      BP_TRY(c.merge(out[i], c.dim(weights, static_cast<int64_t>(i) + first), out[i],
+                     "kernel_shape and the extents of W"));
     }
     if (out[i].is_number() && (out[i].value < 1 || out[i].value > INT32_MAX)) {
       return c.fail("kernel_shape has " + std::to_string(out[i].value) + ", but it must be at least 1 and below 2^31");

@@ -17,8 +17,8 @@ struct Window {
   Scalar positions(Expressions& m, size_t axis, const Scalar& extent, const Scalar& kernel) const;
 };
 
-// The spatial extents of the kernel: attribute kernel_shape, or else the extents of input `weights` after its first two
-// axes.
-Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out);
+// The spatial extents of the kernel: attribute kernel_shape, or else the extents of input `weights` from axis `first`
+// on.
+Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int64_t first = 2);
 
 }  // namespace backplane::ops

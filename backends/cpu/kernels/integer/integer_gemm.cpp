@@ -111,11 +111,9 @@ struct IntegerGemm::Product {
   const Caller& caller;
   int64_t index;
   bool a_signed;
-  const uint32_t* matrix;
   std::span<const int32_t> a_zeros;
   int64_t a_row;  // first row of A, counted over all matrices of the batch
   Places places;
-  int32_t* sums;
 };
 
 IntegerGemm::IntegerGemm(int threads, MatMulSize size)
@@ -204,25 +202,27 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
   }
 }
 
-void IntegerGemm::multiply(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_pair,
-                           int64_t last_pair) const {
+void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t* all, int64_t first_tile,
+                           int64_t last_tile, int64_t first_block, int64_t last_block) const {
   constexpr int64_t kMaxSums = 14 * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
   uint32_t edge[kMaxSums];
-  for (int64_t pair = first_pair; pair < last_pair; ++pair) {
-    const int64_t block = 2 * pair, blocks = std::min<int64_t>(2, blocks_ - block), column = block * lanes;
+  int64_t blocks = 0;
+  for (int64_t block = first_block; block < last_block; block += blocks) {
+    const int64_t rest = last_block - block, column = block * lanes;
+    blocks = rest >= 4 && size_.m <= kRowsOfWideTiles ? 4 : std::min<int64_t>(2, rest);
     const bool at_edge = column + blocks * lanes > n;
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
       const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
-      auto* sums = reinterpret_cast<uint32_t*>(p.sums) + first * n + column;
-      kernels_.kernel(blocks, rows)({.a = p.places.rows + first * groups_,
-                                     .b = p.matrix + (blocks_ + block * groups_) * lanes,
+      auto* sums = reinterpret_cast<uint32_t*>(all) + first * n + column;
+      kernels_.kernel(blocks, rows)({.a = places.rows + first * groups_,
+                                     .b = matrix + (blocks_ + block * groups_) * lanes,
                                      .b_block = groups_ * lanes,
                                      .groups = groups_,
-                                     .row_zero = p.places.row_zero + first,
-                                     .row_rest = p.places.row_rest + first,
-                                     .column_zero = p.places.column_zero + column,
-                                     .column_sum = p.matrix + column,
+                                     .row_zero = places.row_zero + first,
+                                     .row_rest = places.row_rest + first,
+                                     .column_zero = places.column_zero + column,
+                                     .column_sum = matrix + column,
                                      .y = at_edge ? edge : sums,
                                      .y_row = at_edge ? blocks * lanes : n});
       if (!at_edge) continue;
@@ -231,48 +231,68 @@ void IntegerGemm::multiply(const Product& p, int64_t first_tile, int64_t last_ti
   }
 }
 
-void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scratch) const {
-  const int64_t m = size_.m, n = size_.n, k = size_.k, columns = blocks_ * kernels_.lanes;
-  if (m == 0 || n == 0) return;
+IntegerGemm::Places IntegerGemm::places_in(void* scratch) const {
   Places places;
   places.rows = static_cast<uint32_t*>(scratch);
-  places.row_zero = places.rows + m * groups_;
-  places.row_rest = places.row_zero + m;
-  places.column_zero = places.row_rest + m;
-  places.matrix = places.column_zero + columns;
+  places.row_zero = places.rows + size_.m * groups_;
+  places.row_rest = places.row_zero + size_.m;
+  places.column_zero = places.row_rest + size_.m;
+  places.matrix = places.column_zero + blocks_ * kernels_.lanes;
   places.buffers = reinterpret_cast<uint8_t*>(places.matrix + (pack_ ? 0 : matrix_words()));
+  return places;
+}
+
+void IntegerGemm::set_column_zeros(const Operands& operands, int64_t matrix, const Places& places) const {
+  const int64_t n = size_.n;
+  const int32_t offset = b_offset(kernels_.bytes, operands.b.dtype == BP_DTYPE_INT8);
+  for (int64_t j = 0; j < n; ++j)
+    places.column_zero[j] = static_cast<uint32_t>(zero_of(operands.zeros.b, matrix * n + j) + offset);
+  std::fill(places.column_zero + n, places.column_zero + blocks_ * kernels_.lanes, 0);
+}
+
+void IntegerGemm::prepare(const Operands& operands, int64_t matrix, const Caller& caller, void* scratch) const {
+  const Places places = places_in(scratch);
+  set_column_zeros(operands, matrix, places);
+  prepare_rows({caller, 0, operands.a_signed, operands.zeros.a, 0, places}, 0, tiles_);
+}
+
+void IntegerGemm::multiply(int64_t matrix, int32_t* sums, void* scratch, int64_t first, int64_t last) const {
+  multiply(places_in(scratch), matrix_at(pack_, matrix), sums, 0, tiles_, first, last);
+}
+
+void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scratch) const {
+  const int64_t m = size_.m, n = size_.n, k = size_.k;
+  if (m == 0 || n == 0) return;
+  const Places places = places_in(scratch);
   const int64_t pairs = ceil_div(blocks_, 2);
-  const bool b_signed = operands.b.dtype == BP_DTYPE_INT8;
   for (size_t i = 0; i < size_.a_offsets.size(); ++i) {
-    const int64_t matrix = size_.b_offsets[i];
-    if (!pack_) pack_matrix(operands.b.as<std::byte>() + matrix * k * n, b_signed, places.matrix);
-    for (int64_t j = 0; j < n; ++j)
-      places.column_zero[j] =
-          static_cast<uint32_t>(zero_of(operands.zeros.b, matrix * n + j) + b_offset(kernels_.bytes, b_signed));
-    std::fill(places.column_zero + n, places.column_zero + columns, 0);
+    const int64_t which = size_.b_offsets[i];
+    if (!pack_)
+      pack_matrix(operands.b.as<std::byte>() + which * k * n, operands.b.dtype == BP_DTYPE_INT8, places.matrix);
+    set_column_zeros(operands, which, places);
+    const uint32_t* matrix = pack_ ? matrix_at(pack_, which) : places.matrix;
     const auto index = static_cast<int64_t>(i);
+    int32_t* sums = operands.sums + index * operands.sums_step;
     const Product p{.caller = caller,
                     .index = index,
                     .a_signed = operands.a_signed,
-                    .matrix = pack_ ? matrix_at(pack_, matrix) : places.matrix,
                     .a_zeros = operands.zeros.a,
                     .a_row = size_.a_offsets[i] * m,
-                    .places = places,
-                    .sums = operands.sums + index * operands.sums_step};
+                    .places = places};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
     if (tiles_ >= 2 * threads_) {
       parallel(tiles_, 1 + kGrain / (1 + kernels_.max_rows * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);
-          multiply(p, tile, last, 0, pairs);
+          multiply(places, matrix, sums, tile, last, 0, blocks_);
           finish({index, first_row(tile), first_row(last), 0, n});
         }
       });
     } else {
       prepare_rows(p, 0, tiles_);
       parallel(pairs, 1 + kGrain / (1 + 2 * kernels_.lanes * m * k), [&](int64_t begin, int64_t end) {
-        multiply(p, 0, tiles_, begin, end);
+        multiply(places, matrix, sums, 0, tiles_, 2 * begin, std::min(blocks_, 2 * end));
         finish({index, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});
       });
     }

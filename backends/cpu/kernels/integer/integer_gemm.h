@@ -72,11 +72,8 @@ class IntegerGemm {
   // use `buffer`.
   template <class RowAt, class Finish>
   void run(const Operands& operands, const RowAt& row_at, void* scratch, const Finish& finish) const {
-    const Caller caller{[](const void* f, int64_t product, int64_t row, uint8_t* buffer) -> const void* {
-                          return (*static_cast<const RowAt*>(f))(product, row, buffer);
-                        },
-                        &row_at, [](const void* f, const SumsPart& part) { (*static_cast<const Finish*>(f))(part); },
-                        &finish};
+    const Caller caller{row_function<RowAt>, &row_at,
+                        [](const void* f, const SumsPart& part) { (*static_cast<const Finish*>(f))(part); }, &finish};
     run(operands, caller, scratch);
   }
   // Like the function above, but reads the rows of A from a tensor.
@@ -88,6 +85,17 @@ class IntegerGemm {
     };
     run({a.dtype == BP_DTYPE_INT8, b, zeros, sums, size_.m * size_.n}, row_at, scratch, finish);
   }
+
+  // For callers with a loop of their own over blocks of columns: `prepare` does what comes before the products of A
+  // with the packed matrix `matrix`, and `multiply` computes the sums of blocks [first, last) of it on the calling
+  // thread. There are blocks() blocks of lanes() columns.
+  int64_t blocks() const { return blocks_; }
+  int64_t lanes() const { return kernels_.lanes; }
+  template <class RowAt>
+  void prepare(const Operands& operands, int64_t matrix, const RowAt& row_at, void* scratch) const {
+    prepare(operands, matrix, {row_function<RowAt>, &row_at, nullptr, nullptr}, scratch);
+  }
+  void multiply(int64_t matrix, int32_t* sums, void* scratch, int64_t first, int64_t last) const;
 
  private:
   struct Caller {
@@ -103,13 +111,20 @@ class IntegerGemm {
   };
   struct Product;
 
+  template <class RowAt>
+  static const void* row_function(const void* f, int64_t product, int64_t row, uint8_t* buffer) {
+    return (*static_cast<const RowAt*>(f))(product, row, buffer);
+  }
+  Places places_in(void* scratch) const;
+  void set_column_zeros(const Operands& operands, int64_t matrix, const Places& places) const;
+  void prepare(const Operands& operands, int64_t matrix, const Caller& caller, void* scratch) const;
   void run(const Operands& operands, const Caller& caller, void* scratch) const;
   PackedWeights::Pack allocate_matrices(int64_t count) const;
   uint32_t* matrix_at(const PackedWeights::Pack& pack, int64_t i) const;
   void pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const;
   void prepare_rows(const Product& product, int64_t first_tile, int64_t last_tile) const;
-  void multiply(const Product& product, int64_t first_tile, int64_t last_tile, int64_t first_pair,
-                int64_t last_pair) const;
+  void multiply(const Places& places, const uint32_t* matrix, int32_t* sums, int64_t first_tile, int64_t last_tile,
+                int64_t first_block, int64_t last_block) const;
 
   int64_t first_row(int64_t tile) const { return tile * size_.m / tiles_; }
   int64_t matrix_words() const { return blocks_ * kernels_.lanes * (1 + groups_); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/integer/integer_tile.h"
 
+#include <iterator>
 #include <utility>
 
 #include "runtime/processor.h"
@@ -86,7 +87,7 @@ template <class M, int kBlocks, int kRows>
 [[gnu::always_inline]] inline void multiply_tile(const IntegerTile& t) {
   using Lanes = typename M::Lanes;
   Lanes sums[kBlocks * kRows];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int b = 0; b < kBlocks; ++b) {
     const Lanes zero = *reinterpret_cast<const Lanes*>(t.column_zero + b * M::kLanes);
     const Lanes sum = *reinterpret_cast<const Lanes*>(t.column_sum + b * M::kLanes);
@@ -96,11 +97,11 @@ template <class M, int kBlocks, int kRows>
   const uint32_t *a = t.a, *b = t.b;
   for (int64_t g = 0; g < t.groups; ++g, a += kRows, b += M::kLanes) {
     Lanes columns[kBlocks];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int i = 0; i < kBlocks; ++i) columns[i] = *reinterpret_cast<const Lanes*>(b + i * t.b_block);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int i = 0; i < kBlocks; ++i) M::add(sums[i * kRows + r], columns[i], a[r]);
     }
   }
@@ -113,7 +114,9 @@ template <class M, int... kLess>
 IntegerTileKernel kernel_of(int64_t blocks, int64_t rows, std::integer_sequence<int, kLess...>) {
   static constexpr IntegerTileKernel kOne[] = {M::template run<1, kLess + 1>...};
   static constexpr IntegerTileKernel kTwo[] = {M::template run<2, kLess + 1>...};
-  return (blocks == 1 ? kOne : kTwo)[rows - 1];
+  static constexpr IntegerTileKernel kFour[] = {M::template run<4, 1>, M::template run<4, 2>};
+  static_assert(kRowsOfWideTiles == std::size(kFour));
+  return (blocks == 1 ? kOne : blocks == 2 ? kTwo : kFour)[rows - 1];
 }
 
 template <class M>

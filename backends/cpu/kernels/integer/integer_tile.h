@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loop of a product of 8-bit integers. A tile is some rows and one or two blocks of columns, whose 32-bit
-// sums stay in registers.
+// sums stay in registers. Few rows may have four blocks, so that additions do not wait for each other.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,8 @@ struct IntegerTile {
   int64_t y_row;  // elements of y from one row to the next
 };
 
+inline constexpr int64_t kRowsOfWideTiles = 2;
+
 using IntegerTileKernel = void (*)(const IntegerTile& tile);
 
 // How the processor multiplies 8-bit integers.
@@ -28,7 +30,7 @@ struct IntegerTiles {
   int64_t max_rows;
   // Whether a group has four 8-bit values, signed in A and unsigned in B; otherwise it has two 16-bit values.
   bool bytes;
-  IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);
+  IntegerTileKernel (*kernel)(int64_t blocks, int64_t rows);  // 4 blocks for up to kRowsOfWideTiles rows only
 
   int64_t group() const { return bytes ? 4 : 2; }
 };

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization normalize the sum of two inputs over its
 // last dimension. SimplifiedLayerNormalization normalizes a single input.
-#include <cmath>
-
 #include "kernels/common/function_kernel.h"
 #include "kernels/float16/compute_type.h"
-#include "kernels/normalization/layer_norm.h"
+#include "kernels/normalization/normalized_row.h"
 #include "kernels/simd/clones.h"
-#include "kernels/simd/vector_math.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {
@@ -29,26 +26,6 @@ Tensor pick(Tensors tensors, int slot) {
 
 CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
-}
-
-// Normalizes a row into `y`. Returns its mean (0 unless `centred`) and the factor by which it was scaled.
-RowStatistics normalize(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
-                        int64_t n) {
-  if (centred) return normalize_row(row, gamma, beta, epsilon, y, n);
-  return {0, rms_row(row, gamma, epsilon, y, n)};
-}
-
-// Like normalize(), but computed as the operator is defined, for reference mode.
-RowStatistics define(const float* row, const float* gamma, const float* beta, float epsilon, bool centred, float* y,
-                     int64_t n) {
-  double total = 0, squares = 0;
-  for (int64_t i = 0; i < n; ++i) total += row[i];
-  const double centre = centred ? total / static_cast<double>(n) : 0;
-  for (int64_t i = 0; i < n; ++i) squares += (row[i] - centre) * (row[i] - centre);
-  const double factor = 1 / std::sqrt(squares / static_cast<double>(n) + epsilon);
-  for (int64_t i = 0; i < n; ++i)
-    y[i] = static_cast<float>((row[i] - centre) * factor) * gamma[i] + (beta == nullptr ? 0 : beta[i]);
-  return {static_cast<float>(centre), static_cast<float>(factor)};
 }
 
 void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, Tensors out) {
@@ -73,7 +50,7 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
         row = sum.data();
       }
       if (kept != nullptr) std::copy_n(row, n, kept + r * n);
-      const RowStatistics s = (plain ? define : normalize)(row, gamma, beta, epsilon, slots.centred, y + r * n, n);
+      const RowStatistics s = normalized_row(plain, row, gamma, beta, epsilon, slots.centred, y + r * n, n);
       // SimplifiedLayerNormalization has no output for the mean.
       const Tensor& deviation = slots.skip < 0 ? mean : inverse;
       if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = s.mean;

@@ -5,9 +5,9 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/float16/compute_type.h"
-#include "kernels/integer/integer_gemm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/quantized/integer_products.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
@@ -94,108 +94,18 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
 
 // ---- DynamicQuantizeMatMul, MatMulIntegerToFloat
 
-// A scale or bias: one value for all columns, or one for each; 0 if the tensor is absent.
-class PerColumn {
- public:
-  explicit PerColumn(const Tensor& tensor) : values_(1, 0.0f) {
-    if (!tensor.present()) return;
-    values_.resize(static_cast<size_t>(tensor.shape.elements()));
-    dispatch<TypeList<float, Half, int8_t, uint8_t>>(tensor.dtype, [&](auto tag) {
-      const auto* data = tensor.as<typename decltype(tag)::type>();
-      for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<float>(data[i]);
-    });
-  }
-  float operator[](int64_t column) const { return values_[values_.size() == 1 ? 0 : static_cast<size_t>(column)]; }
-
- private:
-  std::vector<float> values_;
-};
-
-// The left operand: quantized values with their scale and zero point.
-struct Factor {
-  Tensor quantized;
-  float scale;
-  int32_t zero;
-};
-
-// Multiplies matrices of quantized values and scales the sums. The products are computed in tiles, or by plain loops in
-// reference mode.
-class IntegerProducts {
- public:
-  IntegerProducts(const PlanContext& context, const MatMulSize& size, const Tensor& b, PackedWeights& packed)
-      : size_(size) {
-    if (context.reference) return;
-    tiles_.emplace(context.threads, size);
-    tiles_->pack(packed, b);
-  }
-  bool is_packed() const { return tiles_ && tiles_->is_packed(); }
-  // Scratch memory holds the sums, followed by the scratch memory of the tiles.
-  int64_t scratch_bytes() const { return sums_bytes() + (tiles_ ? tiles_->scratch_bytes() : 0); }
-  const MatMulSize& size() const { return size_; }
-
-  void run(const Factor& a, const Tensor& b, const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias,
-           const Tensor& y, void* scratch) const {
-    const PerColumn scales(b_scale), shifts(bias);
-    const ZeroPointVector zeros(b_zero);
-    auto* sums = static_cast<int32_t*>(scratch);
-    auto finish = [&](int64_t row, int64_t first_column, int64_t last_column) {
-      for (int64_t column = first_column; column < last_column; ++column) {
-        const int64_t i = row * size_.n + column;
-        const float value = static_cast<float>(sums[i]) * (a.scale * scales[column]) + shifts[column];
-        if (y.dtype == BP_DTYPE_FLOAT)
-          y.as<float>()[i] = value;
-        else
-          y.as<Half>()[i] = Half(value);
-      }
-    };
-    if (tiles_) {
-      tiles_->run(a.quantized, b, {{&a.zero, 1}, zeros.values()}, sums, static_cast<std::byte*>(scratch) + sums_bytes(),
-                  [&](const SumsPart& part) {
-                    for (int64_t row = part.first_row; row < part.last_row; ++row)
-                      finish(part.batch * size_.m + row, part.first_column, part.last_column);
-                  });
-      return;
-    }
-    add_up(a, b, zeros.values(), sums);
-    for (int64_t row = 0; size_.n != 0 && row < size_.shape.elements() / size_.n; ++row) finish(row, 0, size_.n);
-  }
-
- private:
-  int64_t sums_bytes() const { return align_up(4 * size_.shape.elements()); }
-
-  // Computes the sums by plain loops, for reference mode.
-  void add_up(const Factor& a, const Tensor& b, std::span<const int32_t> zeros, int32_t* sums) const {
-    const MatMulSize& s = size_;
-    const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
-    for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-      const int64_t a_first = s.a_offsets[i] * s.m * s.k, b_first = s.b_offsets[i] * s.k * s.n;
-      multiply<int32_t>(
-          s.m, s.n, s.k, [&](int64_t, int64_t at) { return q8_at(a.quantized.data, a_signed, a_first + at) - a.zero; },
-          [&](int64_t column, int64_t at) {
-            return q8_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
-          },
-          [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) {
-            sums[base + at] = sum;
-          });
-    }
-  }
-
-  MatMulSize size_;
-  std::optional<IntegerGemm> tiles_;
-};
-
 void run_dynamic(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
   const int64_t count = in[0].shape.elements();
   std::vector<uint8_t> quantized(static_cast<size_t>(count));
   const Quantization q = quantize_dynamically(in[0].as<float>(), quantized.data(), count);
-  products.run({{BP_DTYPE_UINT8, in[0].shape, quantized.data()}, q.scale, q.zero}, in[1], in[2], at(in, 3), at(in, 4),
+  products.run({{BP_DTYPE_UINT8, in[0].shape, quantized.data()}, q.scale, q.zero}, in[1], {in[2], at(in, 3), at(in, 4)},
                out[0], scratch);
 }
 
 void run_scaled(const IntegerProducts& products, Tensors in, Tensors out, void* scratch) {
-  const PerColumn scale(in[2]);
   const ZeroPointVector zero(at(in, 4));
-  products.run({in[0], scale[0], zero.values()[0]}, in[1], in[3], at(in, 5), at(in, 6), out[0], scratch);
+  products.run({in[0], static_cast<float>(scalar(in[2])), zero.values()[0]}, in[1], {in[3], at(in, 5), at(in, 6)},
+               out[0], scratch);
 }
 
 // The inputs in `of_rows` must have one element, those in `of_columns` one element or one per column.

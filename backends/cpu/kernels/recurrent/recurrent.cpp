@@ -102,9 +102,7 @@ int64_t directions_of(const Node& node) {
 
 template <Cell kCell>
 Verdict supports(const Node& node) {
-  if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
-  if (!functions_of(node, kCell, directions_of(node)))
-    return no(BP_REASON_ATTRIBUTE, "activations has too few entries, or an unknown one");
+  if (Verdict v = check_layer(node, kCell); !v) return v;
   constexpr bp_dtype_set_t kReal = kFloatTypes, kLengths = just(BP_DTYPE_INT32);
   const Verdict inputs = kCell == Cell::kLstm
                              ? accepts(node, 3, {kReal, kReal, kReal, kReal, kLengths, kReal, kReal, kReal})
@@ -229,14 +227,6 @@ class Sequence {
   std::vector<C> from_x_, from_h_;
 };
 
-std::optional<std::string> wrong_length(const Tensor& tensor, RecurrentExtents e) {
-  const int32_t* lengths = tensor.as<int32_t>();
-  for (int64_t b = 0; b < e.batch && lengths != nullptr; ++b)
-    if (lengths[b] < 0 || lengths[b] > e.times)
-      return "sequence length " + std::to_string(lengths[b]) + " is not in [0, " + std::to_string(e.times) + "]";
-  return std::nullopt;
-}
-
 template <class T>
 void run_layer(const Layer& layer, RecurrentExtents e, Tensors in, Tensors out) {
   using C = compute_t<T>;
@@ -331,17 +321,8 @@ class Recurrent final : public Kernel {
 
 template <Cell kCell>
 std::unique_ptr<Kernel> create(const Node& node) {
-  Layer layer;
-  layer.cell = kCell;
-  layer.gates = facts_of(kCell).gates;
-  layer.directions = directions_of(node);
-  layer.hidden = node.attr("hidden_size", node.input_extent(2, 2));
-  layer.reverse_first = node.attr("direction", "forward") == "reverse";
-  layer.batch_first = node.attr("layout", int64_t{0}) != 0;
-  layer.linear_before_reset = node.attr("linear_before_reset", int64_t{0}) != 0;
-  layer.input_forget = node.attr("input_forget", int64_t{0}) != 0;
-  layer.clip = node.find("clip") == nullptr ? HUGE_VAL : std::fabs(node.attr("clip", 0.0f));
-  layer.functions = *functions_of(node, kCell, layer.directions);
+  Layer layer = read_layer(node, kCell);
+  if (layer.hidden < 0) layer.hidden = node.input_extent(2, 2);
   return std::make_unique<Recurrent>(std::move(layer));
 }
 
@@ -352,6 +333,36 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+Verdict check_layer(const Node& node, Cell cell) {
+  if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
+  if (!functions_of(node, cell, directions_of(node)))
+    return no(BP_REASON_ATTRIBUTE, "activations has too few entries, or an unknown one");
+  return yes();
+}
+
+Layer read_layer(const Node& node, Cell cell) {
+  Layer layer;
+  layer.cell = cell;
+  layer.gates = facts_of(cell).gates;
+  layer.directions = directions_of(node);
+  layer.hidden = node.attr("hidden_size", int64_t{-1});
+  layer.reverse_first = node.attr("direction", "forward") == "reverse";
+  layer.batch_first = node.attr("layout", int64_t{0}) != 0;
+  layer.linear_before_reset = node.attr("linear_before_reset", int64_t{0}) != 0;
+  layer.input_forget = node.attr("input_forget", int64_t{0}) != 0;
+  layer.clip = node.find("clip") == nullptr ? HUGE_VAL : std::fabs(node.attr("clip", 0.0f));
+  layer.functions = *functions_of(node, cell, layer.directions);
+  return layer;
+}
+
+std::optional<std::string> wrong_length(const Tensor& tensor, RecurrentExtents e) {
+  const int32_t* lengths = tensor.as<int32_t>();
+  for (int64_t b = 0; b < e.batch && lengths != nullptr; ++b)
+    if (lengths[b] < 0 || lengths[b] > e.times)
+      return "sequence length " + std::to_string(lengths[b]) + " is not in [0, " + std::to_string(e.times) + "]";
+  return std::nullopt;
+}
 
 [[gnu::cold]] std::span<const Row> recurrent_rows() {
   return kRows;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/row.h"
 
 namespace backplane::cpu {
 
@@ -48,5 +48,12 @@ struct RecurrentPlaces {
     return (layer.batch_first ? b * layer.directions + d : d * e.batch + b) * layer.hidden;
   }
 };
+
+// Whether the attributes of a node with this cell are valid.
+Verdict check_layer(const Node& node, Cell cell);
+// Reads the attributes of a node that check_layer() accepts. `hidden` is that of the attribute, or -1 without it.
+Layer read_layer(const Node& node, Cell cell);
+// Returns an error if a sequence is longer than there are time steps. Without a tensor there is none.
+std::optional<std::string> wrong_length(const Tensor& lengths, RecurrentExtents e);
 
 }  // namespace backplane::cpu

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/parts.h"
 #include "kernels/common/support.h"
-#include "kernels/post_op/activation.h"
+#include "kernels/recurrent/lstm_cell.h"
 #include "kernels/recurrent/rnn_gemm.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
@@ -36,12 +36,6 @@ CLONED void multiply(const float* a, const float* b, float* y, int64_t n) {
 CLONED void mix(const float* share, const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = (1 - share[i]) * a[i] + share[i] * b[i];
 }
-CLONED void complement(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = 1 - x[i];
-}
-CLONED void remember(float* c, const float* forget, const float* input, const float* fresh, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) c[i] = forget[i] * c[i] + input[i] * fresh[i];
-}
 
 void load(const Tensor& from, int64_t offset, float* to, int64_t n) {
   if (from.data == nullptr)
@@ -52,23 +46,6 @@ void load(const Tensor& from, int64_t offset, float* to, int64_t n) {
 void store(const float* from, const Tensor& to, int64_t offset, int64_t n) {
   if (to.data != nullptr) std::copy_n(from, n, to.as<float>() + offset);
 }
-
-// Divides scratch memory into aligned parts. If `memory` is null, only counts their bytes.
-class Parts {
- public:
-  explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
-  template <class T>
-  T* take(int64_t count) {
-    const int64_t at = bytes_;
-    bytes_ += align_up(count * static_cast<int64_t>(sizeof(T)));
-    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + at);
-  }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  std::byte* memory_;
-  int64_t bytes_ = 0;
-};
 
 // Sequences of one direction that are computed together.
 struct Job {
@@ -316,17 +293,18 @@ class RecurrentStep final : public Step {
         }
         switch (layer_.cell) {
           case Cell::kRnn:
-            apply(f[0], gates, n);
+            apply_gate(layer_, f[0], gates, n);
             std::copy_n(gates, n, s.next + own);
             break;
           case Cell::kGru:
             if (candidate_apart()) clone_of<add_products>(gates + 2 * units_, gates + units_, s.candidate + own, n);
-            apply(f[1], gates + 2 * units_, n);
+            apply_gate(layer_, f[1], gates + 2 * units_, n);
             clone_of<mix>(gates, gates + 2 * units_, s.h + own, s.next + own, n);
             break;
           case Cell::kLstm:
-            lstm(f, direction.peephole == nullptr ? nullptr : direction.peephole + at, gates, s.c + own, s.next + own,
-                 n);
+            lstm_cell(layer_, f,
+                      {gates, direction.peephole == nullptr ? nullptr : direction.peephole + at, s.c + own,
+                       s.next + own, units_, n});
             break;
         }
         store(s.next + own, run.out[0], to + at, std::min(n, layer_.hidden - at));
@@ -354,42 +332,10 @@ class RecurrentStep final : public Step {
   void reset(const GateFunction* f, const State& s, std::span<const GateRow> rows, int64_t first, int64_t last) const {
     const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock;
     for (const GateRow& row : rows) {
-      apply(f[0], row.y + at, n);
-      apply(f[0], row.y + units_ + at, n);
+      apply_gate(layer_, f[0], row.y + at, n);
+      apply_gate(layer_, f[0], row.y + units_ + at, n);
       if (candidate_waits()) clone_of<multiply>(row.y + units_ + at, row.x + at, s.candidate + (row.x - s.h) + at, n);
     }
-  }
-
-  // The gates are in the order input, output, forget, cell.
-  void lstm(const GateFunction* f, const float* peephole, float* gates, float* c, float* h, int64_t n) const {
-    float *input = gates, *output = gates + units_, *forget = gates + 2 * units_, *fresh = gates + 3 * units_;
-    if (peephole != nullptr) clone_of<add_products>(input, peephole, c, n);
-    apply(f[0], input, n);
-    if (layer_.input_forget) {
-      clone_of<complement>(input, forget, n);
-    } else {
-      if (peephole != nullptr) clone_of<add_products>(forget, peephole + 2 * units_, c, n);
-      apply(f[0], forget, n);
-    }
-    apply(f[1], fresh, n);
-    clone_of<remember>(c, forget, input, fresh, n);
-    if (peephole != nullptr) clone_of<add_products>(output, peephole + units_, c, n);
-    apply(f[0], output, n);
-    std::copy_n(c, n, h);
-    activate_row(f[2], h, n);
-    clone_of<multiply>(h, output, h, n);
-  }
-
-  void apply(const GateFunction& f, float* y, int64_t n) const {
-    if (std::isfinite(layer_.clip)) {
-      const auto clip = static_cast<float>(layer_.clip);
-      activate({Activation::kClip, -clip, clip}, y, n);
-    }
-    activate_row(f, y, n);
-  }
-  static void activate_row(const GateFunction& f, float* y, int64_t n) {
-    if (f.row) return activate(*f.row, y, n);
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(f(y[i]));
   }
 
   Layer layer_;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// NhwcConv's kernel, for passes that remove the transposes around it.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace backplane::cpu {
+
+// Which operands of an NhwcConv have their channels first after all, as a Conv's have.
+struct ChannelsFirst {
+  bool input = false, output = false;
+};
+
+// Sets the order of the operands. Call this while compiling, before `append`. Returns false if the kernel is not that
+// of an NhwcConv.
+bool set_channels_first(Kernel& kernel, ChannelsFirst order);
+
+}  // namespace backplane::cpu

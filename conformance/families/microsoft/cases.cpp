@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/cases.h"
+
+namespace backplane::conform {
+namespace {
+
+constexpr std::string_view kMicrosoft = "microsoft";
+
+// Integers from 0 to `most`.
+onnx::Tensor ids(Random& random, Extents extents, int64_t most) {
+  Array array(BP_DTYPE_INT32, std::move(extents));
+  for (double& x : array.values) x = static_cast<double>(random.integer(0, most));
+  return to_tensor(array);
+}
+
+struct Embedding {
+  const char* variant;
+  int64_t batch, length, width;
+  bool segment_ids = true, segments = true, mask = false;
+  int64_t position_batches = 0;  // 0: no position_ids
+  uint32_t outputs = 1;
+  bool known = false;
+};
+const Embedding kEmbeddings[] = {
+    {"plain", 2, 5, 33},
+    {"known_tables", 1, 7, 64, true, true, true, 0, 2, true},
+    {"mask_and_sum", 3, 4, 8, true, true, true, 0, 3},
+    {"no_segments", 2, 5, 17, false, false, false, 0, 3},
+    {"no_segment_ids", 2, 5, 17, false},
+    {"positions", 2, 6, 16, true, true, false, 2},
+    {"shared_positions", 2, 6, 16, true, true, true, 1, 2},
+    {"wide", 1, 3, 768},
+    {"one_element", 2, 3, 1},
+    {"empty", 0, 4, 8, true, true, true, 0, 3},
+};
+
+Problem make(const Embedding& row, Random& random, bp_dtype_t dtype) {
+  constexpr int64_t kWords = 11, kPositions = 9, kSegments = 3;
+  const auto table = [&](Extents extents, Fill fill = Fill::kAroundZero) {
+    return Argument(random_tensor(random, dtype, std::move(extents), fill), row.known);
+  };
+  const auto chosen = [&](bool is_there, int64_t count, int64_t batches) {
+    return is_there ? Argument(ids(random, {batches, row.length}, count - 1)) : Argument();
+  };
+  Problem problem{"EmbedLayerNormalization", {{"epsilon", 1e-12f}}, {}, row.outputs};
+  problem.arguments = {chosen(true, kWords, row.batch), chosen(row.segment_ids, kSegments, row.batch),
+                       table({kWords, row.width}), table({kPositions, row.width}),
+                       row.segments ? table({kSegments, row.width}) : Argument()};
+  problem.arguments.push_back(table({row.width}, Fill::kPositive));
+  problem.arguments.push_back(table({row.width}));
+  if (row.mask || row.position_batches > 0) problem.arguments.push_back(chosen(row.mask, 3, row.batch));
+  if (row.position_batches > 0) problem.arguments.push_back(chosen(true, kPositions, row.position_batches));
+  return problem;
+}
+
+struct Convolution {
+  const char* variant;
+  Extents image, weights;  // [N, H, W, C] and [M, kernel…, C / group]
+  bool bias = true, known = true;
+  Extents pads = {0, 0, 0, 0}, strides = {1, 1}, dilations = {1, 1};
+  int64_t group = 1;
+  const char* auto_pad = "NOTSET";
+};
+const Convolution kConvolutions[] = {
+    {"plain", {2, 9, 7, 16}, {16, 3, 3, 16}, true, true, {1, 1, 1, 1}},
+    {"given_weights", {1, 8, 8, 12}, {10, 3, 3, 12}, true, false, {1, 1, 1, 1}},
+    {"pointwise", {1, 7, 7, 32}, {24, 1, 1, 32}},
+    {"odd_channels", {2, 6, 9, 19}, {33, 3, 3, 19}, false, true, {1, 1, 1, 1}},
+    {"image", {1, 17, 19, 3}, {16, 7, 7, 3}, true, true, {3, 3, 3, 3}, {2, 2}},
+    {"strides", {1, 15, 14, 16}, {32, 3, 3, 16}, true, true, {1, 0, 1, 2}, {2, 3}},
+    {"dilations", {1, 13, 13, 16}, {16, 3, 3, 16}, true, true, {2, 2, 2, 2}, {1, 1}, {2, 2}},
+    {"groups", {2, 8, 8, 24}, {36, 3, 3, 6}, true, true, {1, 1, 1, 1}, {1, 1}, {1, 1}, 4},
+    {"depthwise", {1, 11, 11, 32}, {32, 3, 3, 1}, true, true, {1, 1, 1, 1}, {1, 1}, {1, 1}, 32},
+    {"same_upper", {1, 10, 11, 16}, {16, 4, 3, 16}, false, true, {}, {2, 2}, {1, 1}, 1, "SAME_UPPER"},
+    {"line", {2, 21, 16}, {16, 5, 16}, true, true, {2, 2}, {1}, {1}},
+    {"empty", {0, 8, 8, 16}, {16, 3, 3, 16}},
+};
+
+Problem make(const Convolution& row, Random& random, bp_dtype_t dtype, Fill fill) {
+  Problem problem{"NhwcConv",
+                  {{"auto_pad", std::string(row.auto_pad)},
+                   {"dilations", row.dilations},
+                   {"group", row.group},
+                   {"kernel_shape", Extents(row.weights.begin() + 1, row.weights.end() - 1)},
+                   {"strides", row.strides}},
+                  {}};
+  if (!row.pads.empty()) problem.attributes.push_back({"pads", row.pads});
+  problem.exact_sums = fill == Fill::kWhole;
+  problem.drawn_around_zero = fill == Fill::kAroundZero && !row.bias;
+  problem.arguments.emplace_back(random_tensor(random, dtype, row.image, fill));
+  problem.arguments.emplace_back(random_tensor(random, dtype, row.weights, fill), row.known);
+  if (row.bias) problem.arguments.emplace_back(random_tensor(random, dtype, {row.weights[0]}, fill), row.known);
+  return problem;
+}
+
+struct Attended {
+  enum Mask { kNone, kLengths, kEndsAndStarts, kKeys, kOneNumber, kQueries };
+  const char* variant;
+  int64_t batch, length, inputs, heads, size;
+  bp_dtype_t weights = BP_DTYPE_INT8;
+  Mask mask = kNone;
+  bool per_column = false, causal = false, zeros = true;
+  int64_t past = -1;  // -1: no input `past`
+  uint32_t outputs = 1;
+  float scale = 0, filter = -10000;
+};
+const Attended kAttended[] = {
+    {"plain", 2, 4, 12, 3, 8},
+    {"unsigned_weights", 1, 5, 16, 2, 8, BP_DTYPE_UINT8},
+    {"columns", 2, 3, 20, 2, 8, BP_DTYPE_INT8, Attended::kNone, true},
+    {"unsigned_columns", 1, 3, 9, 1, 5, BP_DTYPE_UINT8, Attended::kNone, true},
+    {"no_zero_points", 1, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, false, false},
+    {"lengths", 3, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths},
+    {"ends_and_starts", 3, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kEndsAndStarts},
+    {"keys", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kKeys},
+    {"one_number", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kOneNumber},
+    {"queries", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kQueries, true},
+    {"causal", 2, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, true},
+    {"causal_keys", 2, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kKeys, false, true},
+    {"cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, true, false, true, 4, 2},
+    {"causal_cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, true, true, 2, 2},
+    {"first_cache", 1, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, false, true, -1, 2},
+    {"scaled", 1, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, false, true, -1, 1, 0.25f, -2},
+    {"long", 1, 70, 24, 2, 16},
+    {"one_query", 1, 1, 64, 2, 32, BP_DTYPE_INT8, Attended::kNone, true},
+    {"empty", 0, 4, 8, 2, 4},
+};
+
+// The numbers that let keys be seen, in the form of `row`.
+Argument mask_of(const Attended& row, Random& random) {
+  const int64_t keys = row.length + std::max<int64_t>(0, row.past);
+  const Extents extents = row.mask == Attended::kLengths         ? Extents{row.batch}
+                          : row.mask == Attended::kEndsAndStarts ? Extents{2 * row.batch}
+                          : row.mask == Attended::kKeys          ? Extents{row.batch, keys}
+                          : row.mask == Attended::kOneNumber     ? Extents{row.batch, 1}
+                                                                 : Extents{row.batch, row.length, keys};
+  Array mask(BP_DTYPE_INT32, extents);
+  for (int64_t i = 0; i < mask.count(); ++i) {
+    double& x = mask.values[static_cast<size_t>(i)];
+    if (row.mask == Attended::kLengths || row.mask == Attended::kEndsAndStarts)
+      x = static_cast<double>(i < row.batch ? random.integer(2, keys) : random.integer(0, 1));
+    else
+      x = static_cast<double>(i % keys == 0 ? 1 : random.integer(-1, 1));
+  }
+  return to_tensor(mask);
+}
+
+Problem make(const Attended& row, Random& random, bp_dtype_t dtype) {
+  const int64_t width = row.heads * row.size;
+  const auto bytes = [&](bp_dtype_t type, Extents extents, int64_t low, int64_t high) {
+    Array array(type, std::move(extents));
+    for (double& x : array.values) x = static_cast<double>(random.integer(low, high));
+    return to_tensor(array);
+  };
+  const auto scales = [&](Extents extents) {
+    Array array(dtype, std::move(extents));
+    for (double& x : array.values) x = random.uniform(0.5, 2) / 128;
+    return to_tensor(array);
+  };
+  const Extents columns = row.per_column ? Extents{3 * width} : Extents{};
+  const bool is_signed = row.weights == BP_DTYPE_INT8;
+  Problem problem{
+      "QAttention",
+      {{"mask_filter_value", row.filter}, {"num_heads", row.heads}, {"unidirectional", int64_t{row.causal}}},
+      {},
+      row.outputs};
+  if (row.scale != 0) problem.attributes.push_back({"scale", row.scale});
+  auto& arguments = problem.arguments;
+  arguments = {bytes(BP_DTYPE_UINT8, {row.batch, row.length, row.inputs}, 0, 255),
+               constant(bytes(row.weights, {row.inputs, 3 * width}, is_signed ? -128 : 0, is_signed ? 127 : 255)),
+               constant(random_tensor(random, dtype, {3 * width}, Fill::kAroundZero)), constant(scales({})),
+               constant(scales(columns))};
+  arguments.push_back(row.mask == Attended::kNone ? Argument() : mask_of(row, random));
+  arguments.push_back(row.zeros ? constant(bytes(BP_DTYPE_UINT8, {}, 100, 150)) : Argument());
+  arguments.push_back(row.zeros ? constant(bytes(row.weights, columns, is_signed ? -9 : 110, is_signed ? 9 : 140))
+                                : Argument());
+  if (row.past >= 0)
+    arguments.push_back(random_tensor(random, dtype, {2, row.batch, row.heads, row.past, row.size}, Fill::kAroundZero));
+  while (!arguments.back().tensor) arguments.pop_back();
+  return problem;
+}
+
+}  // namespace
+
+void add_microsoft_cases(OpCases& cases) {
+  for (const Embedding& row : kEmbeddings) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+      cases.add_to(kMicrosoft, "EmbedLayerNormalization", dtype, row.variant,
+                   [&row, dtype](Random& random) { return make(row, random, dtype); });
+    }
+  }
+  for (const Attended& row : kAttended) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+      cases.add_to(kMicrosoft, "QAttention", dtype, row.variant,
+                   [&row, dtype](Random& random) { return make(row, random, dtype); });
+    }
+  }
+  for (const Convolution& row : kConvolutions) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+      for (const Fill fill : {Fill::kAroundZero, Fill::kWhole}) {
+        cases.add_to(kMicrosoft, "NhwcConv", dtype, std::string(row.variant) + (fill == Fill::kWhole ? "_whole" : ""),
+                     [&row, dtype, fill](Random& random) { return make(row, random, dtype, fill); });
+      }
+    }
+  }
+}
+
+}  // namespace backplane::conform

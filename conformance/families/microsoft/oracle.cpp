@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oracles of operators of com.microsoft, which ONNX Runtime defines.
+#include <algorithm>
+
+#include "judge/tracked.h"
+
+namespace backplane::conform {
+namespace {
+
+// Adds the embeddings of each word, its position and its segment, and normalizes the sum. The second output has the
+// number of ones in the mask of each batch, the third the sums.
+References embed_layer_normalization(const Call& call) {
+  const Array &ids = call.in(0, 2), &words = call.in(2, 2), &positions = call.in(3, 2);
+  require(ids.rank() == 2 && words.rank() == 2 && positions.rank() == 2, "the ids or embeddings are not matrices");
+  const int64_t batch = ids.extents[0], length = ids.extents[1], width = words.extents[1];
+  require(is_float(words.dtype) && width > 0, "the embeddings are not of floats");
+  require(!call.has(1) || call.has(4), "segment_ids has no segment_embedding");
+  for (const size_t slot : {1, 7}) require(!call.has(slot) || call.in(slot).extents == ids.extents, "ids do not fit");
+  const std::vector<double>&gamma = call.vector(5, width), &beta = call.vector(6, width);
+  const auto element = [&](const Array& table, double row, int64_t i) { return Tracked(table.at({whole(row), i})); };
+  const Tracked epsilon(call.real("epsilon", 1e-12f)), count(static_cast<double>(width));
+  std::vector<Tracked> results, sums;
+  Array lengths(BP_DTYPE_INT32, {batch});
+  for_each_index(ids.extents, [&](const Index& at) {
+    const double position = call.has(8) ? call.in(8).broadcast_at(at) : static_cast<double>(at[1]);
+    TrackedSum total(words.dtype), squares(words.dtype);
+    const size_t first = sums.size();
+    for (int64_t i = 0; i < width; ++i) {
+      Tracked sum = element(words, ids.at(at), i) + element(positions, position, i);
+      if (call.has(4)) sum = sum + element(call.in(4), call.has(1) ? call.in(1).at(at) : 0, i);
+      sums.push_back(sum);
+      total.add(sum);
+    }
+    const Tracked mean = total.result() / count;
+    for (size_t i = first; i < sums.size(); ++i) squares.add(sums[i] - mean, sums[i] - mean);
+    const Tracked deviation = sqrt(squares.result() / count + epsilon);
+    for (size_t i = first; i < sums.size(); ++i)
+      results.push_back((sums[i] - mean) / deviation * Tracked(gamma[i - first]) + Tracked(beta[i - first]));
+    if (call.has(7)) lengths.at({at[0]}) += call.in(7).at(at) == 1;
+  });
+  const Extents shape = {batch, length, width};
+  return {tracked_reference(words.dtype, shape, results), Reference(std::move(lengths), Rule::exact()),
+          tracked_reference(words.dtype, shape, sums)};
+}
+
+// Moves the last axis to the second place, or the reverse.
+Extents moved(const Extents& extents, bool to_front) {
+  Extents result = extents;
+  if (to_front)
+    std::rotate(result.begin() + 1, result.end() - 1, result.end());
+  else
+    std::rotate(result.begin() + 1, result.begin() + 2, result.end());
+  return result;
+}
+Array with_channels_first(const Array& x) {
+  Array result(x.dtype, moved(x.extents, true));
+  for_each_index(x.extents, [&](const Index& at) { result.at(moved(at, true)) = x.at(at); });
+  return result;
+}
+
+// The Conv of X [N, positions…, C] and W [M, kernel…, C / group].
+References nhwc_conv(const Call& call) {
+  const Array x = with_channels_first(call.in(0, 3)), w = with_channels_first(call.in(1, 3));
+  std::vector<const Array*> inputs = {&x, &w};
+  if (call.has(2)) inputs.push_back(&call.in(2));
+  const Reference conv = compute("Conv", Call(inputs, call.attributes(), 1)).at(0);
+  Reference result = conv;
+  result.value.extents = moved(conv.value.extents, false);
+  result.scale.clear();
+  Array scales(BP_DTYPE_DOUBLE, conv.value.extents);
+  scales.values = conv.scale;
+  for_each_index(result.value.extents, [&](const Index& at) {
+    result.value.at(at) = conv.value.at(moved(at, true));
+    result.scale.push_back(scales.at(moved(at, true)));
+  });
+  return {result};
+}
+
+// Returns an element of a scale or zero point, which is one for all columns or one for each.
+double of_column(const Call& call, size_t slot, int64_t column) {
+  if (!call.has(slot)) return 0;
+  const Array& all = call.in(slot);
+  return all.count() == 1 ? all.values[0] : all.at({column});
+}
+
+// The queries, keys and values of QAttention: quantized values times quantized weights, plus the bias.
+std::vector<Tracked> projections(const Call& call) {
+  const Array &x = call.in(0, 3), &w = call.in(1, 2);
+  const std::vector<double>& bias = call.vector(2, w.extents[1]);
+  const double zero = call.has(6) ? call.single(6) : 0;
+  std::vector<Tracked> all;
+  for_each_index({x.extents[0], x.extents[1], w.extents[1]}, [&](const Index& at) {
+    double sum = 0;
+    for (int64_t i = 0; i < w.extents[0]; ++i)
+      sum += (x.at({at[0], at[1], i}) - zero) * (w.at({i, at[2]}) - of_column(call, 7, at[2]));
+    const Tracked scale = Tracked(call.single(3)) * Tracked(of_column(call, 4, at[2]));
+    all.push_back(Tracked(sum) * scale + Tracked(bias[static_cast<size_t>(at[2])]));
+  });
+  return all;
+}
+
+// Whether key `j` is masked for query `i` of batch `b` by a mask of any form.
+bool is_masked(const Array& mask, int64_t batch, int64_t b, int64_t i, int64_t j) {
+  if (mask.rank() == 1) {
+    const bool has_start = mask.count() == 2 * batch;
+    return static_cast<double>(j) >= mask.at({b}) || (has_start && static_cast<double>(j) < mask.at({batch + b}));
+  }
+  if (mask.rank() == 2) return mask.extents[1] > 1 && mask.at({b, j}) <= 0;
+  return mask.at({b, i, j}) <= 0;
+}
+
+// Attention of one query of one head. `key(j)` and `value(j)` return rows of a key and a value.
+template <class Key, class Value, class Added>
+std::vector<Tracked> attend(const std::vector<Tracked>& query, const Key& key, const Value& value, int64_t keys,
+                            const Added& added, const Tracked& scale) {
+  std::vector<Tracked> weights;
+  double top = -HUGE_VAL;
+  for (int64_t j = 0; j < keys; ++j) {
+    TrackedSum sum(BP_DTYPE_FLOAT);
+    const std::vector<Tracked> k = key(j);
+    for (size_t e = 0; e < query.size(); ++e) sum.add(query[e], k[e]);
+    const double more = added(j);
+    weights.push_back(more == 0 ? sum.result() * scale : sum.result() * scale + Tracked(more));
+    top = std::max(top, weights.back().value);
+  }
+  TrackedSum total(BP_DTYPE_FLOAT);
+  for (Tracked& weight : weights) {
+    weight = weight.value == -HUGE_VAL ? Tracked(0.0) : exp(weight - Tracked(top));
+    total.add(weight);
+  }
+  std::vector<TrackedSum> mixed(query.size(), TrackedSum(BP_DTYPE_FLOAT));
+  for (int64_t j = 0; j < keys; ++j) {
+    const std::vector<Tracked> v = value(j);
+    for (size_t e = 0; e < v.size(); ++e) mixed[e].add(weights[static_cast<size_t>(j)] / total.result(), v[e]);
+  }
+  std::vector<Tracked> result;
+  for (const TrackedSum& sum : mixed) result.push_back(sum.result());
+  return result;
+}
+
+// Inputs: x, weights, bias, the scales of both, a mask, the zero points of both, and past keys and values. Outputs: the
+// result, and all keys and values.
+References qattention(const Call& call) {
+  const Array &x = call.in(0, 3), &w = call.in(1, 2);
+  require(x.rank() == 3 && w.rank() == 2 && w.extents[0] == x.extents[2], "X and the weights do not fit each other");
+  const int64_t batch = x.extents[0], length = x.extents[1], width = w.extents[1] / 3,
+                heads = call.integer("num_heads");
+  require(w.extents[1] == 3 * width && heads > 0 && width % heads == 0, "the heads do not divide the weights");
+  const int64_t size = width / heads, past = call.has(8) ? call.in(8, 5).extents[3] : 0, keys = past + length;
+  require_steps(static_cast<double>(batch * length) * static_cast<double>(3 * width) *
+                    static_cast<double>(x.extents[2]) +
+                static_cast<double>(batch * heads * length) * static_cast<double>(keys * size));
+  const bp_dtype_t type = call.in(2).dtype;
+  const std::vector<Tracked> all = projections(call);
+  const auto projected = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
+    const auto* from = all.data() + ((b * length + t) * 3 + which) * width + h * size;
+    return std::vector<Tracked>(from, from + size);
+  };
+  // The key (1) or value (2) of position `t`, counted from the first past one.
+  const auto cached = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
+    if (t >= past) return projected(which, b, h, t - past);
+    std::vector<Tracked> row;
+    for (int64_t e = 0; e < size; ++e) row.emplace_back(call.in(8).at({which - 1, b, h, t, e}));
+    return row;
+  };
+  const double given = call.real("scale"), filter = call.real("mask_filter_value", -10000);
+  const Tracked scale(given != 0 ? given : 1 / std::sqrt(static_cast<double>(size)), 4);
+  const bool is_causal = call.integer("unidirectional") != 0;
+  std::vector<Tracked> results(static_cast<size_t>(batch * length * width)), present;
+  for_each_index({batch, heads, length}, [&](const Index& at) {
+    const int64_t b = at[0], h = at[1], i = at[2];
+    const auto added = [&](int64_t j) {
+      if (is_causal && j > past + i) return -HUGE_VAL;
+      return call.has(5) && is_masked(call.in(5), batch, b, i, j) ? filter : 0;
+    };
+    const auto row = attend(
+        projected(0, b, h, i), [&](int64_t j) { return cached(1, b, h, j); },
+        [&](int64_t j) { return cached(2, b, h, j); }, keys, added, scale);
+    std::copy(row.begin(), row.end(), results.begin() + (b * length + i) * width + h * size);
+  });
+  for_each_index({2, batch, heads, keys}, [&](const Index& at) {
+    for (const Tracked& one : cached(at[0] + 1, at[1], at[2], at[3])) present.push_back(one);
+  });
+  return {tracked_reference(type, {batch, length, width}, results),
+          tracked_reference(type, {2, batch, heads, keys, size}, present)};
+}
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+const Operator kOperators[] = {
+    {"EmbedLayerNormalization", {1}, embed_layer_normalization, kMicrosoft},
+    {"NhwcConv", {1}, nhwc_conv, kMicrosoft},
+    {"QAttention", {1}, qattention, kMicrosoft},
+};
+
+}  // namespace
+
+std::span<const Operator> microsoft_operators() {
+  return kOperators;
+}
+
+}  // namespace backplane::conform
