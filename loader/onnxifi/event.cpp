@@ -29,6 +29,16 @@ void Event::signal() {
   semaphore_.signal(1);
 }
 
+void Event::fail(onnxStatus status) {
+  set_status(status);
+  const std::lock_guard lock(mutex_);
+  bp_error_t why{}, error{};
+  why.size = error.size = sizeof error;
+  // Fails if the program has signalled the event itself.
+  client::detail::try_call(error, api().semaphore_signal, semaphore_.get(), uint64_t{1},
+                           static_cast<const bp_error_t*>(&why));
+}
+
 bool Event::is_signalled() const {
   return reached(semaphore_) != 0;
 }

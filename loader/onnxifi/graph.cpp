@@ -287,20 +287,18 @@ void Graph::submit(Flight& flight, Order order) {
 // Submits runs of the queue, in order. The event of one that cannot be submitted carries the failure.
 void Graph::submit_queued() {
   while (!queue_.empty()) {
-    // A flight is free only some time after its run has ended. If none is in flight, no other call comes here.
-    Flight* const flight = free_flight(in_flight_ == 0);
-    if (flight == nullptr) return;
-    Order order = std::move(queue_.front());
+    const Order& order = queue_.front();
+    try {
+      // A flight is free only some time after its run has ended. If none is in flight, no other call comes here.
+      Flight* const flight = free_flight(in_flight_ == 0);
+      if (flight == nullptr) return;
+      submit(*flight, order);
+    } catch (...) {
+      order.after->fail(ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
+    }
     queue_.pop_front();
     --queued_;
-    const std::shared_ptr<Event> after = order.after;
-    try {
-      submit(*flight, std::move(order));
-    } catch (...) {
-      after->set_status(ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
-      after->signal();
-    }
-    --pending_;  // as a part of the queue
+    --pending_;
   }
 }
 
