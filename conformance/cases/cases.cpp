@@ -21,7 +21,7 @@ constexpr Profile kProfiles[] = {
     {"dynamic", 1, "extents that are known only at run time"},
     {"control-flow", 1, "If, Loop and Scan"},
     {kExtended, 1, "operators beyond core: recurrent, attention, scatter, signal, sampling and others, in all types"},
-    {"microsoft", 1, "operators of com.microsoft that exported models use"},
+    {kMicrosoft, 1, "operators of com.microsoft that exported models use"},
 };
 constexpr bp_dtype_t kReal[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
 

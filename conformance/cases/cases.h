@@ -17,6 +17,8 @@ struct Profile {
 std::span<const Profile> profiles();
 // The profile of all operators and variants outside the other profiles.
 inline constexpr std::string_view kExtended = "extended";
+// The profile of operators of com.microsoft.
+inline constexpr std::string_view kMicrosoft = "microsoft";
 
 class OpCases {
  public:

@@ -91,7 +91,7 @@ Problem make(const Row& row, Random& random) {
 
 void add_dynamic_lstm_cases(OpCases& cases) {
   for (const Row& row : kRows)
-    cases.add_to("microsoft", "DynamicQuantizeLSTM", BP_DTYPE_FLOAT, row.variant,
+    cases.add_to(kMicrosoft, "DynamicQuantizeLSTM", BP_DTYPE_FLOAT, row.variant,
                  [&row](Random& random) { return make(row, random); });
 }
 

@@ -4,8 +4,6 @@
 namespace backplane::conform {
 namespace {
 
-constexpr std::string_view kMicrosoft = "microsoft";
-
 // Integers from 0 to `most`.
 onnx::Tensor ids(Random& random, Extents extents, int64_t most) {
   Array array(BP_DTYPE_INT32, std::move(extents));
