@@ -68,8 +68,7 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// The versions of a model in the form that the loader passes to backends, which is the newest that it knows: newer
-// models are read too, as long as they contain nothing new.
+// The versions up to that of a model in the form that the loader passes to backends, which is the newest that it reads.
 std::string ir_versions(const Environment& environment) {
   constexpr uint32_t kFirst = 3;  // the IR version of ONNX 1.0
   const uint32_t last = environment.parse(model_in(8, "", 13)).graph().raw()->ir_version;

@@ -199,6 +199,12 @@ TEST_F(Onnxifi, SaysWhyAModelDoesNotRun) {
   EXPECT_EQ(compatibility(id_, "garbage"), ONNXIFI_STATUS_INVALID_PROTOBUF);
   EXPECT_EQ(compatibility(id_, good.substr(0, good.size() - 1)), ONNXIFI_STATUS_INVALID_PROTOBUF);
   EXPECT_EQ(compatibility(id_, sum_model("Add", 99)), ONNXIFI_STATUS_UNSUPPORTED_VERSION);
+  const std::string later_format =
+      model_bytes({{"", 13}},
+                  graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", BP_DTYPE_FLOAT, {Dim(3)})},
+                        {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}),
+                  {}, 99);
+  EXPECT_EQ(compatibility(id_, later_format), ONNXIFI_STATUS_UNSUPPORTED_VERSION);
   const std::string wrong =
       model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
   EXPECT_EQ(compatibility(id_, wrong), ONNXIFI_STATUS_INVALID_MODEL);

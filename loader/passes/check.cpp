@@ -90,6 +90,7 @@ class Checker {
     if (functions_.size() < model_.functions.size()) {
       return Status(BP_INVALID_MODEL, "two of the model's functions have the same domain, name and overload");
     }
+    BP_TRY(check_ir_version());
     BP_TRY(check_opsets(model_.opsets));
     BP_TRY(check_graph(model_.graph, model_.opsets));
     if (model_.graph.outputs.empty()) return Status(BP_INVALID_MODEL, "the graph has no outputs");
@@ -101,6 +102,18 @@ class Checker {
   }
 
  private:
+  // A later version of the format may give a field that is read here another meaning. 0: not stated, as in early
+  // models.
+  Status check_ir_version() const {
+    const std::string version = "IR version " + std::to_string(model_.ir_version);
+    if (model_.ir_version < 0) return Status(BP_INVALID_MODEL, version + " is negative");
+    if (model_.ir_version > ops::kNewestIrVersion) {
+      return Status(BP_UNSUPPORTED, version + " is newer than " + std::to_string(ops::kNewestIrVersion) +
+                                        ", the newest that this build supports: save the model with an older one");
+    }
+    return {};
+  }
+
   Status check_opsets(const Opsets& opsets) const {
     for (const auto& [domain, version] : opsets) {
       const uint32_t newest = ops::newest_opset(domain);

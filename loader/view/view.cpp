@@ -24,9 +24,6 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
-// The IR version that supports everything in canonical models. Types of 2 bits were added last.
-constexpr uint32_t kIrVersion = 13;
-
 // The arrays of one graph. Each sub-graph has its own.
 class Arrays {
  public:
@@ -45,7 +42,8 @@ class Arrays {
       : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
     abi_.size = sizeof abi_;
     abi_.host = this;
-    abi_.ir_version = shared.known.ir_version ? std::min(shared.known.ir_version, kIrVersion) : kIrVersion;
+    abi_.ir_version =
+        shared.known.ir_version ? std::min(shared.known.ir_version, ops::kNewestIrVersion) : ops::kNewestIrVersion;
     abi_.name = text(graph.name);
   }
 

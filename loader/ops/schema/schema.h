@@ -54,6 +54,9 @@ struct Schema {
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
 // The newest form of an operator; null if the operator is unknown.
 const Schema* newest_schema(std::string_view domain, std::string_view name);
+// The newest version of ONNX's file format, in which everything of these operator sets can be said. Types of 2 bits
+// were added last.
+inline constexpr uint32_t kNewestIrVersion = 13;
 // The newest version of a domain that the table covers; 0 for foreign domains.
 uint32_t newest_opset(std::string_view domain);
 // Every form of every operator, sorted by domain, name and version.
