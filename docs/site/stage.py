@@ -3,12 +3,13 @@
 """stage.py TREE FOLDER: the tree's pages and what they link to, for MkDocs.
 
 Pages keep their places, so that links between them hold. A link to a folder becomes one to its README.md, or to a list of its files; a link to
-another file becomes one to a page with its text. The comments that scripts/readme.py reads are left out.
+another file becomes one to a page with its text; pictures are copied. The comments that scripts/readme.py reads are left out.
 """
 import html
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -32,6 +33,10 @@ def main():
         place = os.path.normpath(os.path.join(os.path.dirname(page), path))
         if place in tracked and place.endswith(".md"):
             new = place
+        elif place.endswith(".png") and place in tracked:
+            new = place
+            (out / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(tree / place, out / place)
         elif place in tracked:
             new = place + ".md"
             shown[new] = place
