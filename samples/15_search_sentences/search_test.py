@@ -11,7 +11,10 @@ import tempfile
 import numpy
 import onnxruntime
 
-import search
+try:
+    from tokenizers import Tokenizer
+except ImportError:
+    Tokenizer = None
 
 HERE = pathlib.Path(__file__).parent
 DATA = pathlib.Path(os.environ.get("BACKPLANE_DATA") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "backplane").expanduser()) / "sentences"
@@ -20,20 +23,12 @@ ANSWERS = {"a delay on the railway": "The train to the coast", "growing vegetabl
            "how expensive is housing?": "Prices of flats"}
 
 
-def check_tokenizer(tokenizer):
-    """Against ids of BERT's published vocabulary: a mark, accents and capitals, a word in pieces, a control character, an unknown word."""
-    for text, ids in (("Hello, my dog is cute", [7592, 1010, 2026, 3899, 2003, 10140]), ("CAFÉ\tcafe\u0301", [7668, 7668]),
-                      ("embeddings", [7861, 8270, 4667, 2015]), ("m\u200by \U0001f9ff", [2026, 100]), ("a" * 101, [100])):
-        assert tokenizer(text) == [101, *ids, 102], (text, tokenizer(text))
-    assert len(tokenizer("word " * 1000)) == tokenizer.limit
-
-
 def largest_difference(tokenizer, sentences, embeddings):
     """From what ONNX Runtime computes for each sentence alone, without padding."""
     session = onnxruntime.InferenceSession(DATA / "model.onnx", providers=["CPUExecutionProvider"])
     largest = 0.0
     for sentence, embedding in zip(sentences, embeddings, strict=True):
-        ids = numpy.array([tokenizer(sentence)])
+        ids = numpy.array([tokenizer.encode(sentence).ids])
         tokens = session.run(None, {"input_ids": ids, "attention_mask": numpy.ones_like(ids), "token_type_ids": numpy.zeros_like(ids)})[0][0]
         expected = tokens.mean(axis=0) / numpy.linalg.norm(tokens.mean(axis=0))
         largest = max(largest, float(numpy.abs(expected - embedding).max()))
@@ -41,11 +36,11 @@ def largest_difference(tokenizer, sentences, embeddings):
 
 
 def main():
-    if not (DATA / "tokenizer.json").exists():
-        print("15_search_sentences: skipped: scripts/setup.sh fetches the encoder")
+    if Tokenizer is None or not (DATA / "tokenizer.json").exists():
+        print("15_search_sentences: skipped: scripts/setup.sh fetches the encoder and the package tokenizers")
         sys.exit(77)
-    tokenizer = search.Tokenizer(DATA / "tokenizer.json")
-    check_tokenizer(tokenizer)
+    tokenizer = Tokenizer.from_file(str(DATA / "tokenizer.json"))
+    tokenizer.no_padding()
     with tempfile.TemporaryDirectory() as work:
         text = pathlib.Path(shutil.copy(HERE / "sentences.txt", work))
 
