@@ -49,6 +49,9 @@ summarise() {
         "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
 }
 
+# long_tests: a regular expression that matches the names of the tests of long_tests.txt.
+long_tests() { grep -vE '^(#|$)' scripts/long_tests.txt | sed 's/.*/^&$/' | paste -sd '|'; }
+
 # gate_lines JUNIT: the state and name of each test that is a gate, with the last line that it printed.
 gate_lines() {
     awk '

@@ -10,6 +10,7 @@ scripts/gates.sh [GATE…]
 Runs scripts/setup.sh --gates, then these gates, or only those named:
 
   quick     build with g++ (warnings are errors), then format, shell, spelling, readmes, includes, planted violations
+  long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
   headers   every header compiles on its own
   tidy      clang-tidy over all sources, including its naming rules
   asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests but those
@@ -28,7 +29,7 @@ Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
 END
 }
 
-all=(quick headers tidy asan coverage tsan grown cuda fuzzers blocks site packages aarch64)
+all=(quick long headers tidy asan coverage tsan grown cuda fuzzers blocks site packages aarch64)
 chosen=()
 for word in "$@"; do
     case $word in
@@ -83,6 +84,7 @@ gate_quick() {
     ctest --preset dev -L gate --no-tests=error --output-junit "$PWD/build/dev/gates.xml" | tee build/dev/gates.txt || true
     summary build/dev/gates.txt
 }
+gate_long() { need_dev && suite dev -R "$(long_tests)"; }
 gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
 gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
 gate_cuda() {

@@ -5,21 +5,27 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/test.sh [--preset dev|asan|tsan] [ctest arguments…]
+scripts/test.sh [--preset dev|asan|tsan] [--all] [ctest arguments…]
 
 Runs scripts/setup.sh, builds a preset of CMakePresets.json (dev without --preset) and runs its tests, including the quick gates.
-Other arguments go to ctest, for example: scripts/test.sh -R loader
+Without --all, the tests of scripts/long_tests.txt are left out, which take three quarters of the time.
+Other arguments go to ctest, which then chooses among all tests, for example: scripts/test.sh -R loader
 
 Exit status: 0 if at least one test ran and none failed.
 END
 }
 
 preset=dev
-case ${1-} in
-    --preset) preset=${2:?a preset is missing}; shift 2 ;;
-    --preset=*) preset=${1#*=}; shift ;;
-    --help | -h) usage; exit 0 ;;
-esac
+all=
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --preset) preset=${2:?a preset is missing}; shift 2 ;;
+        --preset=*) preset=${1#*=}; shift ;;
+        --all) all=yes; shift ;;
+        --help | -h) usage; exit 0 ;;
+        *) break ;;
+    esac
+done
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}") # tests run in other folders
@@ -28,7 +34,7 @@ export BACKPLANE_DATA
 source scripts/build.sh
 
 for word in "$@"; do
-    [[ $word != --preset* ]] || { echo "test.sh: --preset comes first" >&2; exit 2; }
+    [[ $word != --preset* && $word != --all ]] || { echo "test.sh: $word comes first" >&2; exit 2; }
 done
 step "packages and data"
 if [[ $preset == asan ]]; then scripts/setup.sh --gates; else scripts/setup.sh; fi
@@ -47,6 +53,11 @@ test_start=$SECONDS
 results=$PWD/build/$preset/junit.xml
 rm -f "$results"
 status=0
+left_out=0
+if [[ -z $all && $# -eq 0 ]]; then
+    left_out=$(ctest --preset "$preset" -N -R "$(long_tests)" | sed -nE 's/^Total Tests: //p')
+    set -- -E "$(long_tests)"
+fi
 # Tests of what hangs wait without computing: one more than there are cores.
 ctest --preset "$preset" -j "$(($(cores) + 1))" --output-junit "$results" "$@" || status=$?
 [[ -f $results ]] || { echo "test: ctest wrote no results"; exit 1; }
@@ -78,6 +89,7 @@ if [[ $skipped -gt 0 ]]; then
         /^\t<\/testcase>/ && skipped { print "  " name ": " (reason == "" ? "no reason was printed" : reason) }' "$results"
     echo "Where a test lacks its data, this fetches it: scripts/setup.sh"
 fi
+[[ $left_out -eq 0 ]] || printf '\n%s tests that take long were left out: scripts/test.sh --all runs them too\n' "$left_out"
 summarise test "tests alone took $(minutes $((SECONDS - test_start))), all of it ended"
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $status -eq 0 && $failed -eq 0 && $((passed + failed)) -gt 0 ]]
