@@ -4,6 +4,7 @@
 
 #include <new>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -27,6 +28,9 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
     return BP_RESOURCE_EXHAUSTED;
   } catch (const std::exception& thrown) {
     try {
+      const auto* const system = dynamic_cast<const std::system_error*>(&thrown);
+      if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+        return Status(BP_RESOURCE_EXHAUSTED, "the system starts no further thread for this process").write(error);
       return Status(BP_INTERNAL, std::string("the loader failed: ") + thrown.what()).write(error);
     } catch (...) {
       return BP_INTERNAL;

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "onnxifi/event.h"
 #include "onnxifi/handles.h"
 
 namespace backplane::onnxifi {
@@ -69,6 +70,7 @@ bool BackendId::acquired() const {
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
   // Never destroyed, because destructors of the program's static objects may still call this library.
   static const auto* const kIds = [] {
+    static_cast<void>(is_forked());  // from now on
     auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
     const Environment environment(environment_options());
     for (const Device& device : environment.devices())

@@ -59,6 +59,27 @@ std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t 
   return result;
 }
 
+void check_expressible(const Model& model) {
+  const view::Graph graph = model.graph();
+  for (const auto& values : {graph.inputs(), graph.outputs()}) {
+    for (const view::Value& value : values)
+      if (!value.is_tensor() || !is_dtype(value.dtype())) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_DATATYPE};
+  }
+}
+
+void check_dtype(const view::Value& value, const Described& described) {
+  if (value.dtype() != described.dtype) throw Failure{ONNXIFI_STATUS_MISMATCHING_DATATYPE};
+}
+
+void check_shape(const view::Value& value, const Described& described) {
+  if (value.rank() < 0) return;
+  if (static_cast<size_t>(value.rank()) != described.extents.size()) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+  for (uint32_t i = 0; i < described.extents.size(); ++i) {
+    const int64_t declared = value.extent(i);
+    if (declared >= 0 && declared != described.extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
+  }
+}
+
 bool overlap(const Described& a, const Described& b) {
   const bool a_is_address = a.memory_type != ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
   const bool b_is_address = b.memory_type != ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;

@@ -26,6 +26,13 @@ Described read(const onnxTensorDescriptorV1& descriptor);
 // Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
 
+// Throws UNSUPPORTED_DATATYPE if an input or output of the model is no tensor, or of a type that no descriptor can
+// have.
+void check_expressible(const Model& model);
+// Throws MISMATCHING_DATATYPE or MISMATCHING_SHAPE if a tensor does not have the type or the extents of a value.
+void check_dtype(const view::Value& value, const Described& described);
+void check_shape(const view::Value& value, const Described& described);
+
 // Whether two tensors share memory. OpenCL buffers do if they are the same object: which parts of a buffer a sub-buffer
 // covers is not known here.
 bool overlap(const Described& a, const Described& b);

@@ -4,13 +4,8 @@
 #include <unistd.h>
 
 namespace backplane::onnxifi {
-namespace {
-
-const pid_t kProcess = getpid();
-
-}  // namespace
-
 bool is_forked() {
+  static const pid_t kProcess = getpid();
   return getpid() != kProcess;
 }
 

@@ -12,7 +12,8 @@ namespace backplane::onnxifi {
 // The current value of a semaphore, even if that value has failed.
 uint64_t reached(const Semaphore& semaphore);
 
-// Whether this process is a fork of the one that loaded the library: it has no threads, so no run of it ends.
+// Whether this process is a fork of the one that first called this function, which is called when devices are found. It
+// has none of that process's threads, so its runs do not end here.
 bool is_forked();
 
 class Event {

@@ -2,9 +2,13 @@
 // Events of runs in every order: signalled before and after the run, waited for by several threads, and released in any
 // order. Uses the null device, so that the thread sanitizer sees all code.
 #include <gmock/gmock.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -136,6 +140,115 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
     if (other.joinable()) other.join();
     EXPECT_EQ(onnxReleaseEvent(ready), ONNXIFI_STATUS_SUCCESS);
   }
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+// The library is loaded, but first used in a child of the process that loaded it, as by a program that becomes a
+// daemon.
+TEST(FirstUse, MayBeInAForkedChild) {
+  if (getenv("BACKPLANE_TEST_FORK") == nullptr) {  // in a process that has not used the library
+    EXPECT_EQ(
+        system("BACKPLANE_TEST_FORK=1 \"$(readlink /proc/$PPID/exe)\" --gtest_filter=FirstUse.MayBeInAForkedChild"), 0);
+    return;
+  }
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child != 0) {
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    return;
+  }
+  alarm(20);  // ends a child that hangs
+  const std::string model = neg_model();
+  onnxBackend backend = nullptr;
+  onnxGraph graph = nullptr;
+  onnxEvent ready = nullptr;
+  float a[3] = {1, 2, 3}, c[3] = {};
+  const onnxTensorDescriptorV1 in[] = {descriptor("a", a)}, out[] = {descriptor("c", c)};
+  bool is_right =
+      onnxInitBackend(null_device(), nullptr, &backend) == ONNXIFI_STATUS_SUCCESS &&
+      onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph) == ONNXIFI_STATUS_SUCCESS &&
+      onnxInitEvent(backend, &ready) == ONNXIFI_STATUS_SUCCESS &&
+      onnxSetGraphIO(graph, 1, in, 1, out) == ONNXIFI_STATUS_SUCCESS;
+  const onnxMemoryFenceV1 before = fence(ready);
+  onnxMemoryFenceV1 after = fence();
+  is_right = is_right && onnxRunGraph(graph, &before, &after) == ONNXIFI_STATUS_SUCCESS;
+  std::thread signal([ready] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+  });
+  is_right = is_right && onnxWaitEvent(after.event) == ONNXIFI_STATUS_SUCCESS && c[2] == -3 &&
+             onnxReleaseGraph(graph) == ONNXIFI_STATUS_SUCCESS;
+  signal.join();
+  _exit(is_right ? 0 : 1);
+}
+
+// Releasing a graph waits for its runs also where calls of other threads keep the graph alive.
+TEST(Release, WaitsForRunsWhileOthersCall) {
+  const std::string model = neg_model();
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  for (int i = 0; i < 50; ++i) {
+    onnxGraph graph = nullptr;
+    onnxEvent ready = nullptr;
+    ASSERT_EQ(onnxInitGraph(backend, nullptr, model.size(), model.data(), 0, nullptr, &graph), ONNXIFI_STATUS_SUCCESS);
+    ASSERT_EQ(onnxInitEvent(backend, &ready), ONNXIFI_STATUS_SUCCESS);
+    float a[3] = {1, 2, 3}, c[3] = {};
+    const onnxTensorDescriptorV1 in[] = {descriptor("a", a)}, out[] = {descriptor("c", c)};
+    ASSERT_EQ(onnxSetGraphIO(graph, 1, in, 1, out), ONNXIFI_STATUS_SUCCESS);
+    const onnxMemoryFenceV1 before = fence(ready);
+    onnxMemoryFenceV1 after = fence();
+    ASSERT_EQ(onnxRunGraph(graph, &before, &after), ONNXIFI_STATUS_SUCCESS);
+    std::vector<std::thread> callers(2);
+    for (std::thread& caller : callers)
+      caller = std::thread([&] {
+        while (onnxSetGraphIO(graph, 1, in, 1, out) == ONNXIFI_STATUS_SUCCESS) {
+        }
+      });
+    std::atomic<bool> is_signalled{false};
+    std::thread signal([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      is_signalled = true;
+      EXPECT_EQ(onnxSignalEvent(ready), ONNXIFI_STATUS_SUCCESS);
+    });
+    EXPECT_EQ(onnxReleaseGraph(graph), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_TRUE(is_signalled);
+    EXPECT_EQ(c[2], -3);
+    for (std::thread& caller : callers) caller.join();
+    signal.join();
+    for (onnxEvent each : {ready, after.event}) EXPECT_EQ(onnxReleaseEvent(each), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
+}
+
+// A thread that is cancelled while it waits ends when the wait does.
+TEST(Wait, DefersCancellation) {
+  const onnxBackendID id = null_device();
+  onnxBackend backend = nullptr;
+  onnxEvent event = nullptr;
+  ASSERT_EQ(onnxInitBackend(id, nullptr, &backend), ONNXIFI_STATUS_SUCCESS);
+  ASSERT_EQ(onnxInitEvent(backend, &event), ONNXIFI_STATUS_SUCCESS);
+  pthread_t waiter;
+  ASSERT_EQ(pthread_create(
+                &waiter, nullptr,
+                [](void* what) -> void* {
+                  EXPECT_EQ(onnxWaitEvent(what), ONNXIFI_STATUS_SUCCESS);
+                  pthread_testcancel();
+                  return nullptr;
+                },
+                event),
+            0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(pthread_cancel(waiter), 0);
+  EXPECT_EQ(onnxSignalEvent(event), ONNXIFI_STATUS_SUCCESS);
+  void* result = nullptr;
+  EXPECT_EQ(pthread_join(waiter, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(onnxReleaseEvent(event), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(onnxReleaseBackend(backend), ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 

@@ -30,13 +30,8 @@ std::vector<Described> ordered(const std::vector<view::Value>& values, const std
 }
 
 void check(const view::Value& value, const Described& described) {
-  if (value.dtype() != described.dtype) throw Failure{ONNXIFI_STATUS_MISMATCHING_DATATYPE};
-  if (value.rank() < 0) return;
-  if (static_cast<size_t>(value.rank()) != described.extents.size()) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
-  for (uint32_t i = 0; i < described.extents.size(); ++i) {
-    const int64_t declared = value.extent(i);
-    if (declared >= 0 && declared != described.extents[i]) throw Failure{ONNXIFI_STATUS_MISMATCHING_SHAPE};
-  }
+  check_dtype(value, described);
+  check_shape(value, described);
 }
 
 // Checks that each named dimension of the inputs has the same extent wherever it occurs. Dimensions of outputs alone
@@ -63,13 +58,16 @@ Graph::Graph(const Backend& backend, const Model& model)
     : environment_(backend.environment()), device_(backend.device()), session_(backend.compile(model)) {}
 
 Graph::~Graph() {
-  if (is_forked() && pending_ != 0) {  // the parent's runs; nothing in this process ends them
+  wait_for_runs();
+  if (pending_ != 0) {  // the parent's runs
     for (auto& flight : flights_) static_cast<void>(flight.release());
-    return;
   }
-  // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
-  // because a run may wait for the one before it.
-  for (size_t left; (left = pending_) != 0;) pending_.wait(left);
+}
+
+// Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
+// because a run may wait for the one before it.
+void Graph::wait_for_runs() {
+  for (size_t left; (left = pending_) != 0 && !is_forked();) pending_.wait(left);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------

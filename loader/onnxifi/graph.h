@@ -14,7 +14,10 @@ namespace backplane::onnxifi {
 class Graph {
  public:
   Graph(const Backend& backend, const Model& model);
-  ~Graph();  // waits for the runs in flight and in the queue
+  ~Graph();  // as wait_for_runs
+
+  // Waits for the runs in flight and in the queue, except in a fork of the process that started them.
+  void wait_for_runs();
 
   // Sets the memory for later runs. If this throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);

@@ -68,6 +68,35 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
+// A model y = op(x) or y = op(x, x), with tensors [outer, inner]; an empty text is an extent of 2, others are symbols.
+std::string model_of(std::string_view op, int operands, std::string_view outer, std::string_view inner) {
+  const auto extent = [](std::string_view symbol) { return field(1, symbol.empty() ? field(1, 2) : field(2, symbol)); };
+  const std::string type = field(1, field(1, BP_DTYPE_FLOAT) + field(2, extent(outer) + extent(inner)));
+  const auto value = [&](const char* name) { return field(1, name) + field(2, type); };
+  std::string node;
+  for (int i = 0; i < operands; ++i) node += field(1, "x");
+  node += field(2, "y") + field(4, op);
+  const std::string graph = field(1, node) + field(2, "g") + field(11, value("x")) + field(12, value("y"));
+  return field(1, 8) + field(8, field(1, "") + field(2, 13)) + field(7, graph);
+}
+
+// Which symbolic extents the device supports in operators that it supports at all. The loader handles sizes that become
+// known in a run wherever the device takes symbols.
+onnxBitfield symbols_of(const BackendId& id) {
+  onnxBitfield result = 0;
+  const auto runs = [&](const std::string& model) {
+    return compatibility(id.environment(), id.device(), id.environment().parse(model)) == ONNXIFI_STATUS_SUCCESS;
+  };
+  for (const auto& [op, operands] : {std::pair("Add", 2), {"Relu", 1}, {"Identity", 1}, {"Neg", 1}}) {
+    if (!runs(model_of(op, operands, "", ""))) continue;
+    if (runs(model_of(op, operands, "n", "")))
+      result |= ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE;
+    if (runs(model_of(op, operands, "n", "m")))
+      result |= ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
+  }
+  return result;
+}
+
 // The versions up to that of a model in the form that the loader passes to backends, which is the newest that it reads.
 std::string ir_versions(const Environment& environment) {
   constexpr uint32_t kFirst = 3;  // the IR version of ONNX 1.0
@@ -131,9 +160,7 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
       return kVersions;
     }
     case ONNXIFI_BACKEND_CAPABILITIES:
-      return bytes_of(ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
-                      ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
-                      ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS);
+      return bytes_of(ONNXIFI_CAPABILITY_THREAD_SAFE | symbols_of(id));
     case ONNXIFI_BACKEND_INIT_PROPERTIES:
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
       return bytes_of(0);  // no vendor-specific properties

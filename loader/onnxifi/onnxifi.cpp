@@ -61,13 +61,34 @@ struct Weights {
   std::vector<bp_named_tensor_t> named;
 };
 
-std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
-  auto result = std::make_shared<Weights>();
-  result->described = read(descriptors, count);
+std::vector<Described> read_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
+  std::vector<Described> result = read(descriptors, count);
   std::unordered_set<std::string_view> names;
-  for (const Described& one : result->described) {
+  for (const Described& one : result) {
     if (one.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
     if (one.name.empty() || !names.insert(one.name).second) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+  }
+  return result;
+}
+
+// Compares weights with the inputs of the model: first all names, then types, then extents. Comes before they are
+// copied, as a descriptor with wrong extents may reach beyond its memory.
+void check_weights(const std::vector<Described>& weights, const Model& model) {
+  const view::Graph graph = model.graph();
+  std::vector<view::Value> inputs;
+  for (const Described& one : weights) {
+    const uint32_t input = graph.find_input(one.name);
+    if (input == BP_NONE) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
+    inputs.push_back(graph.input(input));
+  }
+  for (size_t i = 0; i < weights.size(); ++i) check_dtype(inputs[i], weights[i]);
+  for (size_t i = 0; i < weights.size(); ++i) check_shape(inputs[i], weights[i]);
+}
+
+std::shared_ptr<const Weights> copy_weights(std::vector<Described> described) {
+  auto result = std::make_shared<Weights>();
+  result->described = std::move(described);
+  for (const Described& one : result->described) {
     const char* first = reinterpret_cast<const char*>(one.buffer);
     result->bytes.emplace_back(first, first + one.bytes());
     bp_tensor_t tensor{};
@@ -85,19 +106,6 @@ std::shared_ptr<const Weights> copy_weights(const onnxTensorDescriptorV1* descri
   return result;
 }
 
-// The status for weights that the model refuses: INVALID_NAME if one is not an input, otherwise MISMATCHING_DATATYPE if
-// a type differs from the input's, otherwise MISMATCHING_SHAPE. A fault of the model itself is thrown.
-onnxStatus mismatch(const Environment& environment, size_t bytes, const void* model, const Weights& weights) {
-  const Model plain = parse(environment, bytes, model);
-  onnxStatus result = ONNXIFI_STATUS_MISMATCHING_SHAPE;
-  for (const Described& one : weights.described) {
-    const uint32_t input = plain.graph().find_input(one.name);
-    if (input == BP_NONE) return ONNXIFI_STATUS_INVALID_NAME;
-    if (plain.graph().input(input).dtype() != one.dtype) result = ONNXIFI_STATUS_MISMATCHING_DATATYPE;
-  }
-  return result;
-}
-
 // The model of onnxInitGraph with its weights. Throws the first status in the order of the header: faults of the model
 // itself come before those of descriptors and properties, but after those of pointers.
 Model parse_with(const Environment& environment, const uint64_t* properties, size_t bytes, const void* model,
@@ -107,9 +115,9 @@ Model parse_with(const Environment& environment, const uint64_t* properties, siz
     throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
   const bool has_descriptors = descriptors != nullptr && count != 0;
   if (has_descriptors && has_initializers(bytes, model)) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};
-  std::shared_ptr<const Weights> weights;
+  std::vector<Described> described;
   try {
-    weights = copy_weights(descriptors, has_descriptors ? count : 0);
+    described = read_weights(descriptors, has_descriptors ? count : 0);
     if (properties != nullptr && properties[0] != ONNXIFI_GRAPH_PROPERTY_NONE)
       throw Failure{ONNXIFI_STATUS_UNSUPPORTED_PROPERTY};
   } catch (const Failure&) {
@@ -122,12 +130,10 @@ Model parse_with(const Environment& environment, const uint64_t* properties, siz
       throw Failure{of_model};
     throw;
   }
-  try {
-    return parse(environment, bytes, model, weights->named, weights);
-  } catch (const Error& error) {
-    if (error.status() != BP_TYPE_MISMATCH && error.status() != BP_NOT_FOUND) throw;
-    throw Failure{mismatch(environment, bytes, model, *weights)};
-  }
+  if (!has_descriptors) return parse(environment, bytes, model);
+  check_weights(described, parse(environment, bytes, model));
+  const std::shared_ptr<const Weights> weights = copy_weights(std::move(described));
+  return parse(environment, bytes, model, weights->named, weights);
 }
 
 struct Function {
@@ -263,6 +269,7 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t
     const std::shared_ptr<Backend> found = find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
     if (out == nullptr || model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     const backplane::Model parsed = parse_with(found->environment(), properties, bytes, model, weight_count, weights);
+    check_expressible(parsed);
     return handles<Graph>().add(std::make_shared<Graph>(*found, parsed));
   });
 }
@@ -293,7 +300,12 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
 }
 
 onnxStatus onnxReleaseGraph(onnxGraph graph) {
-  return release<Graph>(graph, ONNXIFI_STATUS_INVALID_GRAPH);
+  return fenced([&]() -> onnxStatus {
+    const std::shared_ptr<Graph> released = handles<Graph>().remove(graph);
+    if (released == nullptr) return ONNXIFI_STATUS_INVALID_GRAPH;
+    released->wait_for_runs();  // here, as a call of another thread may keep the graph a little longer
+    return ONNXIFI_STATUS_SUCCESS;
+  });
 }
 
 // ---- extensions ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "onnxifi/onnxifi.h"
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,7 +158,10 @@ TEST_F(Onnxifi, DescribesTheDevice) {
   EXPECT_THAT(info_text(id_, ONNXIFI_BACKEND_ONNX_IR_VERSION), HasSubstr("3 4 5 6 7 8"));
   EXPECT_THAT(info_text(id_, ONNXIFI_BACKEND_OPSET_VERSION), HasSubstr("ai.onnx:2"));
   EXPECT_THAT(info_text(id_, ONNXIFI_BACKEND_OPSET_VERSION), HasSubstr(" ai.onnx.ml:"));
-  EXPECT_EQ(info_number(id_, ONNXIFI_BACKEND_CAPABILITIES) & ONNXIFI_CAPABILITY_HOT_PLUGGABLE, 0u);
+  constexpr uint64_t kSymbols = ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE | ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS |
+                                ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE | ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
+  EXPECT_EQ(info_number(id_, ONNXIFI_BACKEND_CAPABILITIES), ONNXIFI_CAPABILITY_THREAD_SAFE | kSymbols);
+  EXPECT_EQ(info_number(named("null"), ONNXIFI_BACKEND_CAPABILITIES), uint64_t{ONNXIFI_CAPABILITY_THREAD_SAFE});
   EXPECT_EQ(info_number(id_, ONNXIFI_BACKEND_MEMORY_TYPES), ONNXIFI_MEMORY_TYPE_CPU);
   EXPECT_EQ(info_number(id_, ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES), ONNXIFI_SYNCHRONIZATION_EVENT);
   EXPECT_GT(info_number(id_, ONNXIFI_BACKEND_MEMORY_SIZE), 1u << 20);
@@ -409,6 +413,39 @@ TEST_F(Onnxifi, RefusesWrongModelsAndWeights) {
   EXPECT_EQ(init_graph(model, &b, 1), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);
   b = descriptor("b", b_), b.tag = 1;
   EXPECT_EQ(init_graph(model, &b, 1), ONNXIFI_STATUS_UNSUPPORTED_TAG);
+}
+
+// The memory of a weight is read only after its extents were compared with the model's.
+TEST_F(Onnxifi, RefusesAWeightThatEndsEarlierThanItsDescriptorSays) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const two = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(two, MAP_FAILED);
+  ASSERT_EQ(mprotect(static_cast<char*>(two) + page, page, PROT_NONE), 0);
+  const auto* const last = reinterpret_cast<const float*>(static_cast<char*>(two) + page) - kN;
+  const onnxTensorDescriptorV1 right = descriptor("b", last);
+  EXPECT_EQ(init_graph(sum_model(), &right, 1), ONNXIFI_STATUS_SUCCESS);
+  static const uint64_t kFour[] = {4}, kHuge[] = {uint64_t{1} << 40};
+  for (const uint64_t* shape : {kFour, kHuge}) {
+    onnxTensorDescriptorV1 wrong = right;
+    wrong.shape = shape;
+    EXPECT_EQ(init_graph(sum_model(), &wrong, 1), ONNXIFI_STATUS_MISMATCHING_SHAPE);
+  }
+  EXPECT_EQ(munmap(two, 2 * page), 0);
+}
+
+// No location could be given for them, so a graph has no such inputs and outputs. Between nodes they are accepted.
+TEST_F(Onnxifi, RefusesInputsAndOutputsWithoutADescriptor) {
+  const auto dims = {Dim(3)};
+  const auto compared = [&](bool is_output) {
+    const std::string greater = node("Greater", {"a", "b"}, {"is"}),
+                      cast = node("Cast", {"is"}, {"c"}, {int_attribute("to", 1)});
+    return model_bytes(
+        {{"", 13}},
+        graph({greater, cast}, {tensor_value("a", BP_DTYPE_FLOAT, dims), tensor_value("b", BP_DTYPE_FLOAT, dims)},
+              {is_output ? tensor_value("is", BP_DTYPE_BOOL, dims) : tensor_value("c", BP_DTYPE_FLOAT, dims)}));
+  };
+  EXPECT_EQ(init_graph(compared(false)), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(init_graph(compared(true)), ONNXIFI_STATUS_UNSUPPORTED_DATATYPE);
 }
 
 // A weight is either an initializer of the model or has one descriptor.

@@ -2,6 +2,8 @@
 // Maps errors to ONNXIFI's statuses.
 #pragma once
 
+#include <pthread.h>
+
 #include "backplane/client.hpp"
 #include "onnxifi/onnxifi.h"
 
@@ -17,9 +19,23 @@ onnxStatus status_of(bp_status_t status);
 // The status for the reason why a device does not support a node.
 onnxStatus status_of_reason(uint32_t reason);
 
+// While it lives, a request to cancel this thread is deferred: neither this library nor the loader can be unwound by
+// one.
+class NoCancellation {
+ public:
+  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Calls `body`, which returns a status or throws. Converts exceptions to a status.
 template <class Body>
 onnxStatus fenced(const Body& body) noexcept {
+  const NoCancellation deferred;
   try {
     return body();
   } catch (const Failure& failure) {

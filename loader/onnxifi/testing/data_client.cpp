@@ -41,10 +41,14 @@ std::string text_of(onnxStatus status) {
   return text;
 }
 
+bool is_expressible(uint32_t dtype) {
+  constexpr uint32_t kBool = 9, kString = 8, kLast = ONNXIFI_DATATYPE_BFLOAT16;
+  return dtype != kBool && dtype != kString && dtype <= kLast;
+}
+
 // SUCCESS if ONNXIFI can express the tensor's type and extents; otherwise the status with which it refuses them.
 onnxStatus expressible(const Tensor& tensor) {
-  constexpr uint32_t kBool = 9, kString = 8, kLast = ONNXIFI_DATATYPE_BFLOAT16;
-  if (tensor.dtype == kBool || tensor.dtype == kString || tensor.dtype > kLast) return ONNXIFI_STATUS_INVALID_DATATYPE;
+  if (!is_expressible(tensor.dtype)) return ONNXIFI_STATUS_INVALID_DATATYPE;
   if (std::ranges::count(tensor.extents, 0) != 0) return ONNXIFI_STATUS_INVALID_SHAPE;
   return ONNXIFI_STATUS_SUCCESS;
 }
@@ -108,24 +112,29 @@ Result run_set(onnxBackend backend, const std::string& bytes, const backplane::o
   std::vector<Declared> inputs, outputs;
   std::set<std::string> weights;
   for (const auto& initializer : model.graph().initializer()) weights.insert(initializer.name());
-  for (const auto& input : model.graph().input()) {
-    if (!input.type().has_tensor_type()) return {true, "not expressible: a sequence, optional or map"};
-    if (weights.count(input.name()) == 0)
-      inputs.push_back({input.name(), static_cast<bp_dtype_t>(input.type().tensor_type().elem_type())});
-  }
-  for (const auto& output : model.graph().output()) {
-    if (!output.type().has_tensor_type()) return {true, "not expressible: a sequence, optional or map"};
-    outputs.push_back({output.name(), static_cast<bp_dtype_t>(output.type().tensor_type().elem_type())});
-  }
-  std::vector<Described> in, want;
-  if (!read_values(folder, "input", inputs, in) || !read_values(folder, "output", outputs, want))
-    return {true, "not expressible: a sequence, optional or map"};
-  if (in.size() != inputs.size() || want.size() != outputs.size())
-    return {true, "not expressible: values are left out"};
+  bool has_no_descriptor = false;  // a sequence, optional or map, or a type that ONNXIFI does not have
+  const auto declare = [&](std::vector<Declared>& list, const auto& value) {
+    const auto dtype = static_cast<bp_dtype_t>(value.type().tensor_type().elem_type());
+    has_no_descriptor = has_no_descriptor || !value.type().has_tensor_type() || !is_expressible(dtype);
+    list.push_back({value.name(), dtype});
+  };
+  for (const auto& input : model.graph().input())
+    if (weights.count(input.name()) == 0) declare(inputs, input);
+  for (const auto& output : model.graph().output()) declare(outputs, output);
 
   onnxGraph graph = nullptr;
   onnxStatus status = library.onnxInitGraph(backend, nullptr, bytes.size(), bytes.data(), 0, nullptr, &graph);
+  if (has_no_descriptor) {
+    if (status == ONNXIFI_STATUS_SUCCESS) library.onnxReleaseGraph(graph);
+    return {status == ONNXIFI_STATUS_UNSUPPORTED_DATATYPE, "onnxInitGraph refused: " + text_of(status)};
+  }
   if (status != ONNXIFI_STATUS_SUCCESS) return {false, "onnxInitGraph " + text_of(status)};
+  std::vector<Described> in, want;
+  if (!read_values(folder, "input", inputs, in) || !read_values(folder, "output", outputs, want) ||
+      in.size() != inputs.size() || want.size() != outputs.size()) {
+    library.onnxReleaseGraph(graph);
+    return {false, "the data of the case cannot be read"};
+  }
   std::vector<Described> got = want;
   std::vector<onnxTensorDescriptorV1> in_descriptors, out_descriptors;
   onnxStatus refusal = ONNXIFI_STATUS_SUCCESS, mismatch = ONNXIFI_STATUS_SUCCESS;
@@ -148,7 +157,7 @@ Result run_set(onnxBackend backend, const std::string& bytes, const backplane::o
   if (status != refusal) return {false, "onnxSetGraphIO " + text_of(status) + " instead of " + text_of(refusal)};
   Result result{true, "passed"};
   if (refusal != ONNXIFI_STATUS_SUCCESS) {
-    result.text = "refused: " + text_of(refusal);
+    result.text = "onnxSetGraphIO refused: " + text_of(refusal);
   } else {
     onnxMemoryFenceV1 before{}, after{};
     before.tag = after.tag = ONNXIFI_TAG_MEMORY_FENCE_V1;
