@@ -341,6 +341,9 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   bp_run_t order{};
   order.size = sizeof order;
   const bp_copy_t copy{sizeof copy, 0, &buffer, &buffer, 0, &order};
+  EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(detail.text(), ::testing::HasSubstr("what.run.stream is NULL"));
+  order.stream = reinterpret_cast<bp_stream_t*>(&order);  // AllDevice does not look at it
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_OK);
   order.flags = 0x80000000u;
   EXPECT_EQ(plugin->memory->copy(device, &copy, &detail.error), BP_UNSUPPORTED);

@@ -66,7 +66,10 @@ Status check(const bp_buffer_t* buffer, const char* name) {
 Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t known, abi::read(run, "what.run"));
   BP_TRY(check_run(known));
-  if (!known.stream) BP_TRY(check_reported(known));
+  if (!known.stream)
+    return Status(BP_INVALID_ARGUMENT,
+                  "what.run.stream is NULL: a copy or fill with a run is ordered in a stream; without "
+                  "one, leave run NULL");
   BP_ASSIGN(DeviceRun order, DeviceRun::of(known));
   if (order.device() && order.device() != device.device)
     return Status(BP_INVALID_ARGUMENT, "the run belongs to device '" + order.device()->name() + "', but the work to '" +

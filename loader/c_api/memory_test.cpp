@@ -163,9 +163,11 @@ TEST_F(MemoryCalls, RefuseRunsThatNoCopyHas) {
   run.output = [](void*, uint32_t, uint32_t, const int64_t*, uint64_t, bp_tensor_t*) -> bp_status_t { return BP_OK; };
   EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
   run.output = nullptr;
-  run.stream = nullptr;  // without a stream, nothing would report the run's end
+  run.stream = nullptr;
+  run.signals = &point;
+  run.signal_count = 1;
   EXPECT_EQ(copy(), BP_INVALID_ARGUMENT);
-  EXPECT_THAT(text, HasSubstr("nothing would report how the run ends"));
+  EXPECT_THAT(text, HasSubstr("what.run.stream is NULL"));
   EXPECT_EQ(counters(env).copies, 0u);
 }
 

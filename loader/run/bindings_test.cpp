@@ -28,6 +28,35 @@ TEST(Exec, UnboundMemoryIsNotUsed) {
   EXPECT_EQ(failure([&] { exec.unbind(1); }).status(), BP_NOT_FOUND);
 }
 
+// The framework may free memory as soon as other memory is bound, so the device must not keep it imported until the
+// next run.
+TEST(Exec, AnImportEndsWhenTheSlotIsBoundAgain) {
+  const Environment env = streaming({{"partial.memory", "shared"}});
+  Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
+  alignas(64) float a[16] = {1, -2, 3}, b[16] = {4, 5, 6}, y[16] = {};
+  const int64_t extents[] = {3};
+  const auto bind = [&](uint32_t slot, float* values) {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = 1;
+    tensor.extents = extents;
+    tensor.buffer.address = values;
+    tensor.buffer.bytes = sizeof a;
+    exec.bind_memory(slot, tensor);
+  };
+  bind(0, a);
+  bind(BP_SLOT_OUTPUT, y);
+  exec.run();
+  const uint64_t imports = counters(env).imports, releases = counters(env).releases;
+  ASSERT_EQ(imports, 2u);
+  bind(0, b);
+  EXPECT_EQ(counters(env).releases, releases + 1);
+  exec.run();
+  EXPECT_EQ(counters(env).imports, imports + 1);
+  EXPECT_EQ(y[0], 4);
+}
+
 TEST(Exec, RefusesReadOnlyMemoryAsAnOutput) {
   const Environment env = partial_environment({});
   Exec exec = env.compile(chain(1)).exec();

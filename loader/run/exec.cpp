@@ -177,7 +177,11 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const MemoryLocation before = binding->location();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
-  if (binding->location() != before) drop_run();  // the run needs other copies
+  if (binding->location() != before)
+    drop_run();  // the run needs other copies
+  else if (run_)
+    run_->state->forget_imports(slot >= BP_SLOT_OUTPUT ? run_->graph->outputs[slot - BP_SLOT_OUTPUT]
+                                                       : run_->graph->inputs[slot]);
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};

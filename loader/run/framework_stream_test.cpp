@@ -326,6 +326,12 @@ struct Seen {
   }
 };
 
+// A time on the host's clock, as deadlines are.
+uint64_t in_milliseconds(int n) {
+  const auto time = std::chrono::steady_clock::now() + std::chrono::milliseconds(n);
+  return static_cast<uint64_t>(std::chrono::nanoseconds(time.time_since_epoch()).count());
+}
+
 bp_run_t numbered(const Stream& stream, uint64_t id) {
   bp_run_t run{};
   run.size = sizeof run;
@@ -409,6 +415,32 @@ TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
   env.abandon_device(partial_id(env));
   EXPECT_EQ(failure([&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
   EXPECT_EQ(seen.status, BP_DEVICE_LOST);
+}
+
+// The plugin ends the run, at its deadline, while the loader is in the framework's `done` because the device was given
+// up.
+TEST(FrameworkStream, HostPointsComeWhereBothEndTheRun) {
+  const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
+  Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+  const Stream stream = env.stream(partial_id(env));
+  static const Tensor& x = *new Tensor(Tensor::of<float>({3}, {1, -2, 3}));
+  exec.bind("x", x);
+  const Semaphore ended;
+  const bp_point_t point = ended.at(1);
+  std::atomic<int> calls{0};
+  bp_run_t run = numbered(stream, 32);
+  run.signals = &point;
+  run.signal_count = 1;
+  run.deadline = in_milliseconds(150);
+  run.self = &calls;
+  run.done = [](void* self, bp_status_t, const bp_error_t*) {
+    ++*static_cast<std::atomic<int>*>(self);
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  };
+  ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+  env.abandon_device(partial_id(env));
+  EXPECT_EQ(failure([&] { ended.wait(1, in_milliseconds(20'000)); }).status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(calls, 1);
 }
 
 // The second island is still busy with the previous run, so the loader waits in the middle of this run. If that wait

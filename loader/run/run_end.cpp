@@ -45,7 +45,9 @@ struct StreamRuns::Run {
   uint64_t number = 0;  // of this use of the object
   uint64_t id = 0;      // the id that the plugin has for the run
   bool accepted = false;
-  bool ended = false;  // `end` was called
+  bool ended = false;     // a thread is reporting the end, or has done so
+  bool reported = false;  // it has; set only where the loader ends the run before the plugin does
+  bool returned = false;  // the plugin has ended a run that the loader ended before
 };
 
 namespace {
@@ -80,14 +82,10 @@ StreamRuns::Offer::~Offer() {
 void StreamRuns::Offer::accept() noexcept {
   Run* const run = std::exchange(run_, nullptr);
   if (!run) return;
-  std::shared_ptr<const Status> lost;
-  {
-    const std::lock_guard lock(runs_->mutex_);
-    if (run->number != number_) return;  // it has ended already
-    run->accepted = true;
-    lost = runs_->lost_;
-  }
-  if (lost) runs_->end(*run, *lost);
+  std::unique_lock lock(runs_->mutex_);
+  if (run->number != number_) return;  // it has ended already
+  run->accepted = true;
+  if (runs_->lost_ && !run->ended) runs_->end_before_plugin(*run, *runs_->lost_, lock);
 }
 
 StreamRuns::StreamRuns(std::string owner) : owner_(std::move(owner)) {}
@@ -110,7 +108,7 @@ StreamRuns::Offer StreamRuns::offer(const bp_run_t& order, bp_run_t& run) {
   next.order = order;
   next.number = offer.number_ = ++last_number_;
   next.id = run.id;
-  next.accepted = next.ended = false;
+  next.accepted = next.ended = next.reported = next.returned = false;
   offer.run_ = &next;
   run.done = done;
   run.self = &next;
@@ -139,16 +137,13 @@ Status StreamRuns::take_failure() {
 void StreamRuns::give_up(const Status& lost) noexcept {
   bool any = false;
   for (;;) {
-    Run* next = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!lost_) lost_ = shared(lost);
-      const auto is_left = [](const std::unique_ptr<Run>& run) { return run->runs && run->accepted && !run->ended; };
-      if (const auto found = std::ranges::find_if(runs_, is_left); found != runs_.end()) next = found->get();
-    }
-    if (!next) break;
+    std::unique_lock lock(mutex_);
+    if (!lost_) lost_ = shared(lost);
+    const auto is_left = [](const std::unique_ptr<Run>& run) { return run->runs && run->accepted && !run->ended; };
+    const auto found = std::ranges::find_if(runs_, is_left);
+    if (found == runs_.end()) break;
     any = true;
-    end(*next, lost);
+    end_before_plugin(**found, lost, lock);
   }
   if (any) keep_for_good(shared_from_this());  // the plugin may still end these runs
 }
@@ -156,29 +151,42 @@ void StreamRuns::give_up(const Status& lost) noexcept {
 void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
   Run& run = *static_cast<Run*>(self);
   const std::shared_ptr<StreamRuns> runs = run.runs;
-  try {
-    runs->end(run, code == BP_OK ? Status() : Status::reported(code, error).context(runs->owner_));
-  } catch (...) {
-    runs->end(run, *no_memory());
+  std::unique_lock lock(runs->mutex_);
+  if (run.ended) {
+    run.returned = true;
+    if (run.reported) runs->recycle_locked(run);
+    return;
   }
+  Status status;
+  try {
+    if (code != BP_OK) status = Status::reported(code, error).context(runs->owner_);
+  } catch (...) {
+    status = *no_memory();
+  }
+  runs->end(run, status, lock);
   runs->recycle(run);
 }
 
-void StreamRuns::end(Run& run, const Status& status) noexcept {
-  std::shared_ptr<const Status> seen;
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(run.ended, true)) return;
-    if (!status.ok()) {
-      try {
-        keep_locked(Status(status).with_run(status.run() ? status.run() : run.id));
-      } catch (...) {
-        if (!kept_) kept_ = no_memory();
-      }
+// The run's points must last until they were signaled, also if the plugin ends the run meanwhile.
+void StreamRuns::end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept {
+  end(run, status, lock);
+  lock.lock();
+  run.reported = true;
+  if (run.returned) recycle_locked(run);
+}
+
+void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept {
+  run.ended = true;
+  if (!status.ok()) {
+    try {
+      keep_locked(Status(status).with_run(status.run() ? status.run() : run.id));
+    } catch (...) {
+      if (!kept_) kept_ = no_memory();
     }
-    seen = kept_;
-    if (run.order.done) kept_ = nullptr;  // `done` reports it; a host point only carries it
   }
+  std::shared_ptr<const Status> seen = kept_;
+  if (run.order.done) kept_ = nullptr;  // `done` reports it; a host point only carries it
+  lock.unlock();
   if (seen && seen->run() == run.id) {
     try {
       seen = shared(Status(*seen).with_run(0));  // that is the run being reported
@@ -192,9 +200,14 @@ void StreamRuns::end(Run& run, const Status& status) noexcept {
 }
 
 void StreamRuns::recycle(Run& run) noexcept {
-  std::shared_ptr<StreamRuns> last_reference;  // released after the lock
+  const std::shared_ptr<StreamRuns> last_reference = run.runs;  // released after the lock
   const std::lock_guard lock(mutex_);
-  last_reference = std::move(run.runs);
+  recycle_locked(run);
+}
+
+// The caller holds the lock and a reference to this object.
+void StreamRuns::recycle_locked(Run& run) noexcept {
+  run.runs = nullptr;
   run.host_points.clear();
   run.number = 0;
   unused_.push_back(&run);

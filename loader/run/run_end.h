@@ -63,8 +63,11 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
  private:
   static void done(void* self, bp_status_t code, const bp_error_t* error);
   void keep_locked(Status failure) noexcept;
-  void end(Run& run, const Status& status) noexcept;
+  // These are called with the lock, which `end` releases and `end_before_plugin` holds again when it returns.
+  void end(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
+  void end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
   void recycle(Run& run) noexcept;
+  void recycle_locked(Run& run) noexcept;
 
   const std::string owner_;
   std::mutex mutex_;

@@ -117,12 +117,15 @@ void RunState::bind_container(uint32_t index, bp_container_t* container) {
 void RunState::bind_tensor(uint32_t index, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation) {
   Value& value = values_[index];
   Buffer& user_replica = value.replicas[graph_.values[index].user_replica];
-  if (user_replica.generation != generation)  // drop imports of the previous buffer
-    for (Buffer& other : value.replicas) other.block.reset();
+  if (user_replica.generation != generation) forget_imports(index);
   user_replica.user = true;
   user_replica.buffer = buffer;
   user_replica.generation = generation;
   value.dtype = dtype;
+}
+
+void RunState::forget_imports(uint32_t index) {
+  for (Buffer& replica : values_[index].replicas) replica.block.reset();
 }
 
 void RunState::set_input_extents(uint32_t index, const std::vector<int64_t>& extents) {

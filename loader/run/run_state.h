@@ -60,6 +60,8 @@ class RunState {
   // ---- what the framework binds ----
   void bind_container(uint32_t value, bp_container_t* container);
   void bind_tensor(uint32_t value, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation);
+  // Ends the use of memory that was bound to a value before. Called as soon as other memory is bound.
+  void forget_imports(uint32_t value);
   void set_input_extents(uint32_t value, const std::vector<int64_t>& extents);
 
   // ---- what follows from the extents of the inputs ----

@@ -550,13 +550,13 @@ BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
 /* [thread-safe] [blocks]. Errors: as in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
-/* Fills a buffer. If a run is given, the fill is ordered as that run. [thread-safe] [blocks without a run]. Errors: as
- * for `copy`. */
+/* Fills a buffer. If a run is given, the fill is ordered as that run in its stream. [thread-safe] [blocks without a
+ * run]. Errors: as for `copy`. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
- * ordered as that run, which must belong to the device that copies: that of `to` or, if `to` is host memory, that of
- * `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run]. Errors:
- * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of
+ * ordered as that run in its stream, which must be one of the device that copies: that of `to` or, if `to` is host
+ * memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
+ * Errors: BP_INVALID_ARGUMENT (a run without a stream), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of
  * `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 

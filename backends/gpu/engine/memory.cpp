@@ -110,11 +110,6 @@ void Device::copy(const bp_copy_t& what) {
   }
   const auto sync = std::make_shared<const sdk::RunSync>(host(), sdk::read(run, "run"));
   Stream* const stream = stream_of(sync->run());
-  if (stream == nullptr) {
-    sync->wait();
-    move(*transfers_, true, from, to, bytes);
-    return sync->end(nullptr);
-  }
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {

@@ -100,7 +100,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
       ++device.counters().copies;
       device.counters().copied_bytes += bytes;
     };
-    if (!run || run->stream == nullptr) return work();
+    if (!run) return work();
+    if (run->stream == nullptr) throw Error(BP_INVALID_ARGUMENT, "a copy with a run but without a stream");
     ++device.counters().stream_copies;
     ++device.counters().in_streams;
     if (run->done != nullptr) ++device.counters().reports;

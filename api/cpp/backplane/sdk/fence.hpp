@@ -264,6 +264,8 @@ inline const bp_native_t* read_native(const bp_native_t* native, bp_native_t& ro
 inline const bp_run_t* read_order(const bp_run_t* run, bp_run_t& room) {
   if (read_nested(run, "what.run", room) == nullptr) return nullptr;
   check_run(room);
+  if (room.stream == nullptr)
+    throw Error(BP_INVALID_ARGUMENT, "what.run.stream is NULL: a copy or fill without a stream has no run");
   if (room.output != nullptr) throw Error(BP_INVALID_ARGUMENT, "what.run.output must be NULL: a copy has no outputs");
   return &room;
 }
