@@ -115,6 +115,9 @@ void Device::copy(const bp_copy_t& what) {
     move(*transfers_, true, from, to, bytes);
     return sync->end(nullptr);
   }
+  if (stream->queue()->is_captured())
+    throw sdk::Error(BP_UNSUPPORTED, "the framework is capturing the stream, which cannot capture a copy of " +
+                                         std::to_string(bytes) + " bytes: bind device memory");
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {

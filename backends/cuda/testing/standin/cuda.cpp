@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for libcuda.so.1 with one device, the host. Device memory is host pages, unmapped when freed. The
-// stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so that the
-// real NVRTC can be tried without a GPU.
+// Test code: a stand-in for libcuda.so.1 with one device, the host. Device memory is host pages, unmapped when freed.
+// The stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so that
+// the real NVRTC can be tried without a GPU.
 //
 // Environment variable STANDIN_ARCH: the device's compute capability; the default is "90".
 #include "testing/standin/cuda.h"
