@@ -556,8 +556,8 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* wha
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
  * ordered as that run in its stream, which must be one of the device that copies: that of `to` or, if `to` is host
  * memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
- * Errors: BP_INVALID_ARGUMENT (a run without a stream), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of
- * `copy` in plugin.h. */
+ * Errors: BP_INVALID_ARGUMENT (a run without a stream), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single
+ * device can do the copy in that order), and those of `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
 /* Starts collecting spans of all sessions of the environment. [thread-safe] */

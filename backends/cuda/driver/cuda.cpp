@@ -64,10 +64,22 @@ std::string error_name(CUresult status) {
   return "CUDA error " + std::to_string(status);
 }
 
+namespace {
+
+// True for calls that a capture does not allow.
+bool is_capture_error(CUresult status) {
+  return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+}  // namespace
+
 sdk::Error error_of(CUresult status, std::string_view what) {
   const std::string text = std::string(what) + ": " + error_name(status);
   if (loses_device(status)) return sdk::Error::device_lost(text, status);
-  return sdk::Error(status == CUDA_ERROR_OUT_OF_MEMORY ? BP_RESOURCE_EXHAUSTED : BP_INTERNAL, text, BP_NO_NODE, status);
+  return sdk::Error(status == CUDA_ERROR_OUT_OF_MEMORY ? BP_RESOURCE_EXHAUSTED
+                    : is_capture_error(status)         ? BP_BAD_STATE
+                                                       : BP_INTERNAL,
+                    text, BP_NO_NODE, status);
 }
 
 void check(CUresult status, std::string_view what) {

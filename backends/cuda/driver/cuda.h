@@ -56,7 +56,14 @@ namespace backplane::cuda {
   X(cuEventRecord);                 \
   X(cuEventQuery);                  \
   X(cuEventSynchronize);            \
-  X(cuEventElapsedTime);
+  X(cuEventElapsedTime);            \
+  X(cuStreamBeginCapture);          \
+  X(cuStreamEndCapture);            \
+  X(cuStreamIsCapturing);           \
+  X(cuGraphInstantiate);            \
+  X(cuGraphLaunch);                 \
+  X(cuGraphExecDestroy);            \
+  X(cuGraphDestroy);
 
 // NOLINTBEGIN(readability-identifier-naming): members have the names of the driver's functions
 struct Functions {

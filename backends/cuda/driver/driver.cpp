@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/driver.h"
 
+#include "driver/capture.h"
 #include "driver/nvrtc.h"
 #include "engine/kernel_source.h"
 
@@ -78,6 +79,12 @@ std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
   return pinned;
 }
 
+std::shared_ptr<int32_t> Driver::host_word() const {
+  volatile uint32_t* const word = words_->take();
+  return {reinterpret_cast<int32_t*>(const_cast<uint32_t*>(word)),
+          [words = words_, word](const int32_t*) { words->put_back(word); }};
+}
+
 // Throws unless the part lies within one allocation of CUDA that this device can use. The driver knows all of them, so
 // that memory that was freed is found too.
 void Driver::check_import(const bp_external_t& external) const {
@@ -115,6 +122,11 @@ gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
 
 gpu::Queue Driver::queue() const {
   return std::make_shared<CommandQueue>(context_, words_, clock_);
+}
+
+gpu::Capture Driver::capture(const std::function<void(gpu::CommandQueue&)>& enqueue) const {
+  CommandQueue queue(context_, words_, clock_);
+  return std::make_shared<const Capture>(context_, queue, enqueue);
 }
 
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {

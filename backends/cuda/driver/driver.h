@@ -20,7 +20,10 @@ class Driver final : public gpu::Driver {
   gpu::Buffer buffer(uint64_t bytes) const override;
   gpu::Buffer part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const override;
   std::shared_ptr<const void> pin(void* address, uint64_t bytes) const override;
+  std::shared_ptr<int32_t> host_word() const override;
   gpu::Queue queue() const override;
+  bool captures() const override { return true; }
+  gpu::Capture capture(const std::function<void(gpu::CommandQueue&)>& enqueue) const override;
 
   std::string_view prelude() const override;
   std::string options() const override;

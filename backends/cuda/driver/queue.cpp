@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/capture.h"
+
 namespace backplane::cuda {
 
 // ---- memory --------------------------------------------------------------------------------------------------------
@@ -255,6 +257,18 @@ void CommandQueue::fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std:
   check(cuda().cuMemsetD32Async(raw(to), word, bytes / sizeof word, stream_), what);
 }
 
+void CommandQueue::replay(const gpu::DeviceCapture& capture, std::string_view what) {
+  const Current current(*context_);
+  check(cuda().cuGraphLaunch(static_cast<const Capture&>(capture).get(), stream_), what);
+}
+
+bool CommandQueue::is_captured() const {
+  const Current current(*context_);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  check(cuda().cuStreamIsCapturing(stream_, &status), "capture state of a stream");
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 // ---- order ---------------------------------------------------------------------------------------------------------
 
 gpu::Event CommandQueue::mark() {
@@ -328,6 +342,8 @@ void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
 
 void CommandQueue::finish(std::string_view what) {
   const Current current(*context_);
+  // The call would make the framework's capture invalid.
+  if (is_captured()) throw sdk::Error(BP_BAD_STATE, std::string(what) + ": the framework is capturing the stream");
   check(cuda().cuStreamSynchronize(stream_), what);
 }
 

@@ -128,6 +128,7 @@ class CommandQueue final : public gpu::CommandQueue {
                CUstream framework);
   ~CommandQueue() override;
   bp_native_t native() const override;
+  CUstream get() const { return stream_; }
 
   gpu::Event launch(gpu::DeviceKernel& kernel, const gpu::Ranges& ranges, bool timed) override;
   gpu::Event write(const gpu::Span& to, const void* from, uint64_t bytes, bool blocking,
@@ -135,6 +136,8 @@ class CommandQueue final : public gpu::CommandQueue {
   gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) override;
   gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) override;
   void fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std::string_view what) override;
+  void replay(const gpu::DeviceCapture& capture, std::string_view what) override;
+  bool is_captured() const override;
 
   gpu::Event mark() override;
   void wait(std::span<const gpu::Event> events) override;

@@ -33,6 +33,12 @@ BoundMemory::~BoundMemory() {
     static_cast<void>(sdk::caught([this] { queue_->unmap(*buffer_, mapped_, "unmapping bound memory"); }));
 }
 
+void BoundMemory::append_addresses(const Driver& driver, std::vector<uint64_t>& addresses) const {
+  addresses.push_back(driver.export_memory(*buffer_));
+  if (transfer_ == Transfer::kDeviceCopy) addresses.push_back(driver.export_memory(*source_) + offset_);
+  if (transfer_ == Transfer::kHostCopy) addresses.push_back(reinterpret_cast<uintptr_t>(host_));
+}
+
 // OpenCL lets the host access shared memory only while the memory is mapped, and the device only while it is not. On
 // devices that share memory with the host, mapping and unmapping copy nothing.
 Event BoundMemory::map(CommandQueue& queue, bool blocking) {

@@ -15,6 +15,12 @@ class BoundMemory {
   ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
+  // Whether kernels use the bound memory itself. Otherwise it is copied, or mapped.
+  bool is_direct() const { return transfer_ == Transfer::kDirect; }
+  // Whether `begin` and `end` enqueue only what a capture may contain. The copies refer to memory of this object.
+  bool can_be_captured() const { return transfer_ != Transfer::kShared && (host_ == nullptr || pinned_ != nullptr); }
+  // Appends the addresses that the commands of a run use.
+  void append_addresses(const Driver& driver, std::vector<uint64_t>& addresses) const;
   // `begin` is called before a run and `end` after it, each with the run's queue. Both enqueue commands, append the
   // commands' events to `events`, and return the number of bytes copied.
   uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);

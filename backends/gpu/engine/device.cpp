@@ -14,6 +14,7 @@ Device::Device(const sdk::Backend& backend, const DeviceCaps& caps, std::unique_
       table_(table),
       memory_kind_(driver_->memory_kind()),
       kernels_(host(), caps_, *driver_),
+      captures_(chosen_captures()),
       transfers_(driver_->queue()) {
   choose_products();
 }
@@ -88,6 +89,19 @@ void Device::choose_products() {
   if (wanted == "own") return;
   caps_.products = driver_->products();
   products_.emplace(*this, wanted == "library" ? Products::Use::kLibrary : Products::Use::kMeasured);
+}
+
+bool Device::chosen_captures() const {
+  if (!driver_->captures()) return false;
+  const std::string_view wanted = host().option("graphs").value_or("on");
+  if (wanted != "on" && wanted != "off")
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option graphs is \"" + std::string(wanted) + "\"; it must be on or off");
+  return wanted == "on";
+}
+
+void Device::capture_failed(const sdk::Error& failure) {
+  std::call_once(capture_failed_,
+                 [&] { host().log(BP_LOG_WARNING, caps_.name + ": commands are not captured: " + failure.text); });
 }
 
 Kernel Device::kernel(const Launch& launch) {

@@ -29,6 +29,9 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   KernelCache& kernels() { return kernels_; }
   // NULL if the driver has no library of products, or the option `products` is own.
   Products* products() { return products_ ? &*products_ : nullptr; }
+  // Whether instances capture their commands. They report failures to do so; the first is logged.
+  bool captures() const { return captures_; }
+  void capture_failed(const sdk::Error& failure);
   // A new kernel object for the launch; the caller sets its arguments.
   Kernel kernel(const Launch& launch);
 
@@ -73,6 +76,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
   void choose_products();
+  bool chosen_captures() const;
 
   const std::shared_ptr<Abandonment> abandonment_ = std::make_shared<Abandonment>();
   DeviceCaps caps_;
@@ -81,6 +85,8 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
   std::optional<Products> products_;
+  const bool captures_;
+  std::once_flag capture_failed_;
   Queue transfers_;  // for map, copy and fill
   sdk::Once measured_, tuned_;
   std::mutex mutex_;

@@ -7,6 +7,10 @@ CommandQueue::Mapped CommandQueue::map(const Span&, uint64_t, uint32_t, bool, st
   throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory; copy it");
 }
 
+void CommandQueue::replay(const DeviceCapture&, std::string_view what) {
+  throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": this driver captures no commands");
+}
+
 Event CommandQueue::unmap(const DeviceMemory&, void*, std::string_view what) {
   throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": the host cannot access this device's memory");
 }
@@ -21,6 +25,10 @@ Buffer Driver::import_host(void*, uint64_t bytes) const {
 
 std::shared_ptr<const void> Driver::pin(void*, uint64_t) const {
   return nullptr;
+}
+
+Capture Driver::capture(const std::function<void(CommandQueue&)>&) const {
+  throw sdk::Error(BP_UNSUPPORTED, "this driver captures no commands");
 }
 
 }  // namespace backplane::gpu

@@ -64,6 +64,14 @@ class KernelModule {
 };
 using Module = std::shared_ptr<const KernelModule>;
 
+// Commands that a queue replays as one. They name kernels' arguments by value and memory by address: what they name
+// must exist whenever they are replayed. Destroying them while they execute is allowed. Not thread-safe.
+class DeviceCapture {
+ public:
+  virtual ~DeviceCapture() = default;
+};
+using Capture = std::shared_ptr<const DeviceCapture>;
+
 // Work items in total and per group.
 struct Ranges {
   std::array<size_t, 3> global, local;
@@ -97,6 +105,11 @@ class CommandQueue {
   virtual Event copy(const Span& to, const Span& from, uint64_t bytes, std::string_view what) = 0;
   // Fills `bytes` bytes, a multiple of four, with copies of `word`.
   virtual void fill(const Span& to, uint32_t word, uint64_t bytes, std::string_view what) = 0;
+  // Enqueues the commands of a capture.
+  virtual void replay(const DeviceCapture& capture, std::string_view what);
+  // Whether the framework is capturing this queue: commands are then not executed but added to its capture, which only
+  // launches, fills and copies of device memory may do. Nothing may wait for the queue, and `finish` throws.
+  virtual bool is_captured() const { return false; }
   // The address at which the host may access device memory until `unmap`. `access`: BP_MAP_*.
   struct Mapped {
     void* pointer;
@@ -138,7 +151,16 @@ class Driver {
   // Pins host memory while the result lives, so that copies need no host thread. The result is empty if the memory was
   // not pinned.
   virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
+  // A word of host memory, at first 0, that a queue reads into without waiting, where the driver has such memory.
+  virtual std::shared_ptr<int32_t> host_word() const { return std::make_shared<int32_t>(0); }
   virtual Queue queue() const = 0;
+
+  // Whether `capture` is implemented.
+  virtual bool captures() const { return false; }
+  // Captures the commands that `enqueue` puts into the queue that it is passed: launches that are not timed, fills, and
+  // copies of device memory and of host memory that is pinned. They are not executed. `enqueue` must not wait, allocate
+  // or free. The queue ends with this call.
+  virtual Capture capture(const std::function<void(CommandQueue&)>& enqueue) const;
 
   // Source text that precedes every kernel. It defines, in the driver's language, the names that kernels/opencl.cl
   // lists.

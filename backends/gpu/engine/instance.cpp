@@ -10,6 +10,10 @@ uint64_t dense_bytes(const bp_tensor_t& tensor) {
 
 }  // namespace
 
+bool Instance::takes(Copies which, const BoundMemory& memory) {
+  return which == Copies::kAll || (which == Copies::kCaptured) == memory.can_be_captured();
+}
+
 Instance::Instance(const Island& island)
     : sdk::Instance(island),
       island_(island),
@@ -24,6 +28,7 @@ Instance::~Instance() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !running_ && callbacks_ == 0; });
   }
+  captures_.clear();
   inputs_.clear();
   outputs_.clear();
   queue_->finish_noexcept();
@@ -38,7 +43,9 @@ void Instance::bind(const bp_binding_t& binding) {
   sdk::Instance::bind(binding);
   if (binding.slot == BP_SLOT_SCRATCH) return;
   const bool is_input = binding.slot < BP_SLOT_OUTPUT;
-  (is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT]).reset();
+  auto& memory = is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT];
+  if (memory && !memory->is_direct()) captures_.clear();  // they copy to or from memory that is freed now
+  memory.reset();
   bindings_changed_ = true;
   shapes_changed_ = true;
 }
@@ -89,6 +96,7 @@ void Instance::replan(const ReadInput& read) {
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
   shapes_changed_ = true;  // stays true if something below fails
   if (auto plan = island_.plan(shapes, read); plan != plan_) {
+    captures_.clear();
     plan_.reset();
     create_kernels(*plan);
     plan_ = std::move(plan);
@@ -172,12 +180,43 @@ void Instance::map_bound_memory() {
     set_argument(kernels_[e.launch], e.argument, plan_->launches[e.launch].arguments[e.argument],
                  bound(e.place, e.slot));
   }
+  if (device.captures()) identify_bindings();
   bindings_changed_ = false;
+}
+
+void Instance::identify_bindings() {
+  bindings_key_.clear();
+  captured_commands_ = kernels_.size() + (plan_->may_fault ? 1 : 0);
+  for (auto* side : {&inputs_, &outputs_}) {
+    for (const auto& memory : *side) {
+      memory->append_addresses(island_.gpu_device().driver(), bindings_key_);
+      captured_commands_ += !memory->is_direct() && memory->can_be_captured() ? 1 : 0;
+    }
+  }
+}
+
+uint64_t Instance::begin_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    if (takes(which, *inputs_[i])) bytes += inputs_[i]->begin(queue, dense_bytes(input(i)), true, events);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (takes(which, *outputs_[i])) bytes += outputs_[i]->begin(queue, dense_bytes(output(i)), false, events);
+  return bytes;
+}
+
+uint64_t Instance::end_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    if (takes(which, *inputs_[i])) bytes += inputs_[i]->end(queue, dense_bytes(input(i)), false, events);
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (takes(which, *outputs_[i])) bytes += outputs_[i]->end(queue, dense_bytes(output(i)), true, events);
+  return bytes;
 }
 
 // Called after a failure: the framework may take back the bound memory.
 void Instance::unmap_bound_memory() {
   bindings_changed_ = true;
+  captures_.clear();
   for (auto* side : {&inputs_, &outputs_}) {
     for (auto& memory : *side) memory.reset();
   }

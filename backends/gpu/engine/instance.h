@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "engine/bound_memory.h"
+#include "engine/captures.h"
 #include "engine/island.h"
 #include "engine/stream.h"
 
@@ -44,8 +45,13 @@ class Instance final : public sdk::Instance {
     std::optional<sdk::Error> failure;  // why further commands could not be started while others were in flight
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace: in nanoseconds, in bytes
-    int32_t found_fault = 0;              // copied from the device at the end: 0, or 1 + the index of a failed node
+    bool replays = false;                 // a capture, instead of the commands that it contains
+    // Read from the device at the end: 0, or 1 + the index of a failed node. NULL until it is needed.
+    std::shared_ptr<int32_t> found_fault;
   };
+
+  // The copies of bound memory that a capture contains, the others, or all.
+  enum class Copies { kCaptured, kOthers, kAll };
 
   // ---- plan and bindings (instance.cpp) ----
   void prepare();                  // before a run
@@ -57,14 +63,25 @@ class Instance final : public sdk::Instance {
   void unmap_bound_memory();
   void check_outputs() const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
+  void identify_bindings();
+  static bool takes(Copies which, const BoundMemory& memory);
+  // Enqueue the copies before and after the kernels; return the number of bytes.
+  uint64_t begin_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events);
+  uint64_t end_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events);
 
   // ---- the run in flight (run.cpp) ----
   void run(const bp_run_t& without_sync) override;  // called by `submit` once all slots are known to be bound
   void start();
   void start_in(Stream& stream);
+  void add_to_capture();
   void abort_start();
   void begin();
   void proceed();
+  const DeviceCapture* capture();
+  void enqueue_captured(CommandQueue& queue);
+  bool replay(const DeviceCapture& capture);
+  bool must_check() const;
+  void forgo_captures(const sdk::Error& failure);
   void launch(size_t end);
   void finish_work();
   void call_back();
@@ -86,6 +103,9 @@ class Instance final : public sdk::Instance {
   std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
+  Captures captures_;           // of plan_; they name the arena, the kernels and copies' memory of inputs_ and outputs_
+  Captures::Key bindings_key_;  // identifies the present bindings
+  size_t captured_commands_ = 0;
   bool shapes_changed_ = true;
   bool bindings_changed_ = true;
 

@@ -110,6 +110,9 @@ void Device::copy(const bp_copy_t& what) {
   }
   const auto sync = std::make_shared<const sdk::RunSync>(host(), sdk::read(run, "run"));
   Stream* const stream = stream_of(sync->run());
+  if (stream->queue()->is_captured())
+    throw sdk::Error(BP_UNSUPPORTED, "the framework is capturing the stream, which cannot capture a copy of " +
+                                         std::to_string(bytes) + " bytes: bind device memory");
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {

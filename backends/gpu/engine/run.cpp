@@ -9,10 +9,6 @@
 namespace backplane::gpu {
 namespace {
 
-uint64_t dense_bytes(const bp_tensor_t& tensor) {
-  return view::dense_bytes(tensor.dtype, tensor.extents, tensor.rank).value_or(0);
-}
-
 // How many kernels are started between two checks for cancellation and the deadline.
 constexpr size_t kLaunchesBetweenChecks = 16;
 
@@ -81,6 +77,7 @@ void Instance::start() {
 // Enqueues the complete run: later work may be put into the stream as soon as this returns.
 void Instance::start_in(Stream& stream) {
   run_queue_ = stream_queue_ = stream.queue();
+  if (run_queue_->is_captured()) return add_to_capture();
   prepare();
   std::shared_ptr<Flight> wait = stream.wait_for(sync_);
   Event last;
@@ -108,6 +105,30 @@ void Instance::start_in(Stream& stream) {
   stream.follow(sync_, std::move(wait), flights_.back());
 }
 
+// The framework is capturing the stream: it gets the commands themselves, and executes them when and as often as it
+// wants. Nothing may be allocated or waited for. The run ends now, as far as can be known.
+void Instance::add_to_capture() {
+  const auto refuse = [](bp_status_t status, const std::string& text) {
+    throw sdk::Error(status, "the framework is capturing the stream: " + text);
+  };
+  island_.gpu_device().abandonment()->check();
+  if (shapes_changed_ || bindings_changed_) refuse(BP_BAD_STATE, "run with these bindings once before the capture");
+  if (!plan_->host_inputs.empty()) refuse(BP_UNSUPPORTED, "the host reads an input in every run");
+  if (sync_->must_wait() || !sync_->signals().empty())
+    refuse(BP_UNSUPPORTED, "a run cannot wait for semaphores or signal them");
+  for (const auto* side : {&inputs_, &outputs_})
+    for (const auto& memory : *side)
+      if (!memory->can_be_captured()) refuse(BP_UNSUPPORTED, "bind device memory");
+  enqueue_captured(*run_queue_);
+  const auto sync = std::move(sync_);
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+    changed_.notify_all();
+  }
+  sync->end(nullptr);
+}
+
 void Instance::abort_start() {
   run_queue_->finish_noexcept();  // so that no command of this run uses bound memory any more
   unmap_bound_memory();
@@ -121,19 +142,67 @@ void Instance::begin() {
   work_->copied = 0;
   work_->tracing = host().tracing();
   work_->begin_time = work_->tracing ? sdk::monotonic_now() : 0;
-  for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->begin(*run_queue_, dense_bytes(input(i)), true, work_->begun);
-  for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->begin(*run_queue_, dense_bytes(output(i)), false, work_->begun);
+  if (plan_->may_fault && !work_->found_fault) work_->found_fault = island_.gpu_device().driver().host_word();
+  const DeviceCapture* const capture = this->capture();
+  work_->copied += begin_bindings(*run_queue_, capture != nullptr ? Copies::kOthers : Copies::kAll, work_->begun);
+  work_->replays = capture != nullptr && replay(*capture);
+  if (work_->replays) return;
+  if (capture != nullptr) work_->copied += begin_bindings(*run_queue_, Copies::kCaptured, work_->begun);
   if (!plan_->may_fault) return;
   static constexpr int32_t kNone = 0;
   work_->begun.push_back(run_queue_->write({fault_.get(), 0}, &kNone, sizeof kNone, false, "run"));
 }
 
+// The capture of this run's commands, or NULL if they are enqueued one by one.
+const DeviceCapture* Instance::capture() {
+  Device& device = island_.gpu_device();
+  if (!device.captures() || captured_commands_ < 2 || work_->tracing || must_check()) return nullptr;
+  const DeviceCapture* found = nullptr;
+  const auto failure = sdk::caught([&] {
+    found = captures_.find(bindings_key_, [&] {
+      return device.driver().capture([this](CommandQueue& queue) { enqueue_captured(queue); });
+    });
+  });
+  if (failure) forgo_captures(*failure);
+  return found;
+}
+
+// Enqueues a run's commands, except copies that cannot be captured and the read of the fault word, for which each run
+// has its own memory.
+void Instance::enqueue_captured(CommandQueue& queue) {
+  std::vector<Event> events;
+  begin_bindings(queue, Copies::kCaptured, events);
+  if (plan_->may_fault) queue.fill({fault_.get(), 0}, 0, sizeof(int32_t), "run");
+  for (size_t l = 0; l < kernels_.size(); ++l)
+    queue.launch(*kernels_[l], {plan_->launches[l].global, plan_->launches[l].local}, false);
+  end_bindings(queue, Copies::kCaptured, events);
+}
+
+bool Instance::replay(const DeviceCapture& capture) {
+  const auto failure = sdk::caught([&] { run_queue_->replay(capture, "run"); });
+  if (failure)
+    forgo_captures(*failure);
+  else
+    work_->launched.resize(kernels_.size());
+  return !failure;
+}
+
+// Commands are enqueued one by one from now on, beginning with this run.
+void Instance::forgo_captures(const sdk::Error& failure) {
+  if (failure.status == BP_DEVICE_LOST) throw sdk::Error(failure);
+  captures_.disable();
+  island_.gpu_device().capture_failed(failure);
+}
+
+// Whether the host checks for cancellation or a deadline between the kernels.
+bool Instance::must_check() const {
+  const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
+  return limited && run_queue_ == queue_ && kernels_.size() > kLaunchesBetweenChecks;
+}
+
 // Starts all kernels, or only a batch of them if the host must check for cancellation or a deadline.
 void Instance::proceed() {
-  const bool limited = sync_->run().cancel != nullptr || sync_->run().deadline != 0;
-  launch(limited ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
+  launch(must_check() ? std::min(kernels_.size(), work_->launched.size() + kLaunchesBetweenChecks) : kernels_.size());
   if (work_->launched.size() == kernels_.size()) finish_work();
   call_back();
 }
@@ -148,13 +217,10 @@ void Instance::launch(size_t end) {
 
 // Enqueues the commands after the kernels.
 void Instance::finish_work() {
-  for (uint32_t i = 0; i < inputs_.size(); ++i)
-    work_->copied += inputs_[i]->end(*run_queue_, dense_bytes(input(i)), false, work_->ended);
-  for (uint32_t i = 0; i < outputs_.size(); ++i)
-    work_->copied += outputs_[i]->end(*run_queue_, dense_bytes(output(i)), true, work_->ended);
+  work_->copied += end_bindings(*run_queue_, work_->replays ? Copies::kOthers : Copies::kAll, work_->ended);
   if (!plan_->may_fault) return;
   work_->ended.push_back(
-      run_queue_->read(&work_->found_fault, {fault_.get(), 0}, sizeof work_->found_fault, false, "run"));
+      run_queue_->read(work_->found_fault.get(), {fault_.get(), 0}, sizeof *work_->found_fault, false, "run"));
 }
 
 // Calls `reached` when everything started has ended, possibly before this returns.
@@ -205,8 +271,8 @@ void Instance::check_work(const Work& work) const {
   for (size_t l = 0; l < work.launched.size(); ++l)
     check(work.launched[l], "kernel '" + work.plan->launches[l].source.entry + "'");
   for (const Event& event : work.ended) check(event, "making outputs accessible");
-  if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || work.found_fault == 0) return;
-  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(work.found_fault) - 1);
+  if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || *work.found_fault == 0) return;
+  const sdk::Node node = island_.graph().node(static_cast<uint32_t>(*work.found_fault) - 1);
   throw sdk::Error(
       BP_INVALID_ARGUMENT,
       std::string(node.op_type()) + " '" + std::string(node.name()) + "': an index is out of range for its dimension",

@@ -84,6 +84,8 @@ Stream::~Stream() {
 }
 
 void Stream::wait(uint64_t deadline) {
+  if (queue_->is_captured())
+    throw sdk::Error(BP_BAD_STATE, "the framework is capturing the stream: end the capture before waiting for it");
   struct End {
     std::mutex mutex;
     std::condition_variable changed;

@@ -294,11 +294,11 @@ EXPORT lt::Status cublasLtMatmul(lt::Handle handle, lt::Operation operation, con
       !has_valid_memory(product, choice, workspace))
     return lt::kInvalidValue;
   static_cast<void>(called(("algorithm " + std::to_string(choice.number)).c_str()));
-  enqueue(stream, [=] {
+  const bool enqueued = enqueue(stream, [=] {
     if (choice.workspace != 0) std::memset(workspace, 0xff, choice.workspace);
     product.compute_all();
     if (choice.number != 1) std::this_thread::sleep_for(kSlowness);
   });
-  return lt::kSuccess;
+  return enqueued ? lt::kSuccess : lt::kInvalidValue;
 }
 // NOLINTEND(readability-identifier-naming)

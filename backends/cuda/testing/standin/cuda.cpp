@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for libcuda.so.1 with one device, the host. Each stream is a thread that runs its work in order
-// and, like a CUDA stream, can wait for events and for words in memory. Device memory is host pages, unmapped when
-// freed. The stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so
-// that the real NVRTC can be tried without a GPU.
+// Test code: a stand-in for libcuda.so.1 with one device, the host. Device memory is host pages, unmapped when freed.
+// The stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so that
+// the real NVRTC can be tried without a GPU.
 //
 // Environment variable STANDIN_ARCH: the device's compute capability; the default is "90".
 #include "testing/standin/cuda.h"
@@ -13,30 +12,23 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "testing/standin/group.h"
 #include "testing/standin/hooks.h"
+#include "testing/standin/stream.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // ---- injected failures, and counts of objects ----------------------------------------------------------------------
 
@@ -71,50 +63,7 @@ void count(const char* kind, int64_t change) {
 #define CALLED() \
   if (const CUresult refused = called(__func__); refused != CUDA_SUCCESS) return refused
 
-// ---- order ---------------------------------------------------------------------------------------------------------
-
-// Shared by all streams and events; never destroyed, as threads may still be waiting when the process exits.
-std::mutex& order_mutex = *new std::mutex;
-std::condition_variable& order_changed = *new std::condition_variable;
-
 }  // namespace
-
-struct EventState {
-  uint64_t recorded = 0, reached = 0;  // how often it was recorded; the last recording that its stream reached
-  Clock::time_point time;
-};
-struct CUevent_st {
-  std::shared_ptr<EventState> state = std::make_shared<EventState>();  // streams may outlive the event
-};
-
-struct CUstream_st {
-  std::deque<std::function<void()>> work;
-  bool busy = false, stopping = false;
-  std::thread thread;
-
-  CUstream_st() : thread([this] { run(); }) {}
-  void run() {
-    std::unique_lock lock(order_mutex);
-    for (;;) {
-      order_changed.wait(lock, [this] { return stopping || !work.empty(); });
-      if (work.empty()) return;
-      const std::function<void()> next = std::move(work.front());
-      work.pop_front();
-      busy = true;
-      lock.unlock();
-      next();
-      lock.lock();
-      busy = false;
-      order_changed.notify_all();
-    }
-  }
-  void add(std::function<void()> next) {
-    const std::lock_guard lock(order_mutex);
-    work.push_back(std::move(next));
-    order_changed.notify_all();
-  }
-  bool idle() const { return work.empty() && !busy; }
-};
 
 struct CUctx_st {};
 struct CUfunc_st {
@@ -130,29 +79,6 @@ namespace {
 
 CUctx_st context;
 thread_local std::vector<CUcontext> current;
-
-std::set<CUstream>& streams = *new std::set<CUstream>;  // guarded by order_mutex
-
-// Returns `stream`, or the default stream if it is null.
-CUstream stream_of(CUstream stream) {
-  static CUstream_st* const kDefault = [] {
-    auto* made = new CUstream_st;
-    made->thread.detach();
-    const std::lock_guard lock(order_mutex);
-    streams.insert(made);
-    return made;
-  }();
-  return stream == nullptr ? kDefault : stream;
-}
-
-void wait_for_all() {
-  std::unique_lock lock(order_mutex);
-  order_changed.wait(lock, [] {
-    for (const CUstream each : streams)
-      if (!each->idle()) return false;
-    return true;
-  });
-}
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
@@ -203,8 +129,8 @@ bool standin::find_memory(CUdeviceptr address, CUdeviceptr& begin, size_t& bytes
   return address - begin <= bytes;
 }
 
-void standin::enqueue(CUstream stream, std::function<void()> work) {
-  stream_of(stream)->add(std::move(work));
+bool standin::enqueue(CUstream stream, std::function<void()> work) {
+  return standin::add(stream, std::move(work)) == CUDA_SUCCESS;
 }
 
 // ---- devices -------------------------------------------------------------------------------------------------------
@@ -218,6 +144,12 @@ EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
   switch (error) {
     case CUDA_ERROR_OUT_OF_MEMORY:
       *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
+      break;
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
       break;
     case CUDA_ERROR_ILLEGAL_ADDRESS:
       *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
@@ -318,15 +250,17 @@ EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-// For calls that CUDA refuses without a current context.
-#define IN_CONTEXT() \
-  CALLED();          \
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT
+EXPORT CUresult cuStreamGetCtx(CUstream, CUcontext* out) {
+  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *out = &context;
+  return CUDA_SUCCESS;
+}
 
 // ---- kernels -------------------------------------------------------------------------------------------------------
 
 EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   IN_CONTEXT();
+  REFUSE_IF_UNSAFE();
   auto module = std::make_unique<CUmod_st>();
   standin::ImageHeader header;
   const standin::ImageHeader expected;
@@ -362,6 +296,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
 
 EXPORT CUresult cuModuleUnload(CUmodule module) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  REFUSE_IF_UNSAFE();
   count("modules", -1);
   // The library stays loaded: a stream may still be returning from its last kernel, and thread-local data refer to it.
   delete module;
@@ -389,16 +324,16 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
   if (function->kernel == nullptr) return CUDA_SUCCESS;
   const standin::Kernel kernel = *function->kernel;
   const std::shared_ptr<void> pack(kernel.pack(values), std::free);
-  stream_of(stream)->add([kernel, pack, groups = std::array{gx, gy, gz}, size = std::array{x, y, z}] {
+  return standin::add(stream, [kernel, pack, groups = std::array{gx, gy, gz}, size = std::array{x, y, z}] {
     standin::run(kernel, pack.get(), groups, size);
   });
-  return CUDA_SUCCESS;
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   IN_CONTEXT();
+  REFUSE_IF_UNSAFE();
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > (size_t{2} << 30)) return CUDA_ERROR_OUT_OF_MEMORY;
   void* const address = mmap(nullptr, in_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -412,7 +347,8 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  wait_for_all();
+  REFUSE_IF_UNSAFE();
+  standin::wait_for_all();
   const std::lock_guard lock(memory_mutex);
   const auto at = allocations.find(memory);
   if (at == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -424,20 +360,27 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
 
 namespace {
 
+// Whether CUDA captures copies of pageable memory depends on its version: a capture must do without them.
+CUresult refuse_pageable(const void* memory, size_t bytes, CUstream stream) {
+  return standin::is_pinned(memory, bytes) ? CUDA_SUCCESS : standin::refuse_in_capture(stream);
+}
+
 CUresult copy(void* to, const void* from, size_t bytes, CUstream stream) {
-  stream_of(stream)->add([=] { std::memmove(to, from, bytes); });
-  return CUDA_SUCCESS;
+  return standin::add(stream, [=] { std::memmove(to, from, bytes); });
 }
 
 }  // namespace
 
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   IN_CONTEXT();
+  if (const CUresult refused = refuse_pageable(from, bytes, stream); refused != CUDA_SUCCESS) return refused;
   return copy(reinterpret_cast<void*>(to), from, bytes, stream);
 }
 
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
   IN_CONTEXT();
+  if (const CUresult refused = refuse_pageable(to, bytes, stream); refused != CUDA_SUCCESS) return refused;
+  if (!standin::is_pinned(to, bytes)) static_cast<void>(called("read into pageable memory"));
   return copy(to, reinterpret_cast<const void*>(from), bytes, stream);
 }
 
@@ -448,126 +391,7 @@ EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t by
 
 EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned word, size_t words, CUstream stream) {
   IN_CONTEXT();
-  stream_of(stream)->add([=] {
+  return standin::add(stream, [=] {
     for (size_t i = 0; i < words; ++i) std::memcpy(reinterpret_cast<char*>(to) + i * sizeof word, &word, sizeof word);
   });
-  return CUDA_SUCCESS;
-}
-
-// ---- streams and events --------------------------------------------------------------------------------------------
-
-EXPORT CUresult cuStreamCreate(CUstream* out, unsigned) {
-  IN_CONTEXT();
-  *out = new CUstream_st;
-  const std::lock_guard lock(order_mutex);
-  streams.insert(*out);
-  count("streams", 1);
-  return CUDA_SUCCESS;
-}
-
-// Unlike CUDA's function, waits for the stream's work, so that no work outlives the test that started it.
-EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  {
-    const std::lock_guard lock(order_mutex);
-    stream->stopping = true;
-    order_changed.notify_all();
-  }
-  stream->thread.join();
-  {
-    const std::lock_guard lock(order_mutex);
-    streams.erase(stream);
-  }
-  delete stream;
-  count("streams", -1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  IN_CONTEXT();
-  const CUstream own = stream_of(stream);
-  std::unique_lock lock(order_mutex);
-  order_changed.wait(lock, [&] { return own->idle(); });
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuStreamGetCtx(CUstream, CUcontext* out) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  *out = &context;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  IN_CONTEXT();
-  const std::shared_ptr<EventState> state = event->state;
-  uint64_t recorded = 0;
-  {
-    const std::lock_guard lock(order_mutex);
-    recorded = state->recorded;
-  }
-  stream_of(stream)->add([=] {
-    std::unique_lock lock(order_mutex);
-    order_changed.wait(lock, [&] { return state->reached >= recorded; });
-  });
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr word, cuuint32_t value, unsigned) {
-  IN_CONTEXT();
-  stream_of(stream)->add([=] {
-    while (*reinterpret_cast<volatile uint32_t*>(word) < value)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-  });
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
-  IN_CONTEXT();
-  *out = new CUevent_st;
-  count("events", 1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuEventDestroy_v2(CUevent event) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  count("events", -1);
-  delete event;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
-  IN_CONTEXT();
-  const std::shared_ptr<EventState> state = event->state;
-  uint64_t turn = 0;
-  {
-    const std::lock_guard lock(order_mutex);
-    turn = ++state->recorded;
-  }
-  stream_of(stream)->add([=] {
-    const std::lock_guard lock(order_mutex);
-    state->reached = turn;
-    state->time = Clock::now();
-    order_changed.notify_all();
-  });
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuEventQuery(CUevent event) {
-  IN_CONTEXT();
-  const std::lock_guard lock(order_mutex);
-  return event->state->reached >= event->state->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-EXPORT CUresult cuEventSynchronize(CUevent event) {
-  IN_CONTEXT();
-  std::unique_lock lock(order_mutex);
-  order_changed.wait(lock, [&] { return event->state->reached >= event->state->recorded; });
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  const std::lock_guard lock(order_mutex);
-  *milliseconds = std::chrono::duration<float, std::milli>(to->state->time - from->state->time).count();
-  return CUDA_SUCCESS;
 }

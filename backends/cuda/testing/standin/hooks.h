@@ -24,7 +24,23 @@ inline bool is_memory(CUdeviceptr address, uint64_t bytes) {
   size_t whole = 0;
   return find_memory(address, begin, whole) && bytes <= whole - (address - begin);
 }
-// Runs `work` when everything that is in the stream now has ended.
-STANDIN_EXPORT void enqueue(CUstream stream, std::function<void()> work);
+// Runs `work` when everything that is in the stream now has ended, or adds it to the stream's capture. Returns false if
+// that capture is invalid.
+STANDIN_EXPORT bool enqueue(CUstream stream, std::function<void()> work);
+
+// ---- within libcuda.so.1 --------------------------------------------------------------------------------------------
+
+// Whether the bytes are pinned host memory.
+bool is_pinned(const void* memory, size_t bytes);
+// Refuses a call that could disturb a capture, and invalidates the captures that it could disturb.
+CUresult unsafe_call();
+
+// For calls that CUDA refuses without a current context.
+#define IN_CONTEXT()                                                                                                 \
+  if (const int refused = standin::called(__func__); refused != CUDA_SUCCESS) return static_cast<CUresult>(refused); \
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT
+// For calls that CUDA names potentially unsafe: they allocate, free or wait.
+#define REFUSE_IF_UNSAFE() \
+  if (const CUresult unsafe = standin::unsafe_call(); unsafe != CUDA_SUCCESS) return unsafe
 
 }  // namespace standin

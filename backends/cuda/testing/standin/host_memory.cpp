@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-in for libcuda.so.1: pinned host memory, which kernels use in place, and what is known of an address.
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" STANDIN_EXPORT
-// For calls that CUDA refuses without a current context.
-#define IN_CONTEXT()                                                                                                 \
-  if (const int refused = standin::called(__func__); refused != CUDA_SUCCESS) return static_cast<CUresult>(refused); \
-  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT
+namespace {
+
+std::mutex& pinned_mutex = *new std::mutex;
+std::map<uintptr_t, size_t>& pinned = *new std::map<uintptr_t, size_t>;  // sizes by address
+
+void set_pinned(const void* memory, size_t bytes) {
+  const std::lock_guard lock(pinned_mutex);
+  pinned[reinterpret_cast<uintptr_t>(memory)] = bytes;
+}
+
+void unset_pinned(const void* memory) {
+  const std::lock_guard lock(pinned_mutex);
+  pinned.erase(reinterpret_cast<uintptr_t>(memory));
+}
+
+}  // namespace
+
+bool standin::is_pinned(const void* memory, size_t bytes) {
+  const std::lock_guard lock(pinned_mutex);
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  const auto after = pinned.upper_bound(address);
+  if (after == pinned.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  return address - begin < size && bytes <= size - (address - begin);
+}
 
 EXPORT CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned) {
   IN_CONTEXT();
+  REFUSE_IF_UNSAFE();
   *out = std::calloc(1, bytes);
+  set_pinned(*out, bytes);
   standin::count("pinned", 1);
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuMemFreeHost(void* memory) {
   if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  REFUSE_IF_UNSAFE();
+  unset_pinned(memory);
   std::free(memory);
   standin::count("pinned", -1);
   return CUDA_SUCCESS;
@@ -30,14 +57,18 @@ EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* memory, uns
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuMemHostRegister_v2(void*, size_t, unsigned) {
+EXPORT CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   IN_CONTEXT();
+  REFUSE_IF_UNSAFE();
+  set_pinned(memory, bytes);
   standin::count("registered", 1);
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuMemHostUnregister(void*) {
+EXPORT CUresult cuMemHostUnregister(void* memory) {
   if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  REFUSE_IF_UNSAFE();
+  unset_pinned(memory);
   standin::count("registered", -1);
   return CUDA_SUCCESS;
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test code: streams and events of the stand-in for libcuda.so.1. Each stream is a thread that runs its commands in
+// order; while a stream is captured, its commands are recorded instead.
+#pragma once
+
+#include <cuda.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace standin {
+
+// Shared by all streams and events; never destroyed, as threads may still be waiting when the process exits.
+extern std::mutex& order_mutex;
+extern std::condition_variable& order_changed;
+
+using Commands = std::vector<std::function<void()>>;
+
+// A capture in progress.
+struct Recording {
+  CUstreamCaptureMode mode;
+  std::thread::id thread;  // that began it
+  Commands commands;
+  bool is_valid = true;
+};
+
+}  // namespace standin
+
+struct EventState {
+  uint64_t recorded = 0, reached = 0;  // how often it was recorded; the last recording that its stream reached
+  CUstream captured_in = nullptr;      // the stream whose capture recorded it last
+  std::chrono::steady_clock::time_point time;
+};
+struct CUevent_st {
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();  // streams may outlive the event
+};
+
+struct CUstream_st {
+  std::deque<std::function<void()>> work;
+  bool busy = false, stopping = false;
+  const bool blocks_default;                      // its capture makes the default stream unusable
+  std::unique_ptr<standin::Recording> recording;  // NULL while it is not captured; guarded by order_mutex
+  std::thread thread;
+
+  explicit CUstream_st(bool blocks) : blocks_default(blocks), thread([this] { run(); }) {}
+  bool idle() const { return work.empty() && !busy; }
+
+ private:
+  void run();
+};
+
+namespace standin {
+
+// Whether commands make a capture invalid; guarded by order_mutex.
+extern bool fails_in_capture;
+// All streams, guarded by order_mutex.
+extern std::set<CUstream>& streams;
+// Returns `stream`, or the default stream if it is null.
+CUstream stream_of(CUstream stream);
+// Adds a command to a stream, or to its capture.
+CUresult add(CUstream stream, std::function<void()> next);
+void wait_for_all();
+
+// Refuses what cannot be part of a capture, and invalidates the stream's capture if it has one.
+CUresult refuse_in_capture(CUstream stream);
+
+}  // namespace standin

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The captures of one instance: its commands for the bindings that it ran with most recently. A capture costs more than
+// a run, so bindings are captured when they are used for the second time.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <vector>
+
+#include "engine/driver.h"
+
+namespace backplane::gpu {
+
+// Not thread-safe.
+class Captures {
+ public:
+  // The addresses that differ between bindings. Everything else that commands name must not change until `clear`.
+  using Key = std::vector<uint64_t>;
+
+  // The capture for these bindings, or NULL if they are new. If they are used for the second time, `make` captures
+  // them; if it throws, so does this, and nothing is captured any more.
+  const DeviceCapture* find(const Key& key, const std::function<Capture()>& make);
+  // Call this before anything that commands name changes or is freed.
+  void clear() { entries_.clear(); }
+  // Ends all captures for good.
+  void disable() {
+    clear();
+    disabled_ = true;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    Capture capture;  // NULL after the first use
+  };
+  // A decoder alternates between two caches, each perhaps with two sets of inputs and outputs.
+  static constexpr size_t kKept = 4;
+
+  std::list<Entry> entries_;  // most recently used first
+  bool disabled_ = false;
+};
+
+}  // namespace backplane::gpu
