@@ -112,9 +112,8 @@ typedef struct bp_device_api_t {
   /* Abandons a device that hangs: a run has not ended although its deadline passed, or the framework reports that the
    * device hangs. The host starts nothing more on the device. It calls no slot with the device or with anything created
    * on it, not even `destroy` and `close`: program, instances, streams, memory, backend and library stay. Bound memory
-   * stays allocated, and `done` of a run may still be called. Calls that other threads began before may still arrive.
-   * The plugin stops whatever would wait for the device, and must not wait itself. [thread-safe]. NULL: nothing to
-   * stop. */
+   * stays allocated; `done` of a run may still be called, and calls begun before may still arrive. The plugin stops
+   * whatever would wait for the device, and must not wait itself. [thread-safe]. NULL: nothing to stop. */
   void(BP_CALL* abandon)(bp_device_t* device);
 } bp_device_api_t;
 
