@@ -40,7 +40,7 @@ class IslandProgram::Event {
   explicit Event(const IslandProgram& program) : program_(program) {
     const Functions& call = program.functions_;
     program.device_.check(call.init_event(program.device_.backend(), &event_), "onnxInitEvent");
-    if (event_ == nullptr) throw sdk::Error(BP_INTERNAL, "onnxInitEvent succeeded without an event");
+    if (event_ == nullptr) throw Error(BP_INTERNAL, "onnxInitEvent succeeded without an event");
     const onnxStatus status = call.signal_event(event_);
     if (status == ONNXIFI_STATUS_SUCCESS) return;
     call.release_event(event_);
