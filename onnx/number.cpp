@@ -142,7 +142,7 @@ int64_t integer_at(const Tensor& tensor, uint64_t i) {
     case BP_DTYPE_INT2:
       return sign_extend(packed(tensor, i, 2), 2);
     default:
-      throw Malformed(describe(tensor) + " has no integers");
+      throw Malformed(describe(tensor) + " does not hold integers");
   }
 }
 

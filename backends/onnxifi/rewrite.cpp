@@ -261,7 +261,8 @@ std::string split_18(Rewrite& r) {
     const Ints extents = r.extents(0);
     const size_t axis = backplane::sdk::axis_of(r.node.number("axis", 0), extents.size());
     const auto parts = static_cast<int64_t>(r.node.outputs.size());
-    if (parts == 0 || extents[axis] % parts != 0) return r.refuse("which only splits into equal parts");
+    if (parts == 0 || extents[axis] % parts != 0)
+      return r.refuse("which, without the sizes as an input, only splits into equal parts");
   }
   r.node.erase("num_outputs");
   return {};

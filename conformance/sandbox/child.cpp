@@ -219,7 +219,7 @@ class Child {
   pid_t pid_ = -1;
   int answers_ = -1, requests_ = -1, printed_ = -1;
   Printed lines_;
-  bool prints_ = true;  // false once the child has closed its end of `printed_`
+  bool prints_ = true;  // false once no process holds the other end of `printed_`
   bool reaped_ = false;
 };
 

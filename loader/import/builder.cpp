@@ -56,7 +56,8 @@ bool Builder::sees(std::string_view name) const {
 Result<ValueId> Builder::add_value(std::string_view name, Type type) {
   BP_TRY(taken());
   std::string own(name);
-  if (!is_utf8(own)) return Status(BP_INVALID_ARGUMENT, "a value's name is not UTF-8");
+  if (!is_utf8(own))
+    return Status(BP_INVALID_ARGUMENT, "a value's name, " + std::to_string(own.size()) + " bytes long, is not UTF-8");
   while (own.empty() || (name.empty() && sees(own))) own = "value#" + std::to_string(model_->next_id++);
   const auto next = static_cast<ValueId>(graph_->values.size());
   if (!names_.emplace(own, next).second) return Status(BP_INVALID_ARGUMENT, "two values are named " + in_quotes(name));

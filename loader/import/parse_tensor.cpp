@@ -135,7 +135,8 @@ Message read_message(const Reader& source) {
       reader.skip();
     } else if (tag == f::kName) {
       message.name = reader.get_view();
-      if (!is_utf8(message.name)) malformed("a tensor's name is not UTF-8");
+      if (!is_utf8(message.name))
+        malformed("a tensor's name, " + std::to_string(message.name.size()) + " bytes long, is not UTF-8");
     } else if (tag == f::kRawData) {
       message.raw = reader.get_view();
       message.has_raw = true;

@@ -97,7 +97,8 @@ Channel::Channel(Side side, Descriptor socket, Mapping mapping)
     : side_(side), spin_us_(kLongestSpinUs), socket_(std::move(socket)), mapping_(std::move(mapping)) {}
 
 // Spins while waiting for the other side. If the reply comes within microseconds, from another core, this avoids two
-// passes through the kernel. Otherwise the time is wasted.
+// system calls, one to sleep and one to wake. Otherwise the time is wasted, so the next spin is shorter. Returns
+// whether the other side has replied.
 bool Channel::spin() {
   const std::atomic<uint32_t>& side = page().side;
   if (++awaited_ % kTryAgain == 0) spin_us_ = kLongestSpinUs;

@@ -215,7 +215,8 @@ Status Process::lost(Operation during) {
 
 Result<Process::Lane*> Process::acquire() {
   if (owner_ != getpid())
-    return Status(BP_FORKED, name_ + " runs in a process of the parent of this process: create a new environment");
+    return Status(BP_FORKED,
+                  name_ + " was started by the process that this one was forked from: create a new environment");
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {

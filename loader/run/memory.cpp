@@ -60,7 +60,8 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   }
   if (!api->allocate || !api->release || !api->copy)
     return Status(BP_UNSUPPORTED,
-                  "device '" + device.name() + "' has its own memory but no way to allocate, release and copy it");
+                  "device '" + device.name() +
+                      "' has memory of its own, but its plugin lacks the slot allocate, release or copy");
   memory.device_ = &device;
   memory.handle_ = handle;
   memory.api_ = api;

@@ -23,7 +23,8 @@ class Memory {
   // An additional space of a device that works on host memory. It holds buffers that the framework allocated there,
   // values that only this device's islands use, and copies of values that several of them read. Opens the device.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
-  // The first space that is the device's own memory and not host memory, or BP_NONE. Opens the device.
+  // The index of the first space that is the device's own memory and not host memory; BP_NONE if there is none, or if
+  // the backend does not allocate, release and copy memory. May open the device.
   static Result<uint32_t> own_space(Device& device);
 
   // Null: host memory.

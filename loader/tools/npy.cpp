@@ -88,7 +88,8 @@ class HeaderParser {
   }
   std::string quoted() {
     skip_space();
-    if (text_.starts_with('[')) throw Malformed("structured .npy types are not read: save one field");
+    if (text_.starts_with('['))
+      throw Malformed("structured .npy types are not supported: save one field as an array of its own");
     if (text_.empty() || (text_.front() != '\'' && text_.front() != '"')) fail("a quoted string");
     const size_t end = text_.find(text_.front(), 1);
     if (end == std::string_view::npos) fail("a closed string");
@@ -161,7 +162,7 @@ Element parse_descr(const std::string& descr) {
   if (error != std::errc() || rest != end || element.bytes > kMaxHeader) {
     throw Malformed(fmt::format("the .npy type '{}' is not known", descr));
   }
-  if (element.letter == 'O') throw Malformed("Python objects in .npy files are not read: save numbers or text");
+  if (element.letter == 'O') throw Malformed("Python objects in .npy files are not supported: save numbers or text");
   if (descr[0] != '<' && descr[0] != '|' && descr[0] != '=') {
     throw Malformed(fmt::format("the .npy type '{}' is not little-endian: convert it with astype", descr));
   }

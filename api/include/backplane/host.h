@@ -124,7 +124,7 @@ struct bp_host_t {
 
   /* Writes a log line; the text is copied. [thread-safe]. NULL: nothing is logged. */
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
-  /* Returns 1 while a trace is being collected. Call it before taking time stamps. [thread-safe]. NULL: never. */
+  /* Returns 1 while a trace is being collected; otherwise spans need no timestamps. [thread-safe]. NULL: no tracing. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
   /* Copies the span. [thread-safe]. NULL if `tracing` is NULL. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);

@@ -566,7 +566,8 @@ typedef struct bp_memory_api_t {
                                bp_error_t* error);
   /* Returns a handle for another library or process. The caller owns a descriptor, and closes it or passes it on. Other
    * handles are borrowed: they are valid while the buffer lives (retain a cl_mem to keep it). For BP_EXTERNAL_CUDA_IPC,
-   * `out_external->handle` points to 64 bytes of the caller. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED. */
+   * the caller points `out_external->handle` to 64 bytes, which are filled in. [thread-safe]. NULL: none. Errors:
+   * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
 } bp_memory_api_t;

@@ -154,7 +154,7 @@ std::string check_texts(const Tensor& tensor, uint64_t capacity) {
   bool sound = offsets[0] == 0;
   for (uint64_t i = 0; i < count && sound; ++i) sound = offsets[i] <= offsets[i + 1];
   if (sound && static_cast<uint64_t>(offsets[count]) <= capacity - table) return {};
-  return "its string offsets must rise from 0 to at most " + std::to_string(capacity - table) +
+  return "its string offsets must start at 0, never decrease and end at most at " + std::to_string(capacity - table) +
          ", the bytes of text in its buffer";
 }
 

@@ -265,7 +265,7 @@ std::vector<gpu::ProductAlgorithm> Products::algorithms(const gpu::ProductProble
       std::memcpy(algorithm.data.data(), &each.algorithm, sizeof each.algorithm);
       algorithm.workspace_bytes = each.workspace_bytes;
     }
-    if (all.empty()) throw sdk::Error(BP_UNSUPPORTED, "cuBLASLt has no algorithm for " + problem.text());
+    if (all.empty()) throw sdk::Error(BP_UNSUPPORTED, "cuBLASLt has no suitable algorithm for " + problem.text());
   });
   if (failure) why_none = failure->text;
   return all;

@@ -8,7 +8,7 @@ CommandQueue::Mapped CommandQueue::map(const Span&, uint64_t, uint32_t, bool, st
 }
 
 void CommandQueue::replay(const DeviceCapture&, std::string_view what) {
-  throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": this driver captures no commands");
+  throw sdk::Error(BP_UNSUPPORTED, std::string(what) + ": this driver cannot replay captured commands");
 }
 
 Event CommandQueue::unmap(const DeviceMemory&, void*, std::string_view what) {
@@ -28,7 +28,7 @@ std::shared_ptr<const void> Driver::pin(void*, uint64_t) const {
 }
 
 Capture Driver::capture(const std::function<void(CommandQueue&)>&) const {
-  throw sdk::Error(BP_UNSUPPORTED, "this driver captures no commands");
+  throw sdk::Error(BP_UNSUPPORTED, "this driver cannot capture commands");
 }
 
 }  // namespace backplane::gpu

@@ -51,8 +51,8 @@ bp_space_t Device::space(uint32_t index) {
     space.imports = space.exports = &memory_kind_.kind;
     space.import_count = space.export_count = 1;
   } else {
-    throw sdk::Error(BP_NOT_FOUND, caps_.name + " has no memory space " + std::to_string(index) + "; it has " +
-                                       std::to_string(device_space() + 1));
+    throw sdk::Error(BP_NOT_FOUND, caps_.name + " has no memory space " + std::to_string(index) +
+                                       ": its spaces are numbered from 0 to " + std::to_string(device_space()));
   }
   space.capacity = caps_.memory_bytes;
   return space;

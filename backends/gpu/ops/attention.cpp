@@ -30,7 +30,7 @@ Heads heads_of(const Tensor& x, int64_t heads) {
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// Concatenates the past elements and `fresh`, in output `slot` if the node has it. Returns `fresh` if the node has
+// Concatenates the past elements and `fresh`, into output `slot` if the node has it. Returns `fresh` if the node has
 // neither past elements nor that output.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;

@@ -19,8 +19,8 @@ void emit_windows(Emit& e, const Window& w, const Tensor& x, const Tensor& k, co
     throw sdk::Error(BP_TYPE_MISMATCH, "weights " + to_string(k.shape) + " in " + std::to_string(groups) +
                                            " groups do not fit " + to_string(x.shape));
   if (bias && bias.shape != Shape{maps})
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "a bias " + to_string(bias.shape) + " does not fit " + std::to_string(maps) + " channels");
+    throw sdk::Error(BP_TYPE_MISMATCH, "the bias has shape " + to_string(bias.shape) + " instead of " +
+                                           to_string(Shape{maps}) + ", one number per channel");
   if (y.count() == 0) return;
   if (suits_winograd(e, w, x, k)) return emit_winograd(e, w, x, k, bias, y);
   Product p{.a = k,

@@ -17,8 +17,8 @@ void emit_conv_transpose(Emit& e, std::string_view) {
     throw sdk::Error(BP_TYPE_MISMATCH, "weights " + to_string(k.shape) + " in " + std::to_string(groups) +
                                            " groups do not fit " + to_string(x.shape));
   if (bias && bias.shape != Shape{maps})
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "a bias " + to_string(bias.shape) + " does not fit " + std::to_string(maps) + " channels");
+    throw sdk::Error(BP_TYPE_MISMATCH, "the bias has shape " + to_string(bias.shape) + " instead of " +
+                                           to_string(Shape{maps}) + ", one number per channel");
   const Window w{sdk::transposed_window(e.node, x.shape, {k.shape.begin() + 2, k.shape.end()})};
   const Tensor y = e.output(0, w.output_shape(x.shape[0], maps));
   if (y.count() == 0) return;

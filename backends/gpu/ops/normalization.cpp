@@ -111,7 +111,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
   for (const uint32_t slot : {1u, 2u}) {
     if (e.shape(slot) != Shape{channels})
       throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " + to_string(e.shape(slot)) +
-                                             " for " + std::to_string(channels) + " channels");
+                                             " instead of " + to_string(Shape{channels}) + ", one number per channel");
   }
   const int64_t step = groups == 0 ? 0 : channels / groups;
   Normalization p{.rows = rows_of(e.caps(), {x.shape[0] * groups, step * space}, 1, 2),

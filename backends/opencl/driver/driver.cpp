@@ -125,7 +125,8 @@ gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
   check(clRetainMemObject(memory), "import of a cl_mem");
   gpu::Buffer buffer = held(memory);
   if (queried<cl_mem_object_type>(clGetMemObjectInfo, memory, CL_MEM_TYPE, "type of a cl_mem") != CL_MEM_OBJECT_BUFFER)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "the cl_mem is an image; only buffers can be imported");
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "the cl_mem is not a buffer (it is an image or a pipe): only buffers can be imported");
   if (queried<cl_context>(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, "context of a cl_mem") != context_.get())
     throw sdk::Error(BP_UNSUPPORTED,
                      "the cl_mem is of another context; create it in the context of an exported cl_mem, or open the "

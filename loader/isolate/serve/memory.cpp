@@ -24,7 +24,8 @@ Result<DeviceMemory> DeviceMemory::of(const bp_plugin_t& plugin, const bp_device
     break;
   }
   if (!api->allocate || !api->release || !api->copy)
-    return Status(BP_UNSUPPORTED, "the device has memory of its own but no way to allocate, release and copy it");
+    return Status(BP_UNSUPPORTED,
+                  "the device has memory of its own, but its plugin lacks the slot allocate, release or copy");
   memory.api_ = api;
   memory.device_ = device;
   memory.id_ = id;

@@ -134,7 +134,8 @@ class Builder {
  private:
   using Kept = std::vector<Tensor>;
 
-  // Storage for the values that a bp_attribute_t points to.
+  // Storage for what a bp_attribute_t points to. The numbers in vectors and the bytes of strings are not copied: the
+  // caller keeps them.
   struct Attribute {
     int64_t integer = 0;
     float real = 0;

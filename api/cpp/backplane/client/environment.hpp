@@ -168,7 +168,9 @@ class Environment {
     detail::call(api().memory_allocate, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Wraps memory that another library owns. The library must keep it until external.release is called.
+  // Wraps memory that another library owns. Where this succeeds, the memory must stay until external.release is called
+  // or, if that is NULL, until the buffer is released and the device no longer uses it. Some kinds take ownership
+  // (memory.h).
   Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
     const bp_import_t what{sizeof what, space, &external};
     bp_buffer_t buffer{};

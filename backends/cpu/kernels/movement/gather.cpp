@@ -145,7 +145,9 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     const int batch_dims = static_cast<int>(batch_attribute);
     const int64_t tuple = indices[indices.rank() - 1];
     if (tuple < 1 || tuple > data.rank() - batch_dims)
-      return fail("index tuples of " + std::to_string(tuple) + " elements do not fit data of shape " + to_string(data));
+      return fail("indices of shape " + to_string(indices) + " hold tuples of " + std::to_string(tuple) +
+                  " elements, but data of shape " + to_string(data) + " needs 1 to " +
+                  std::to_string(data.rank() - batch_dims));
     const int depth = batch_dims + static_cast<int>(tuple);
     if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK)
       return fail("the rank of the result exceeds the maximum of 32");

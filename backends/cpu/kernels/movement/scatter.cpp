@@ -112,7 +112,8 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
     const Shape data = inputs[0].shape, indices = inputs[1].shape;
     const int64_t tuple = indices.rank() == 0 ? 0 : indices[indices.rank() - 1];
     if (tuple < 1 || tuple > data.rank())
-      return fail("index tuples of " + std::to_string(tuple) + " elements do not fit data of shape " + to_string(data));
+      return fail("indices of shape " + to_string(indices) + " hold tuples of " + std::to_string(tuple) +
+                  " elements, but data of shape " + to_string(data) + " needs 1 to " + std::to_string(data.rank()));
     const int64_t rows = indices.elements(0, indices.rank() - 1);
     const int64_t block = data.elements(static_cast<int>(tuple), data.rank());
     if (inputs[2].shape.elements() != rows * block)
