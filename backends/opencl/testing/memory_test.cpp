@@ -273,7 +273,7 @@ TEST_F(MemoryTest, AClMemMustBeABuffer) {
     import_of(env, {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(image), 64, 0});
   });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
-  EXPECT_THAT(error.text(), HasSubstr("the cl_mem is an image"));
+  EXPECT_THAT(error.text(), HasSubstr("the cl_mem is not a buffer"));
   clReleaseMemObject(image);
 }
 
