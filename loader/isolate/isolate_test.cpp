@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -280,6 +281,37 @@ TEST(Isolate, KillingTheProcessLosesNoLaterRun) {
   EXPECT_GT(lost, 150);  // the other runs ended before the process was killed
   EXPECT_EQ(ended_well, 200);
   std::printf("killed in %d of 200 runs; %d later runs ended well\n", lost, ended_well);
+}
+
+void kill_processes() {
+  for (const pid_t process : processes()) {
+    ::kill(process, SIGKILL);
+    while (::kill(process, 0) == 0 && std::ranges::count(processes(), process) != 0) std::this_thread::yield();
+  }
+}
+
+// A device is found by its description, wherever the backend that was started again lists it.
+TEST(Isolate, ADeviceIsNotMistakenForAnotherAfterARestart) {
+  testing::Sandbox sandbox;
+  const Environment env = isolated({kFault}, "fault",
+                                   {{"fault.ops", "Neg"},
+                                    {"fault.devices", "2"},
+                                    {"fault.uuid", "first,second"},
+                                    {"fault.what", "loses_first"},
+                                    {"fault.path", sandbox.root().string()}});
+  ASSERT_EQ(env.devices().size(), 2u);
+  const Model model = one_node("Neg");
+  for (const std::string device : {"fault", "fault:1"}) {
+    Exec exec = env.compile(model, on({device})).exec();
+    EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(1, 2, 3)) << device;
+  }
+  sandbox.write("lost", "");
+  kill_processes();
+  const Error error = failure([&] { env.compile(model, on({"fault"})); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_THAT(error.text(), HasSubstr("was started again and does not have this device any more"));
+  Exec second = env.compile(model, on({"fault:1"})).exec();
+  EXPECT_THAT(run(second, {4, 5, 6}), ElementsAre(4, 5, 6));
 }
 
 TEST(Isolate, FailuresInARowPauseLongerAndLonger) {

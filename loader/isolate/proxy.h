@@ -41,6 +41,10 @@ class ProxyBackend {
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
+  // What identifies the device `index`, as the first description of it says; empty if there was none.
+  std::string identity_of(uint32_t index);
+  void identify(uint32_t index, std::string identity);
+
   // Copy strings and options of a device's description. The backend owns the copies.
   bp_text_t keep(std::string_view text);
   const bp_option_t* keep(std::vector<bp_option_t> options);
@@ -57,6 +61,7 @@ class ProxyBackend {
   std::mutex texts_mutex_;
   std::deque<std::string> texts_;
   std::deque<std::vector<bp_option_t>> option_lists_;
+  std::map<uint32_t, std::string> identities_;  // by index
 };
 
 // An object in `process`, with its number there.
@@ -68,7 +73,7 @@ struct Remote {
 // Behind a bp_device_t. If the process has ended, the device is opened again in the next one.
 struct ProxyDevice {
   ProxyBackend& backend;
-  uint32_t index;
+  uint32_t index;  // when the backend's devices were described first; another process may have another
   uint64_t id;
   std::string options;  // as sent to the process
 

@@ -113,6 +113,17 @@ bp_text_t ProxyBackend::keep(std::string_view text) {
   return abi::text(texts_.emplace_back(text));
 }
 
+std::string ProxyBackend::identity_of(uint32_t index) {
+  const std::lock_guard lock(texts_mutex_);
+  const auto known = identities_.find(index);
+  return known == identities_.end() ? std::string() : known->second;
+}
+
+void ProxyBackend::identify(uint32_t index, std::string identity) {
+  const std::lock_guard lock(texts_mutex_);
+  identities_.emplace(index, std::move(identity));
+}
+
 const bp_option_t* ProxyBackend::keep(std::vector<bp_option_t> options) {
   const std::lock_guard lock(texts_mutex_);
   return option_lists_.emplace_back(std::move(options)).data();

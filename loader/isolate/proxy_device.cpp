@@ -17,17 +17,76 @@ ProxyDevice& device_of(bp_device_t* device) {
   return *reinterpret_cast<ProxyDevice*>(device);
 }
 
+struct DeviceCount {
+  uint32_t devices;
+  std::string text;  // why there are none
+};
+
+Result<DeviceCount> count_in(const ProxyBackend& backend, Process& process) {
+  BP_ASSIGN(const std::string answer, process.call(Operation::kCountDevices, {}, {}, backend.short_patience()));
+  Reader in(answer);
+  DeviceCount result{in.get<uint32_t>(), {}};
+  result.text = in.text();
+  if (!in.complete()) return malformed(backend, Operation::kCountDevices);
+  return result;
+}
+
+// A device's description.
+struct Description {
+  DeviceNumbers numbers;
+  std::string name, vendor, driver, arch, pci;
+  Options properties;
+
+  // The parts that identify the device among the backend's devices, in each of its processes.
+  std::string identity() const {
+    Writer out;
+    out.put(numbers.kind).put(numbers.uuid);
+    for (const std::string* text : {&name, &vendor, &driver, &arch, &pci}) out.text(*text);
+    for (const auto& [property, value] : properties) out.text(property).text(value);
+    return out.take();
+  }
+};
+
+Result<Description> describe_in(const ProxyBackend& backend, Process& process, uint32_t index) {
+  Writer request;
+  request.put(index);
+  BP_ASSIGN(const std::string answer,
+            process.call(Operation::kDeviceInfo, request.bytes(), {}, backend.short_patience()));
+  Reader in(answer);
+  Description result;
+  result.numbers = in.get<DeviceNumbers>();
+  for (std::string* text : {&result.name, &result.vendor, &result.driver, &result.arch, &result.pci})
+    *text = in.text().substr(0, kMostText);
+  result.properties.resize(in.count(16));
+  for (auto& [name, value] : result.properties) {
+    name = in.text().substr(0, kMostText);
+    value = in.text().substr(0, kMostText);
+  }
+  if (!in.complete()) return malformed(backend, Operation::kDeviceInfo);
+  return result;
+}
+
+// Returns the index in this process of the device that was `index` when the backend's devices were described first. A
+// backend that was started again may find its devices in another order, or miss some.
+Result<uint32_t> index_in(ProxyBackend& backend, Process& process, uint32_t index) {
+  const std::string wanted = backend.identity_of(index);
+  if (wanted.empty()) return index;  // never described
+  BP_ASSIGN(const DeviceCount count, count_in(backend, process));
+  for (uint32_t i = 0; i < count.devices; ++i) {
+    const uint32_t candidate = (index + i) % count.devices;  // most likely it is where it was
+    BP_ASSIGN(const Description description, describe_in(backend, process, candidate));
+    if (description.identity() == wanted) return candidate;
+  }
+  return Status(BP_DEVICE_LOST, backend.library().name() + " was started again and does not have this device any more");
+}
+
 bp_status_t count(bp_backend_t* handle, uint32_t* out_count, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     ProxyBackend& backend = backend_of(handle);
     BP_ASSIGN(const auto process, backend.running());
-    BP_ASSIGN(const std::string answer, process->call(Operation::kCountDevices, {}, {}, backend.short_patience()));
-    Reader in(answer);
-    const auto count = in.get<uint32_t>();
-    const std::string_view text = in.text();
-    if (!in.complete()) return malformed(backend, Operation::kCountDevices);
-    *out_count = count;
-    explain(error, text);
+    BP_ASSIGN(const DeviceCount count, count_in(backend, *process));
+    *out_count = count.devices;
+    explain(error, count.text);
     return {};
   });
 }
@@ -36,30 +95,21 @@ bp_status_t info(bp_backend_t* handle, uint32_t index, bp_device_info_t* out_inf
   return fenced(error, [&]() -> Status {
     ProxyBackend& backend = backend_of(handle);
     BP_ASSIGN(const auto process, backend.running());
-    Writer request;
-    request.put(index);
-    BP_ASSIGN(const std::string answer,
-              process->call(Operation::kDeviceInfo, request.bytes(), {}, backend.short_patience()));
-    Reader in(answer);
-    auto info = in.get<DeviceNumbers>();
+    BP_ASSIGN(const Description description, describe_in(backend, *process, index));
+    backend.identify(index, description.identity());
     bp_device_info_t known{};
     known.size = sizeof known;
     known.index = index;
-    info.to(known);
+    description.numbers.to(known);
     known.flags |= BP_DEVICE_SYNCHRONOUS;
     known.launch_ns += kLaunchNs;
-    std::string_view texts[5];
-    for (std::string_view& text : texts) text = in.text().substr(0, kMostText);
-    std::vector<std::pair<std::string_view, std::string_view>> properties(in.count(16));
-    for (auto& [name, value] : properties) {
-      name = in.text().substr(0, kMostText);
-      value = in.text().substr(0, kMostText);
-    }
-    if (!in.complete()) return malformed(backend, Operation::kDeviceInfo);
-    bp_text_t* const fields[] = {&known.name, &known.vendor, &known.driver, &known.arch, &known.pci};
-    for (size_t i = 0; i < std::size(fields); ++i) *fields[i] = backend.keep(texts[i]);
+    known.name = backend.keep(description.name);
+    known.vendor = backend.keep(description.vendor);
+    known.driver = backend.keep(description.driver);
+    known.arch = backend.keep(description.arch);
+    known.pci = backend.keep(description.pci);
     std::vector<bp_option_t> kept;
-    for (const auto& [name, value] : properties) kept.push_back({backend.keep(name), backend.keep(value)});
+    for (const auto& [name, value] : description.properties) kept.push_back({backend.keep(name), backend.keep(value)});
     known.property_count = static_cast<uint32_t>(kept.size());
     known.property_stride = sizeof(bp_option_t);
     known.properties = backend.keep(std::move(kept));
@@ -140,8 +190,9 @@ Result<Remote> ProxyDevice::live() {
   const std::lock_guard lock(mutex);
   BP_ASSIGN(const auto process, backend.running());
   if (process == remote.process) return remote;
+  BP_ASSIGN(const uint32_t there, index_in(backend, *process, index));
   Writer request;
-  request.put(index).put(id);
+  request.put(there).put(id);
   BP_ASSIGN(const std::string answer,
             process->call(Operation::kOpen, request.bytes() + options, {}, backend.short_patience()));
   Reader in(answer);

@@ -7,6 +7,7 @@
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
 //   opens_socket, opens_file, starts_program   attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
+//   loses_first    the first device is missing where the folder "fault.path" has a file named lost
 // "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
 // before a fault in `run`.
 #include <dlfcn.h>
@@ -37,7 +38,7 @@ bp_coverage_api_t coverage;
 bp_program_api_t program;
 bp_instance_api_t instance;
 
-std::string what;
+std::string what, path;
 long run_us = 0;
 std::atomic<long> good_runs{0};
 
@@ -99,6 +100,7 @@ bool escapes() {
 
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {
   what = option(how->host, text("what"));
+  path = option(how->host, text("path"));
   run_us = std::atol(option(how->host, text("run_us")).c_str());
   good_runs = std::atol(option(how->host, text("first")).c_str());
   misbehave("create");
@@ -106,16 +108,21 @@ bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_
   return fake->create(how, out, error);
 }
 
+uint32_t missing() {
+  return is("loses_first") && ::access((path + "/lost").c_str(), F_OK) == 0 ? 1 : 0;
+}
+
 bp_status_t count(bp_backend_t* backend, uint32_t* out, bp_error_t* error) {
   misbehave("count");
   const bp_status_t code = fake->device->count(backend, out, error);
+  *out -= missing();
   if (is("many_in_count")) *out = 4'000'000'000u;
   return code;
 }
 
 bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out, bp_error_t* error) {
   misbehave("info");
-  const bp_status_t code = fake->device->info(backend, index, out, error);
+  const bp_status_t code = fake->device->info(backend, index + missing(), out, error);
   if (is("many_in_info")) out->name.size = UINT64_MAX / 2;
   if (is_asynchronous()) out->flags &= ~BP_DEVICE_SYNCHRONOUS;
   return code;
@@ -125,7 +132,7 @@ bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_o
                         bp_error_t* error) {
   misbehave("open");
   if (is("nothing_in_open")) return BP_OK;
-  return fake->device->open(backend, index, how, out, error);
+  return fake->device->open(backend, index + missing(), how, out, error);
 }
 
 void close_device(bp_device_t* handle) {

@@ -56,7 +56,7 @@ inline bp_loader_api_t load_api() {
 
 }  // namespace detail
 
-// The loader's functions. The first call opens the loader.
+// The loader's functions. The first call opens the loader, unless it is linked in. Throws Error if that fails.
 inline const bp_loader_api_t& api() {
   static const bp_loader_api_t kTable = detail::load_api();
   return kTable;
