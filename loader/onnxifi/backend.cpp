@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "onnxifi/event.h"
+#include "onnxifi/forks.h"
 #include "onnxifi/handles.h"
 
 namespace backplane::onnxifi {
@@ -50,21 +50,11 @@ onnxBitfield BackendId::memory_types() const {
   return types;
 }
 
-void BackendId::acquire() {
-  const std::lock_guard lock(mutex_);
-  ++acquired_;
-}
-
 bool BackendId::release() {
-  const std::lock_guard lock(mutex_);
-  if (acquired_ == 0) return false;
-  --acquired_;
-  return true;
-}
-
-bool BackendId::acquired() const {
-  const std::lock_guard lock(mutex_);
-  return acquired_ != 0;
+  uint64_t count = acquired_;
+  while (count != 0 && !acquired_.compare_exchange_weak(count, count - 1)) {
+  }
+  return count != 0;
 }
 
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {

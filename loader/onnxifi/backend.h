@@ -2,6 +2,8 @@
 // Devices as ONNXIFI's backend ids, and queries about them.
 #pragma once
 
+#include <atomic>
+
 #include "onnxifi/status.h"
 
 namespace backplane::onnxifi {
@@ -19,15 +21,14 @@ class BackendId {
 
   // `acquire` counts how often onnxGetBackendIDs returned the id. `release` lowers the count, or returns false if it is
   // 0.
-  void acquire();
+  void acquire() { ++acquired_; }
   bool release();
-  bool acquired() const;
+  bool acquired() const { return acquired_ != 0; }
 
  private:
   const Environment environment_;
   const Device device_;
-  mutable std::mutex mutex_;
-  uint64_t acquired_ = 0;
+  std::atomic<uint64_t> acquired_{0};
 };
 
 // All devices of this process, by handle. The first call finds them.

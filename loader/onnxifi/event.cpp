@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxifi/event.h"
 
-#include <unistd.h>
-
 namespace backplane::onnxifi {
-bool is_forked() {
-  static const pid_t kProcess = getpid();
-  return getpid() != kProcess;
-}
 
 uint64_t reached(const Semaphore& semaphore) {
   uint64_t value = 0;
@@ -39,7 +33,6 @@ bool Event::is_signalled() const {
 }
 
 onnxStatus Event::wait() const {
-  if (!is_signalled() && is_forked()) throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
   try {
     semaphore_.wait(1);
   } catch (const Error& error) {

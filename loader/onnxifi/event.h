@@ -12,17 +12,12 @@ namespace backplane::onnxifi {
 // The current value of a semaphore, even if that value has failed.
 uint64_t reached(const Semaphore& semaphore);
 
-// Whether this process is a fork of the one that first called this function, which is called when devices are found. It
-// has none of that process's threads, so its runs do not end here.
-bool is_forked();
-
 class Event {
  public:
   // Signals the event for the program. Throws INVALID_STATE if it has already been signalled.
   void signal();
   bool is_signalled() const;
-  // Waits until the event is signalled. Returns SUCCESS, or the status of the run that failed. Throws
-  // BACKEND_UNAVAILABLE in a forked process if it is not signalled.
+  // Waits until the event is signalled. Returns SUCCESS, or the status of the run that failed.
   onnxStatus wait() const;
 
   // The point of a semaphore that is reached when the event is signalled. It fails if the run failed.

@@ -59,15 +59,12 @@ Graph::Graph(const Backend& backend, const Model& model)
 
 Graph::~Graph() {
   wait_for_runs();
-  if (pending_ != 0) {  // the parent's runs
-    for (auto& flight : flights_) static_cast<void>(flight.release());
-  }
 }
 
 // Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
 // because a run may wait for the one before it.
 void Graph::wait_for_runs() {
-  for (size_t left; (left = pending_) != 0 && !is_forked();) pending_.wait(left);
+  for (size_t left; (left = pending_) != 0;) pending_.wait(left);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------

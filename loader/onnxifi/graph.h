@@ -16,7 +16,7 @@ class Graph {
   Graph(const Backend& backend, const Model& model);
   ~Graph();  // as wait_for_runs
 
-  // Waits for the runs in flight and in the queue, except in a fork of the process that started them.
+  // Waits for the runs in flight and in the queue.
   void wait_for_runs();
 
   // Sets the memory for later runs. If this throws, no memory is set.

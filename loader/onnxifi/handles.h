@@ -6,8 +6,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
+
+#include "onnxifi/forks.h"
 
 namespace backplane::onnxifi {
 
@@ -22,25 +23,24 @@ class Handles {
  public:
   void* add(std::shared_ptr<T> object) {
     void* const handle = next_handle();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(handles_mutex());
     objects_.emplace(handle, std::move(object));
     return handle;
   }
   // NULL if the handle was never valid for this kind of object, or is no longer valid.
   std::shared_ptr<T> find(void* handle) const {
-    const std::shared_lock lock(mutex_);
+    const std::lock_guard lock(handles_mutex());
     const auto at = objects_.find(handle);
     return at == objects_.end() ? nullptr : at->second;
   }
   // Removes and returns the object, or NULL if `find` would. The handle is invalid afterwards.
   std::shared_ptr<T> remove(void* handle) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(handles_mutex());
     const auto node = objects_.extract(handle);
     return node.empty() ? nullptr : std::move(node.mapped());
   }
 
  private:
-  mutable std::shared_mutex mutex_;
   std::unordered_map<void*, std::shared_ptr<T>> objects_;
 };
 

@@ -22,12 +22,23 @@ template <class T>
 std::shared_ptr<T> find(void* handle, onnxStatus otherwise) {
   std::shared_ptr<T> object = handles<T>().find(handle);
   if (object == nullptr) throw Failure{otherwise};
+  if (is_forked()) throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
+  return object;
+}
+
+// Removes the object from its table. In a forked child it is not destroyed, because its destructor may wait for a
+// thread or a lock of the parent.
+template <class T>
+std::shared_ptr<T> remove(void* handle) {
+  std::shared_ptr<T> object = handles<T>().remove(handle);
+  if (object != nullptr && is_forked()) static_cast<void>(new std::shared_ptr<T>(object));
   return object;
 }
 
 std::shared_ptr<BackendId> find_id(void* handle) {
   std::shared_ptr<BackendId> id = backend_id(handle);
   if (id == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_ID};
+  if (is_forked()) throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
   return id;
 }
 
@@ -43,7 +54,7 @@ onnxStatus creating(void** handle, const Body& body) {
 
 template <class T>
 onnxStatus release(void* handle, onnxStatus otherwise) {
-  return fenced([&]() -> onnxStatus { return handles<T>().remove(handle) ? ONNXIFI_STATUS_SUCCESS : otherwise; });
+  return fenced([&]() -> onnxStatus { return remove<T>(handle) ? ONNXIFI_STATUS_SUCCESS : otherwise; });
 }
 
 void check_fence(const onnxMemoryFenceV1& fence) {
@@ -189,7 +200,10 @@ onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
 }
 
 onnxStatus onnxReleaseBackendID(onnxBackendID id) {
-  return fenced([&] { return find_id(id)->release() ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_ID; });
+  return fenced([&] {
+    const std::shared_ptr<BackendId> found = backend_id(id);
+    return found != nullptr && found->release() ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_ID;
+  });
 }
 
 onnxStatus onnxGetBackendInfo(onnxBackendID id, onnxBackendInfo type, void* value, size_t* size) {
@@ -301,9 +315,10 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
 
 onnxStatus onnxReleaseGraph(onnxGraph graph) {
   return fenced([&]() -> onnxStatus {
-    const std::shared_ptr<Graph> released = handles<Graph>().remove(graph);
+    const std::shared_ptr<Graph> released = remove<Graph>(graph);
     if (released == nullptr) return ONNXIFI_STATUS_INVALID_GRAPH;
-    released->wait_for_runs();  // here, as a call of another thread may keep the graph a little longer
+    if (!is_forked())
+      released->wait_for_runs();  // here, as a call of another thread may keep the graph a little longer
     return ONNXIFI_STATUS_SUCCESS;
   });
 }

@@ -574,6 +574,42 @@ TEST_F(Onnxifi, AForkedChildDoesNotWaitForRunsOfItsParent) {
   for (const onnxEvent each : {after.event, ready}) EXPECT_EQ(onnxReleaseEvent(each), ONNXIFI_STATUS_SUCCESS);
 }
 
+// Other threads of the parent use the tables of handles and destroy objects all the time, so that a fork finds each of
+// their locks held sooner or later.
+TEST_F(Onnxifi, AForkedChildReleasesWhatItWantsWhileThreadsOfItsParentWork) {
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!ends) {
+        onnxEvent one = nullptr;
+        onnxInitEvent(backend_, &one);
+        onnxReleaseEvent(one);
+      }
+    });
+  }
+  int hung = 0;
+  for (int i = 0; i < 200 && hung == 0; ++i) {
+    const onnxEvent left = event(true);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      const bool is_right =
+          onnxReleaseEvent(left) == ONNXIFI_STATUS_SUCCESS && onnxReleaseEvent(left) == ONNXIFI_STATUS_INVALID_EVENT &&
+          onnxReleaseGraph(graph_) == ONNXIFI_STATUS_SUCCESS && onnxReleaseBackend(backend_) == ONNXIFI_STATUS_SUCCESS;
+      _exit(is_right ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    hung += status != 0;
+    EXPECT_EQ(onnxReleaseEvent(left), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(hung, 0) << "after some of the forks, a child hung or got a wrong status";
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 // The same struct is the fence before the run and after it.
 TEST_F(Onnxifi, AFenceMayBeUsedTwice) {
   ASSERT_EQ(set_io(), ONNXIFI_STATUS_SUCCESS);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forks of a process that uses this library. A child has none of its parent's threads, and the locks that those held
+// stay locked in it, so a child may only release its objects.
+#pragma once
+
+#include <mutex>
+
+namespace backplane::onnxifi {
+
+// Whether this process is a fork of the one that first called this function, which is called when devices are found.
+bool is_forked();
+
+// The lock of all tables of handles. A fork waits for it, so that no thread holds it in the child.
+std::mutex& handles_mutex();
+
+}  // namespace backplane::onnxifi
