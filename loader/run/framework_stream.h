@@ -77,12 +77,20 @@ class FrameworkSemaphore {
   bp_native_semaphore_t* semaphore_ = nullptr;
 };
 
-// The C++ objects that the framework's handles point to.
+// What the framework's handles point to.
+struct StreamHandle {
+  std::shared_ptr<FrameworkStream> object;
+  uint32_t generation;  // of c_api/fork.h
+};
+struct SemaphoreHandle {
+  std::shared_ptr<FrameworkSemaphore> object;
+  uint32_t generation;
+};
 inline const std::shared_ptr<FrameworkStream>& stream_of(bp_stream_t* handle) {
-  return *reinterpret_cast<std::shared_ptr<FrameworkStream>*>(handle);
+  return reinterpret_cast<StreamHandle*>(handle)->object;
 }
 inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
-  return **reinterpret_cast<std::shared_ptr<FrameworkSemaphore>*>(static_cast<uintptr_t>(point.handle));
+  return *reinterpret_cast<SemaphoreHandle*>(static_cast<uintptr_t>(point.handle))->object;
 }
 
 // Checks the rules for every bp_run_t of a framework: points and flags are known, and `output` is null.
