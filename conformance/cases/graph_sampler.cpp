@@ -75,8 +75,9 @@ void GraphSampler::undo() {
   network_.spec.inputs.resize(start_inputs_);
 }
 
-// True if the values are small enough not to overflow 16-bit types, and the error bounds tight enough to detect a
-// device that computes with 16 bits.
+// True if there are 1 to 2048 elements in at most 5 dimensions, all finite. Integers and bools must be exact. Floats
+// must be small enough not to overflow 16-bit types, and their error bounds tight; for fp32, tight enough to detect a
+// device that computes in 16 bits.
 bool GraphSampler::is_useful(const Estimate& estimate) const {
   constexpr double kLargest = 256;
   if (estimate.value.values.empty() || estimate.value.values.size() > 2048 || estimate.value.rank() > 5) return false;

@@ -43,8 +43,8 @@ std::vector<Level> levels(const Header& header, const std::vector<Result>& resul
 // '/'.
 bool is_wide(std::string_view pattern);
 
-// What limits the levels, one line each: cases left out, and each waiver and expected failure that applied. Reports
-// print these lines next to the levels.
+// The reservations under which the levels hold, one line each: cases that were left out, and each waiver and expected
+// failure that applied. Reports print these lines next to the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);
 
 }  // namespace backplane::conform

@@ -157,7 +157,7 @@ struct Function {
 
 class WeightHashes;
 
-// Calls `release`, if set, when the last reference to the borrowed bytes is gone.
+// An owner of borrowed bytes, held by Model::storage. Its destructor calls `release`, if set.
 struct Owner {
   void* self = nullptr;
   void (*release)(void* self) = nullptr;

@@ -9,7 +9,7 @@ ProxyDevice& device_of(bp_device_t* device) {
   return *reinterpret_cast<ProxyDevice*>(device);
 }
 
-// Calls an operation of the device on a graph. `request` writes the part of the message before the graph.
+// Calls an operation of the device on a graph. `request` writes the fields between the cancel flag and the graph.
 Result<std::string> ask(ProxyDevice& device, Operation operation, const std::function<void(Writer&)>& request,
                         const bp_graph_t* graph, const bp_cancel_t* cancel) {
   if (!graph) return Status(BP_INVALID_ARGUMENT, "the graph is NULL");

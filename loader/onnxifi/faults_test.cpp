@@ -154,7 +154,8 @@ class OnnxifiFaults : public ::testing::Test {
   }
   void expect_calls(int least) const { EXPECT_GE(calls_, least); }
 
-  // Faults of one descriptor alone, in the order of its checks.
+  // The faults that a descriptor can have by itself, in the order in which they are checked. With `shared`, all of them
+  // change that part, so a call has at most one of them.
   static Faults of_descriptor(const std::string& whose, Descriptors Arguments::*list, size_t at, uint32_t shared) {
     static const uint64_t kZero[] = {0};
     using Change = std::function<void(onnxTensorDescriptorV1&)>;

@@ -112,7 +112,8 @@ class Search {
     return !complete(assignment) || add(std::move(assignment));
   }
 
-  // Adds the placement that minimizes compute and copies, by a minimum cut. Launches are ignored.
+  // Adds a placement with low costs of compute and copies, ignoring launches: for two devices by one minimum cut; for
+  // more, by moving nodes to one device after another while that lowers the costs, in at most `rounds_` rounds.
   bool cut() {
     if (!base_.empty()) return !complete(base_) || add(move_to(problem_, base_, active_[1]));
     Solution found = candidates_.front();

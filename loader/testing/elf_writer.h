@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes ELF files that cost a reader much time and memory: the headers of a valid library, followed by far more
-// entries than a linker writes.
+// Builds ELF files that are expensive to read: the ELF header of a valid library, followed by far more program headers
+// and needed libraries than a linker writes.
 #pragma once
 
 #include <elf.h>

@@ -15,7 +15,7 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
-// A cost and its source, such as "1.5 ms, measured". Costs that the backend reported have no source.
+// A cost and its source, such as "1.5 ms, measured"; "" without a cost. The source "backend" is left out.
 std::string sourced_text(const Json& seconds, const Json& source) {
   std::string text = expected_text(seconds);
   if (!text.empty() && source != "backend") text += ", " + cell(source);

@@ -31,8 +31,8 @@ class EndOfPage {
   void* block_;
 };
 
-// A struct in memory of the size that it has in a peer built with ABI 1.0: the bytes after the fields of 1.0 cannot be
-// accessed, so only those fields may be used.
+// A struct with only the memory that a peer built with ABI 1.0 allocates for it. Accessing a field that was added after
+// 1.0 crashes.
 template <class T>
 class Older {
  public:

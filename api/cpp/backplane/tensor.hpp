@@ -71,8 +71,8 @@ class Tensor {
   static constexpr uint64_t kAlignment = 64;
 
   Tensor() = default;
-  // A tensor of zeros. Throws std::invalid_argument for an impossible shape and for strings, for which there is
-  // of_strings.
+  // A tensor of zeros. Throws std::invalid_argument if the shape is impossible or the type has no fixed width; for
+  // strings, use of_strings.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents) : dtype_(dtype), extents_(std::move(extents)) {
     const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
     if (!bytes || view::dtype_bits(dtype) == 0 || extents_.size() > BP_MAX_RANK) {

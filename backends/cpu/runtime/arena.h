@@ -54,7 +54,7 @@ class Arena {
       holes_.erase(std::prev(holes_.end()));
     }
     end_ = offset + bytes;
-    if (end_ > kMaxBytes) throw sdk::Error(BP_RESOURCE_EXHAUSTED, "the tensors of a run are larger than all memory");
+    if (end_ > kMaxBytes) throw sdk::Error(BP_RESOURCE_EXHAUSTED, "the tensors of a run do not fit in memory");
     return offset;
   }
 

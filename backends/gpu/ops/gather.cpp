@@ -34,7 +34,9 @@ void emit_gather(Emit& e, std::string_view) {
   shape.insert(shape.end(), at + 1, x.shape.end());
   check_indices(e, {x.shape[axis]});
   const Tensor y = e.output(0, shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
+  if (x.shape[axis] == 0 && y.count() != 0)
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "input 0 has extent 0 along axis " + std::to_string(axis) + ", so no index is valid");
   const int64_t outer = elements(x.shape, 0, axis), inner = elements(x.shape, axis + 1, x.rank());
   // Adjacent elements are copied by adjacent work items on a GPU, and by the loop of one work item on a CPU.
   const int64_t run = e.caps().kind == BP_DEVICE_CPU ? 256 : 1;
@@ -65,7 +67,9 @@ void emit_gather_elements(Emit& e, std::string_view) {
   check_indices(e, {x.shape[axis]});
   if (cut != x.shape) source = e.computed("$0", x.dtype, cut, {{x, dense_strides(x.shape), 0}});
   const Tensor y = e.output(0, indices.shape);
-  if (x.shape[axis] == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 is empty along the axis");
+  if (x.shape[axis] == 0 && y.count() != 0)
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "input 0 has extent 0 along axis " + std::to_string(axis) + ", so no index is valid");
   e.launch("gather", "gather_elements", "-DRUN=1 -DTYPE=" + std::string(word_name(x.dtype)) + index_type(indices))
       .in(source)
       .in(indices)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that it ran, but did not.
+// Reports success without running anything.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's calls on programs.
+// Handles the loader's requests about programs: compiling, output extents, cached blobs and weights.
 #include <algorithm>
 
 #include "base/abi.h"

@@ -8,7 +8,7 @@ namespace {
 Status group_of(Context& c, int64_t& group) {
   group = c.has_attribute("group") ? c.integer("group") : 1;
   if (group < 1 || group > INT32_MAX)
-    return c.fail("group is " + std::to_string(group) + ", but it must be at least 1");
+    return c.fail("group is " + std::to_string(group) + ", but it must be from 1 to " + std::to_string(INT32_MAX));
   return {};
 }
 

@@ -152,7 +152,7 @@ Status quantized_binary(Context& c) {
   return broadcast_two(c, 0, 3);
 }
 
-// Pools keep data type and rank. No extents are inferred.
+// The output has the data type and rank of the input. Its extents are not inferred.
 Status quantized_pool(Context& c) {
   like(c, 0, 0);
   if (!c.ranked(0) || c.rank(0) < 3) return {};

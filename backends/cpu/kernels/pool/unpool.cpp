@@ -142,7 +142,7 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
       const int64_t count = padded < reach ? 0 : (padded - reach) / strides[d] + 1;
       spans.push_back({image[d], block[d], count, strides[d], dilations[d], pads[d]});
       if (__builtin_mul_overflow(windows, count, &windows) || __builtin_mul_overflow(blocks, block[d], &blocks))
-        return fail("the image has too many windows");
+        return fail("image_shape, pads or block_shape is too large");
     }
     if (from[2] != windows || from[1] % blocks != 0)
       return fail("an input of shape " + to_string(from) + " does not fit " + std::to_string(windows) + " windows of " +

@@ -52,7 +52,7 @@ void standin::wait_for_all() {
 
 namespace {
 
-// The default stream waits for all streams that block it, so it cannot be used while one of them is captured.
+// CUDA's default stream waits for all blocking streams, so it cannot be used while one of them is being captured.
 bool is_default_unusable() {
   for (const CUstream each : streams)
     if (each->blocks_default && each->recording != nullptr) return true;
