@@ -34,20 +34,19 @@ uint64_t Described::bytes() const {
 
 Described read(const onnxTensorDescriptorV1& descriptor) {
   if (descriptor.tag != kTag) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_TAG};
-  if (!is_dtype(descriptor.dataType)) throw Failure{ONNXIFI_STATUS_INVALID_DATATYPE};
-  if (!is_memory_type(descriptor.memoryType)) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_TYPE};
   if (descriptor.dimensions > BP_MAX_RANK || (descriptor.dimensions != 0 && descriptor.shape == nullptr))
     throw Failure{ONNXIFI_STATUS_INVALID_SHAPE};
-  Described result{descriptor.name == nullptr ? std::string_view() : descriptor.name,
-                   static_cast<bp_dtype_t>(descriptor.dataType),
-                   descriptor.memoryType,
-                   {},
-                   descriptor.buffer};
+  std::vector<int64_t> extents;
   for (uint32_t i = 0; i < descriptor.dimensions; ++i) {
     if (descriptor.shape[i] == 0 || descriptor.shape[i] > INT64_MAX) throw Failure{ONNXIFI_STATUS_INVALID_SHAPE};
-    result.extents.push_back(static_cast<int64_t>(descriptor.shape[i]));
+    extents.push_back(static_cast<int64_t>(descriptor.shape[i]));
   }
-  result.bytes();
+  if (!is_dtype(descriptor.dataType)) throw Failure{ONNXIFI_STATUS_INVALID_DATATYPE};
+  Described result{descriptor.name == nullptr ? std::string_view() : descriptor.name,
+                         static_cast<bp_dtype_t>(descriptor.dataType), descriptor.memoryType, std::move(extents),
+                         descriptor.buffer};
+  result.bytes();  // throws INVALID_SHAPE if they cannot be counted
+  if (!is_memory_type(descriptor.memoryType)) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_TYPE};
   if (descriptor.buffer == 0) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
   return result;
 }

@@ -20,8 +20,8 @@ struct Described {
   uint64_t bytes() const;  // the size of a dense tensor
 };
 
-// Validates a descriptor. Throws the first status that applies: UNSUPPORTED_TAG, INVALID_DATATYPE, INVALID_MEMORY_TYPE,
-// INVALID_SHAPE, INVALID_MEMORY_LOCATION.
+// Validates a descriptor. Throws the first status that applies: UNSUPPORTED_TAG, INVALID_SHAPE, INVALID_DATATYPE,
+// INVALID_MEMORY_TYPE, INVALID_MEMORY_LOCATION.
 Described read(const onnxTensorDescriptorV1& descriptor);
 // Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);

@@ -165,12 +165,12 @@ class OnnxifiFaults : public ::testing::Test {
     };
     return {
         fault("tag", kTag, ONNXIFI_STATUS_UNSUPPORTED_TAG, [](auto& one) { one.tag = 7; }),
-        fault("data type 0", kDtype, ONNXIFI_STATUS_INVALID_DATATYPE, [](auto& one) { one.dataType = 0; }),
-        fault("data type 9", kDtype, ONNXIFI_STATUS_INVALID_DATATYPE, [](auto& one) { one.dataType = 9; }),
-        fault("memory type", kMemory, ONNXIFI_STATUS_INVALID_MEMORY_TYPE, [](auto& one) { one.memoryType = 3; }),
         fault("no shape", kShape, ONNXIFI_STATUS_INVALID_SHAPE, [](auto& one) { one.shape = nullptr; }),
         fault("extent 0", kShape, ONNXIFI_STATUS_INVALID_SHAPE, [](auto& one) { one.shape = kZero; }),
         fault("rank", kShape, ONNXIFI_STATUS_INVALID_SHAPE, [](auto& one) { one.dimensions = 1u << 30; }),
+        fault("data type 0", kDtype, ONNXIFI_STATUS_INVALID_DATATYPE, [](auto& one) { one.dataType = 0; }),
+        fault("data type 9", kDtype, ONNXIFI_STATUS_INVALID_DATATYPE, [](auto& one) { one.dataType = 9; }),
+        fault("memory type", kMemory, ONNXIFI_STATUS_INVALID_MEMORY_TYPE, [](auto& one) { one.memoryType = 3; }),
         fault("NULL memory", kAddress, ONNXIFI_STATUS_INVALID_MEMORY_LOCATION, [](auto& one) { one.buffer = 0; }),
     };
   }
@@ -189,10 +189,10 @@ class OnnxifiFaults : public ::testing::Test {
          [](auto& call) { call.inputs.pop_back(); }},
         {"unknown output", kOutput, ONNXIFI_STATUS_INVALID_NAME, [](auto& call) { call.outputs[0].name = "z"; }},
         {"no output", kOutput, ONNXIFI_STATUS_UNIDENTIFIED_NAME, [](auto& call) { call.outputs.clear(); }},
-        {"other data type", kDtype, ONNXIFI_STATUS_MISMATCHING_DATATYPE,
-         [](auto& call) { call.inputs[0].dataType = ONNXIFI_DATATYPE_INT32; }},
         {"other extent", kShape, ONNXIFI_STATUS_MISMATCHING_SHAPE, [](auto& call) { call.inputs[0].shape = kFour; }},
         {"other rank", kShape, ONNXIFI_STATUS_MISMATCHING_SHAPE, [](auto& call) { call.inputs[0].dimensions = 0; }},
+        {"other data type", kDtype, ONNXIFI_STATUS_MISMATCHING_DATATYPE,
+         [](auto& call) { call.inputs[0].dataType = ONNXIFI_DATATYPE_INT32; }},
         {"second input: other data type", kSecond, ONNXIFI_STATUS_MISMATCHING_DATATYPE,
          [](auto& call) { call.inputs[1].dataType = ONNXIFI_DATATYPE_INT32; }},
         {"output: other rank", kOutput, ONNXIFI_STATUS_MISMATCHING_SHAPE,
@@ -363,9 +363,9 @@ TEST_F(OnnxifiFaults, OfGraphs) {
        {"property", kProperties, ONNXIFI_STATUS_UNSUPPORTED_PROPERTY, [](auto& call) { call.properties = kUnknown; }},
        {"version", kModel, ONNXIFI_STATUS_UNSUPPORTED_VERSION, [this](auto& call) { call.model = newer_; }},
        {"unknown name", kName, ONNXIFI_STATUS_INVALID_NAME, [](auto& call) { call.weights[0].name = "z"; }},
+       {"other extent", kShape, ONNXIFI_STATUS_MISMATCHING_SHAPE, [](auto& call) { call.weights[0].shape = kFour; }},
        {"other data type", kDtype, ONNXIFI_STATUS_MISMATCHING_DATATYPE,
         [](auto& call) { call.weights[0].dataType = ONNXIFI_DATATYPE_INT32; }},
-       {"other extent", kShape, ONNXIFI_STATUS_MISMATCHING_SHAPE, [](auto& call) { call.weights[0].shape = kFour; }},
        {"operator", kModel, ONNXIFI_STATUS_UNSUPPORTED_OPERATOR, [this](auto& call) { call.model = unknown_; }}});
   const float four[4] = {};
   Arguments right{backend_};

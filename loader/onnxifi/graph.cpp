@@ -30,8 +30,8 @@ std::vector<Described> ordered(const std::vector<view::Value>& values, const std
 }
 
 void check(const view::Value& value, const Described& described) {
-  check_dtype(value, described);
   check_shape(value, described);
+  check_dtype(value, described);
 }
 
 // Checks that each named dimension of the inputs has the same extent wherever it occurs. Dimensions of outputs alone

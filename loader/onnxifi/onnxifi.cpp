@@ -82,7 +82,7 @@ std::vector<Described> read_weights(const onnxTensorDescriptorV1* descriptors, u
   return result;
 }
 
-// Compares weights with the inputs of the model: first all names, then types, then extents. Comes before they are
+// Compares weights with the inputs of the model: first all names, then extents, then types. Comes before they are
 // copied, as a descriptor with wrong extents may reach beyond its memory.
 void check_weights(const std::vector<Described>& weights, const Model& model) {
   const view::Graph graph = model.graph();
@@ -92,8 +92,8 @@ void check_weights(const std::vector<Described>& weights, const Model& model) {
     if (input == BP_NONE) throw Failure{ONNXIFI_STATUS_INVALID_NAME};
     inputs.push_back(graph.input(input));
   }
-  for (size_t i = 0; i < weights.size(); ++i) check_dtype(inputs[i], weights[i]);
   for (size_t i = 0; i < weights.size(); ++i) check_shape(inputs[i], weights[i]);
+  for (size_t i = 0; i < weights.size(); ++i) check_dtype(inputs[i], weights[i]);
 }
 
 std::shared_ptr<const Weights> copy_weights(std::vector<Described> described) {
