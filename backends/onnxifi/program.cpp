@@ -145,7 +145,8 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
   onnxMemoryFenceV1 after = fence_of(nullptr);
   std::vector<const void*> wanted = inputs;
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
-  if (wanted != bound_ || bound_.empty()) {
+  // A library with onnxSetIOAndRunGraph may have neither of the two functions that it replaces.
+  if (set_io_and_run_ != nullptr || wanted != bound_ || bound_.empty()) {
     bound_.clear();
     Locations& next = locations_[1 - current_];  // the library may read the current ones until it is passed these
     for (size_t i = 0; i < inputs.size(); ++i) next.inputs.set_buffer(i, inputs[i]);
@@ -155,8 +156,6 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
       device_.check(set_io_and_run_(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
                                     next.outputs.data(), &after, nullptr),
                     "onnxSetIOAndRunGraph");
-      // The fork runs graphs only through onnxSetIOAndRunGraph and keeps no locations for onnxRunGraph.
-      if (!device_.library().is_fork()) bound_ = std::move(wanted);
       return after.event;
     }
     device_.check(functions_.set_graph_io(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
