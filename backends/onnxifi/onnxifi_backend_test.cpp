@@ -415,6 +415,17 @@ TEST(OnnxifiFailure, OfARunIsReported) {
   }
 }
 
+// The library drops the locations of a run that fails.
+TEST(OnnxifiFailure, OfARunIsNotThatOfTheNext) {
+  Exec exec = vendor("forgets").compile(dense(), on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_THAT(failure([&] { exec.run(); }).text(), HasSubstr("INTERNAL_ERROR"));
+    exec.run();
+    EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
+  }
+}
+
 TEST(OnnxifiFailure, ALibraryWithoutBackendsIsNamed) {
   EXPECT_THAT(vendor("none").report(), HasSubstr("libonnxifi-none.so reports no backends"));
 }

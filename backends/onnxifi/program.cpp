@@ -195,7 +195,12 @@ void IslandProgram::launch(const std::vector<const void*>& inputs, const std::ve
   const std::lock_guard runs(mutex_);
   host().check(order.run().cancel, order.run().deadline);
   const std::unique_lock<std::mutex> lock = device_.library().guard();
-  if (const onnxEvent event = start(inputs, outputs)) wait(event);
+  try {
+    if (const onnxEvent event = start(inputs, outputs)) wait(event);
+  } catch (...) {
+    bound_.clear();  // after a failure, the library may have dropped them
+    throw;
+  }
 }
 
 }  // namespace onnxifi_backend

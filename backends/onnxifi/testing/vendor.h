@@ -211,6 +211,8 @@ class Library {
     const onnxStatus status = bind(handle, input_count, inputs, output_count, outputs);
     return status == ONNXIFI_STATUS_SUCCESS ? start(handle, nullptr, after) : status;
   }
+  // Drops the locations of a graph.
+  static void forget(onnxGraph handle) { static_cast<Graph*>(handle)->is_bound = false; }
   static onnxStatus release_graph(onnxGraph handle) {
     const Call call;
     delete static_cast<Graph*>(handle);
