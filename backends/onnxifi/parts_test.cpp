@@ -76,6 +76,14 @@ TEST_F(SearchTest, TakesLibrariesByTheirNames) {
               ElementsAre("libonnxifi-two.so", "!libonnxifi.so"));
 }
 
+TEST_F(SearchTest, TakesFoldersByTheirNames) {
+  for (const char* const name : {"a[1]", "a*", "a?", "a\\", "a{b,c}", "~"}) {
+    fs::create_directories(root_ / name);
+    file(std::string(name) + "/libonnxifi-one.so");
+    EXPECT_THAT(found(root_ / name), ElementsAre("libonnxifi-one.so")) << name;
+  }
+}
+
 TEST_F(SearchTest, RefusesWhatIsNoFile) {
   fs::create_directories(root_ / "a/libonnxifi-folder.so");
   fs::create_symlink(root_ / "gone", root_ / "a/libonnxifi-gone.so");
