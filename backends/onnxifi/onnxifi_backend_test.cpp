@@ -172,6 +172,11 @@ TEST(OnnxifiDevices, OfALibraryThatReportsNothingAreNamedAfterIt) {
   EXPECT_EQ(view::text(env.devices().back().info.name), "libonnxifi-silent.so");
 }
 
+TEST(OnnxifiDevices, HaveNamesInUtf8) {
+  const Environment env = vendor("positional");
+  EXPECT_EQ(view::text(env.devices().back().info.name), "Posición™: chip 0");
+}
+
 TEST(OnnxifiDevices, HaveTextsAndVersionsThatAreBounded) {
   const Environment env = vendor("sizes");
   const Device device = env.devices().back();

@@ -37,6 +37,15 @@ TEST(Versions, AreTheNewestOfTheList) {
   EXPECT_THAT(newest_opsets(": ai.onnx: ai.onnx:x a:0"), IsEmpty());
 }
 
+TEST(Texts, KeepValidUtf8) {
+  EXPECT_EQ(printable("nnD\u00fcino\u2122 \U0001F600 ~"), "nnD\u00fcino\u2122 \U0001F600 ~");
+  EXPECT_EQ(printable("a\x1b\x7f\n"), "a???");
+  EXPECT_EQ(printable("\xc2\x9b"), "??");                             // a control character of two bytes
+  EXPECT_EQ(printable("\xfc\xff x \xc3"), "?? x ?");                  // another encoding, and a character that is cut
+  EXPECT_EQ(printable("\xc0\xaf \xe0\x80\xaf"), "?? ???");            // characters that are too long
+  EXPECT_EQ(printable("\xed\xa0\x80 \xf4\x90\x80\x80"), "??? ????");  // half a pair, and none of Unicode
+}
+
 // ---- search --------------------------------------------------------------------------------------------------------
 
 class SearchTest : public ::testing::Test {
