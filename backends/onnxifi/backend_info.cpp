@@ -18,18 +18,32 @@ constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
 constexpr uint32_t kMaxVersion = 10'000;
 constexpr size_t kMaxDomains = 100;
 
+// The size in bytes of the character at the beginning of a text; 0 if that is no valid UTF-8 or a control character.
+size_t size_of_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return lead >= ' ' && lead != 0x7F ? 1 : 0;
+  const size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool is_control = lead == 0xC2 && second < 0xA0;
+  const bool is_overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool is_surrogate = lead == 0xED && second >= 0xA0, is_beyond = lead == 0xF4 && second >= 0x90;
+  return is_control || is_overlong || is_surrogate || is_beyond ? 0 : size;
+}
+
 class Asker {
  public:
   Asker(const Library& library, onnxBackendID id) : library_(library), id_(id), buffer_(kRoom) {}
 
-  // Returns a text up to its first NUL, without spaces at its ends, and with '?' for each character that is not
-  // printable ASCII. Empty if the library does not report it.
+  // Returns a text up to its first NUL, without spaces at its ends, as `printable` returns it. Empty if the library
+  // does not report it.
   std::string text(onnxBackendInfo type) {
     const size_t size = query(type, kStated);
-    std::string text(buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText)));
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
-    }
+    const std::string text = printable({buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText))});
     const size_t first = text.find_first_not_of(' ');
     return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') + 1 - first);
   }
@@ -93,6 +107,16 @@ std::string pci_of(Asker& asker) {
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t size = size_of_character(text);
+    result += size == 0 ? std::string_view("?") : text.substr(0, size);
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return result;
+}
 
 uint32_t newest_ir_version(const std::string& text) {
   uint32_t newest = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "library.h"
 
@@ -29,6 +30,8 @@ struct BackendInfo {
 
 BackendInfo info_of(const Library& library, onnxBackendID id);
 
+// Returns the text as UTF-8, with '?' for each control character and each byte that is not UTF-8.
+std::string printable(std::string_view text);
 // Returns the largest number in a text such as "3 4 5", or 0 if there is none.
 uint32_t newest_ir_version(const std::string& text);
 // Returns the largest version of each domain in a text such as "ai.onnx:7 org.example:1".

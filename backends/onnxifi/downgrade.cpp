@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "positions.h"
 #include "rewrite.h"
+#include "windows.h"
 
 namespace onnxifi_backend {
 namespace {
@@ -17,6 +19,7 @@ constexpr Step kSteps[] = {
     {"ArgMax", 11, positive_axes},
     {"ArgMin", 12, drop, "select_last_index", "0"},
     {"ArgMin", 11, positive_axes},
+    {"AveragePool", 22, pool_22},
     {"AveragePool", 19, drop, "dilations", "ones"},
     {"AveragePool", 10, drop, "ceil_mode", "0"},
     {"BatchNormalization", 14, batch_normalization_14},
@@ -25,9 +28,11 @@ constexpr Step kSteps[] = {
     {"Cast", 19, drop, "saturate", "1"},
     {"CastLike", 24, drop, "round_mode", "up"},
     {"CastLike", 19, drop, "saturate", "1"},
+    {"Clip", 13, clip_13},
     {"Clip", 11, clip_11},
     {"Compress", 11, positive_axes},
     {"Concat", 11, positive_axes},
+    {"ConvTranspose", 11, conv_transpose_11},
     {"DFT", 20, dft_20},
     {"DepthToSpace", 11, drop, "mode", "DCR"},
     {"DequantizeLinear", 23, drop, "output_dtype", "0"},
@@ -38,6 +43,7 @@ constexpr Step kSteps[] = {
     {"Flatten", 11, positive_axes},
     {"GRU", 14, drop, "layout", "0"},
     {"Gather", 11, positive_axes},
+    {"Gather", 11, positive_indices},
     {"GatherND", 12, drop, "batch_dims", "0"},
     {"Gemm", 11, gemm_11},
     {"GridSample", 20, grid_sample_20},
@@ -49,12 +55,14 @@ constexpr Step kSteps[] = {
     {"LpPool", 18, drop, "ceil_mode", "0"},
     {"LpPool", 18, drop, "dilations", "ones"},
     {"Max", 8, equal_shapes},
+    {"MaxPool", 22, pool_22},
     {"MaxPool", 10, drop, "ceil_mode", "0"},
     {"MaxPool", 10, drop, "dilations", "ones"},
     {"MaxPool", 8, max_pool_8},
     {"Mean", 8, equal_shapes},
     {"Min", 8, equal_shapes},
     {"OneHot", 11, positive_axes},
+    {"OneHot", 11, positive_indices},
     {"Pad", 19, pad_19},
     {"Pad", 18, pad_18},
     {"Pad", 11, pad_11},
@@ -93,9 +101,13 @@ constexpr Step kSteps[] = {
     {"Resize", 10, resize_10},
     {"RoiAlign", 16, drop, "coordinate_transformation_mode", "output_half_pixel"},
     {"ScatterElements", 16, drop, "reduction", "none"},
+    {"ScatterElements", 11, positive_axes},
+    {"ScatterElements", 11, positive_indices},
     {"ScatterElements", 11, scatter_elements_11},
     {"ScatterND", 16, drop, "reduction", "none"},
     {"Shape", 15, shape_15},
+    {"Slice", 13, slice_13},
+    {"Slice", 11, slice_11},
     {"Slice", 10, slice_10},
     {"Softmax", 13, softmax_13},
     {"Softmax", 11, positive_axes},

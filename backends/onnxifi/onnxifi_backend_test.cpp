@@ -149,7 +149,7 @@ TEST_P(Quirk, RunsInAProcessOfItsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Onnxifi, Quirk,
                          ::testing::Values("at_wait", "descriptors", "emulated", "extension", "fork", "late", "plain",
-                                           "positional", "silent", "synchronous"),
+                                           "positional", "silent", "strict", "synchronous"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(OnnxifiDevices, AreTheBackendIdsOfALibrary) {
@@ -170,6 +170,11 @@ TEST(OnnxifiDevices, AreTheBackendIdsOfALibrary) {
 TEST(OnnxifiDevices, OfALibraryThatReportsNothingAreNamedAfterIt) {
   const Environment env = vendor("silent");
   EXPECT_EQ(view::text(env.devices().back().info.name), "libonnxifi-silent.so");
+}
+
+TEST(OnnxifiDevices, HaveNamesInUtf8) {
+  const Environment env = vendor("positional");
+  EXPECT_EQ(view::text(env.devices().back().info.name), "Posición™: chip 0");
 }
 
 TEST(OnnxifiDevices, HaveTextsAndVersionsThatAreBounded) {
@@ -254,6 +259,47 @@ TEST(OnnxifiCoverage, OlderFormsAreWritten) {
   exec.run();
   EXPECT_THAT(exec.output(0).extents(), ElementsAre(2, 1));
   EXPECT_THAT(values(exec.output(0)), ElementsAre(6, 15));
+}
+
+// The test library `strict` reads -1 as outside the tensor.
+TEST(OnnxifiCoverage, ConstantIndicesCountFromTheStart) {
+  const Environment env = vendor("strict");
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4, 2});
+  const uint32_t indices = graph.weight("indices", Tensor::of<int64_t>({3}, {-1, 0, -4}));
+  const uint32_t rows = graph.weight("rows", Tensor::of<int64_t>({1, 2}, {-1, -3}));
+  const uint32_t labels = graph.weight("labels", Tensor::of<int64_t>({3}, {-1, 5, -5}));
+  const uint32_t updates = graph.weight("updates", Tensor::of<float>({1, 2}, {70, 80}));
+  const uint32_t depth = graph.weight("depth", Tensor::of<int64_t>({1}, {4}));
+  const uint32_t off_on = graph.input("off_on", BP_DTYPE_FLOAT, {2});
+  const uint32_t gathered = graph.node("Gather", "gathered", {x, indices}, {{"axis", 0}});
+  const uint32_t scattered = graph.node("ScatterElements", "scattered", {x, rows, updates}, {{"axis", -2}});
+  const Model model = graph.finish({gathered, scattered, graph.node("OneHot", "hot", {labels, depth, off_on})});
+  Exec exec = env.compile(model, on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  exec.bind(1, Tensor::of<float>({2}, {0, 1}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(7, 8, 1, 2, 1, 2));
+  EXPECT_THAT(values(exec.output(1)), ElementsAre(1, 2, 3, 80, 5, 6, 70, 8));
+  EXPECT_THAT(values(exec.output(2)), ElementsAre(0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(OnnxifiCoverage, ComputedIndicesAreRefusedWhereNegativeOnesAreUnknown) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4}), at = graph.input("at", BP_DTYPE_INT64, {2});
+  const Model model = graph.finish({graph.node("Gather", "y", {x, at}, {{"axis", 0}})});
+  const Environment env = vendor("strict");
+  SessionOptions how;
+  how.devices = {"onnxifi", "cpu"};
+  const Session session = env.compile(model, how);
+  const bp_node_verdict_t verdict = verdict_of(session, env);
+  EXPECT_EQ(verdict.reason, BP_REASON_OPSET);
+  EXPECT_THAT(std::string(view::text(verdict.detail)), HasSubstr("which has no negative indices"));
+  Exec exec = session.exec();
+  exec.bind(0, Tensor::of<float>({4}, {1, 2, 3, 4}));
+  exec.bind(1, Tensor::of<int64_t>({2}, {-1, 0}));
+  exec.run();
+  EXPECT_THAT(values(exec.output(0)), ElementsAre(4, 1));
 }
 
 // ---- wrong libraries -----------------------------------------------------------------------------------------------
@@ -371,6 +417,17 @@ TEST(OnnxifiFailure, OfARunIsReported) {
     const Error error = failure([&] { exec.run(); });
     EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED);
     EXPECT_THAT(error.text(), HasSubstr("NO_DEVICE_RESOURCES"));
+  }
+}
+
+// The library drops the locations of a run that fails.
+TEST(OnnxifiFailure, OfARunIsNotThatOfTheNext) {
+  Exec exec = vendor("forgets").compile(dense(), on("onnxifi")).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_THAT(failure([&] { exec.run(); }).text(), HasSubstr("INTERNAL_ERROR"));
+    exec.run();
+    EXPECT_THAT(values(exec.output(0)), ElementsAre(0, 12, 0, 14));
   }
 }
 

@@ -8,17 +8,22 @@
 #include <fstream>
 #include <sstream>
 
+#include "abi/testing/plugin_under_test.h"
 #include "backend_info.h"
 #include "downgrade.h"
+#include "rewrite.h"
 #include "search.h"
 
 namespace onnxifi_backend {
 namespace {
 
 namespace fs = std::filesystem;
+using backplane::testing::TinyGraph;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using Ints = std::vector<int64_t>;
 
 // ---- versions ------------------------------------------------------------------------------------------------------
 
@@ -30,6 +35,15 @@ TEST(Versions, AreTheNewestOfTheList) {
   EXPECT_THAT(newest_opsets("ai.onnx:7 org.example:1 ai.onnx:9"), ElementsAre(Pair("", 9u), Pair("org.example", 1u)));
   EXPECT_THAT(newest_opsets("8"), ElementsAre(Pair("", 8u)));
   EXPECT_THAT(newest_opsets(": ai.onnx: ai.onnx:x a:0"), IsEmpty());
+}
+
+TEST(Texts, KeepValidUtf8) {
+  EXPECT_EQ(printable("nnD\u00fcino\u2122 \U0001F600 ~"), "nnD\u00fcino\u2122 \U0001F600 ~");
+  EXPECT_EQ(printable("a\x1b\x7f\n"), "a???");
+  EXPECT_EQ(printable("\xc2\x9b"), "??");                             // a control character of two bytes
+  EXPECT_EQ(printable("\xfc\xff x \xc3"), "?? x ?");                  // another encoding, and a character that is cut
+  EXPECT_EQ(printable("\xc0\xaf \xe0\x80\xaf"), "?? ???");            // characters that are too long
+  EXPECT_EQ(printable("\xed\xa0\x80 \xf4\x90\x80\x80"), "??? ????");  // half a pair, and none of Unicode
 }
 
 // ---- search --------------------------------------------------------------------------------------------------------
@@ -69,6 +83,14 @@ TEST_F(SearchTest, TakesLibrariesByTheirNames) {
   EXPECT_THAT(found(root_ / "a"), ElementsAre("libonnxifi-one.so", "libonnxifi-two.so"));
   EXPECT_THAT(found((root_ / "a/libonnxifi-two.so").native() + ":" + (root_ / "a/libonnxifi.so").native()),
               ElementsAre("libonnxifi-two.so", "!libonnxifi.so"));
+}
+
+TEST_F(SearchTest, TakesFoldersByTheirNames) {
+  for (const char* const name : {"a[1]", "a*", "a?", "a\\", "a{b,c}", "~"}) {
+    fs::create_directories(root_ / name);
+    file(std::string(name) + "/libonnxifi-one.so");
+    EXPECT_THAT(found(root_ / name), ElementsAre("libonnxifi-one.so")) << name;
+  }
 }
 
 TEST_F(SearchTest, RefusesWhatIsNoFile) {
@@ -174,6 +196,100 @@ TEST(OlderForms, EachChangeOfAttributesAndOperandsHasAStep) {
           << each.op << " changed in version " << uint32_t{each.since[i]};
     }
   }
+}
+
+// A graph of one node, rewritten for a library that reads `opset`.
+class Older {
+ public:
+  Older(TinyGraph& graph, uint32_t opset) : model_(backplane::sdk::Graph(graph.get())) {
+    why = downgrade(model_, opset);
+  }
+  OnnxNode& node() { return model_.nodes().front(); }
+  Ints attribute(std::string_view name) { return node().find(name) == nullptr ? Ints() : node().find(name)->ints; }
+  // The elements of a constant input, which was rewritten or not.
+  Ints input(size_t slot) { return Rewrite(model_, node(), steps().front()).ints(slot).value_or(Ints()); }
+
+  std::string why;  // why it cannot be written; empty if it can
+
+ private:
+  OnnxModel model_;
+};
+
+TEST(OlderForms, OfSliceHaveTheBoundsThatTheNewestMeans) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {4, 5});
+  graph.output(graph.node("Slice", 13,
+                          {x, graph.integers("starts", {-100, -1}), graph.integers("ends", {-1, -100}),
+                           graph.integers("axes", {-2, -1}), graph.integers("steps", {1, -2})},
+                          {3, 3}));
+  Older with_steps(graph, 10);
+  EXPECT_EQ(with_steps.why, "");
+  EXPECT_THAT(with_steps.input(1), ElementsAre(0, 4));
+  EXPECT_THAT(with_steps.input(2), ElementsAre(3, -6));  // of five elements, the one before the first
+  EXPECT_THAT(with_steps.input(3), ElementsAre(0, 1));
+  EXPECT_THAT(with_steps.input(4), ElementsAre(1, -2));
+  EXPECT_THAT(Older(graph, 8).why, HasSubstr("which has no steps"));
+  EXPECT_THAT(Older(graph, 13).input(3), ElementsAre(-2, -1));
+}
+
+TEST(OlderForms, OfSliceWithoutStepsHaveAttributes) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {4, 5});
+  graph.output(graph.node(
+      "Slice", 13,
+      {x, graph.integers("starts", {-3}), graph.integers("ends", {INT64_MAX}), graph.integers("axes", {-1})}, {4, 3}));
+  Older oldest(graph, 7);
+  EXPECT_EQ(oldest.why, "");
+  EXPECT_THAT(oldest.attribute("starts"), ElementsAre(2));
+  EXPECT_THAT(oldest.attribute("ends"), ElementsAre(5));
+  EXPECT_THAT(oldest.attribute("axes"), ElementsAre(1));
+}
+
+TEST(OlderForms, OfUnsqueezeHaveSortedAxes) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {3});
+  graph.output(graph.node("Unsqueeze", 25, {x, graph.integers("axes", {-1, 0})}, {1, 3, 1}));
+  EXPECT_THAT(Older(graph, 8).attribute("axes"), ElementsAre(0, 2));
+}
+
+// Version 11 exchanged the two sides of an odd padding.
+TEST(OlderForms, OfConvTransposeStateThePadding) {
+  for (const auto& [how, begin] : {std::pair("SAME_UPPER", 0), std::pair("SAME_LOWER", 1), std::pair("NOTSET", 1)}) {
+    TinyGraph graph;
+    const uint32_t x = graph.input("x", {1, 1, 4, 4});
+    graph.output(graph.node("ConvTranspose", 22, {x, graph.input("w", {1, 1, 3, 2})}, {1, 1, 8, 8}));
+    graph.attribute("auto_pad", how);
+    graph.attribute("strides", Ints{2, 2});
+    if (std::string_view(how) == "NOTSET") graph.attribute("output_shape", Ints{8, 8});
+    Older older(graph, 8);
+    EXPECT_EQ(older.why, "");
+    EXPECT_THAT(older.attribute("pads"), ElementsAre(begin, 0, 1 - begin, 0)) << how;
+    EXPECT_EQ(older.node().text("auto_pad", ""), "NOTSET");
+    EXPECT_EQ(older.node().find("output_shape"), nullptr);
+    EXPECT_EQ(Older(graph, 11).node().text("auto_pad", ""), how);
+  }
+}
+
+TEST(OlderForms, OfPoolsHaveTheSameWindows) {
+  for (const auto& [extent, windows] : {std::pair(7, 3), std::pair(8, 4)}) {
+    TinyGraph graph;
+    graph.output(graph.node("MaxPool", 22, {graph.input("x", {1, 1, extent})}, {1, 1, windows}));
+    graph.attribute("kernel_shape", Ints{1});
+    graph.attribute("strides", Ints{3});
+    graph.attribute("pads", Ints{0, 2});
+    graph.attribute("ceil_mode", int64_t{1});
+    const bool is_whole = (extent + 2 - 1 + 2) / 3 + 1 == windows;
+    EXPECT_EQ(Older(graph, 12).why.empty(), is_whole) << extent << ": " << Older(graph, 12).why;
+  }
+}
+
+TEST(OlderForms, OfClipHaveTheUpperBoundTwiceWhereTheBoundsContradict) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {3});
+  graph.output(graph.node("Clip", 13, {x, graph.weight("low", {}, {2}), graph.weight("high", {}, {1})}, {3}));
+  Older oldest(graph, 8);
+  EXPECT_THAT(oldest.node().find("min")->floats, ElementsAre(1));
+  EXPECT_THAT(oldest.node().find("max")->floats, ElementsAre(1));
 }
 
 TEST(OlderForms, EachStepIsOfAForm) {

@@ -145,7 +145,8 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
   onnxMemoryFenceV1 after = fence_of(nullptr);
   std::vector<const void*> wanted = inputs;
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
-  if (wanted != bound_ || bound_.empty()) {
+  // A library with onnxSetIOAndRunGraph may have neither of the two functions that it replaces.
+  if (set_io_and_run_ != nullptr || wanted != bound_ || bound_.empty()) {
     bound_.clear();
     Locations& next = locations_[1 - current_];  // the library may read the current ones until it is passed these
     for (size_t i = 0; i < inputs.size(); ++i) next.inputs.set_buffer(i, inputs[i]);
@@ -155,8 +156,6 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
       device_.check(set_io_and_run_(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
                                     next.outputs.data(), &after, nullptr),
                     "onnxSetIOAndRunGraph");
-      // The fork runs graphs only through onnxSetIOAndRunGraph and keeps no locations for onnxRunGraph.
-      if (!device_.library().is_fork()) bound_ = std::move(wanted);
       return after.event;
     }
     device_.check(functions_.set_graph_io(graph_, next.inputs.count(), next.inputs.data(), next.outputs.count(),
@@ -196,7 +195,12 @@ void IslandProgram::launch(const std::vector<const void*>& inputs, const std::ve
   const std::lock_guard runs(mutex_);
   host().check(order.run().cancel, order.run().deadline);
   const std::unique_lock<std::mutex> lock = device_.library().guard();
-  if (const onnxEvent event = start(inputs, outputs)) wait(event);
+  try {
+    if (const onnxEvent event = start(inputs, outputs)) wait(event);
+  } catch (...) {
+    bound_.clear();  // after a failure, the library may have dropped them
+    throw;
+  }
 }
 
 }  // namespace onnxifi_backend

@@ -52,6 +52,20 @@ std::optional<std::vector<float>> Rewrite::floats(size_t slot) const {
   return backplane::sdk::weight_elements<float>(node.input(slot).value, BP_DTYPE_FLOAT);
 }
 
+void Rewrite::set_ints(size_t slot, const Ints& values) const {
+  const Operand from = node.input(slot);
+  const bool is_short = from.value && from.value.dtype() == BP_DTYPE_INT32;
+  std::string bytes;
+  for (const int64_t value : values) {
+    const auto narrow = static_cast<int32_t>(value);
+    bytes.append(is_short ? reinterpret_cast<const char*>(&narrow) : reinterpret_cast<const char*>(&value),
+                 is_short ? sizeof narrow : sizeof value);
+  }
+  Ints extents = from.value ? from.value.extents() : from.constant->extents;
+  node.inputs[slot] = {
+      {}, &onnx_model.add_constant(is_short ? BP_DTYPE_INT32 : BP_DTYPE_INT64, std::move(extents), std::move(bytes))};
+}
+
 // ---- attributes ----------------------------------------------------------------------------------------------------
 
 std::string unchanged(Rewrite&) {
@@ -82,6 +96,7 @@ std::string positive_axes(Rewrite& r) {
     for (int64_t& axis : found->ints) {
       if (axis < 0) axis += rank;
     }
+    if (r.node.op == "Unsqueeze") std::sort(found->ints.begin(), found->ints.end());  // in any order since version 11
   }
   return {};
 }
@@ -167,13 +182,14 @@ std::string max_pool_8(Rewrite& r) {
   return {};
 }
 
-std::string scatter_elements_11(Rewrite& r) {
-  positive_axes(r);
-  r.node.op = "Scatter";
+// ---- inputs that were attributes -----------------------------------------------------------------------------------
+
+std::string clip_13(Rewrite& r) {
+  // Where the bounds contradict each other, the newer form returns the upper one, and the older ones say nothing.
+  const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
+  if (least && most && *least > *most) r.node.inputs[1] = r.node.inputs[2];
   return {};
 }
-
-// ---- inputs that were attributes -----------------------------------------------------------------------------------
 
 std::string clip_11(Rewrite& r) {
   const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
@@ -253,7 +269,7 @@ std::string slice_10(Rewrite& r) {
   if (!to_attribute(r, 1, "starts") || !to_attribute(r, 2, "ends") || !to_attribute(r, 3, "axes"))
     return r.refuse(kNeedsConstant);
   r.node.drop_inputs(1);
-  return positive_axes(r);
+  return {};
 }
 
 std::string split_18(Rewrite& r) {

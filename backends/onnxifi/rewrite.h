@@ -18,6 +18,8 @@ class Rewrite {
   std::optional<std::vector<float>> floats(size_t slot) const;  // FLOAT only
   std::vector<int64_t> extents(size_t slot) const { return node.input(slot).value.extents(); }
   int64_t rank(size_t slot) const { return node.input(slot).value.rank(); }
+  // Replaces a constant input of int32 or int64 elements by one with other elements.
+  void set_ints(size_t slot, const std::vector<int64_t>& values) const;
   bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
 
   // Returns "Softmax is written in its form before version 13, " followed by `what`.
@@ -36,10 +38,12 @@ std::string unchanged(Rewrite&);
 std::string drop(Rewrite&);
 // Removes an attribute that has no effect in inference.
 std::string ignore(Rewrite&);
-// Replaces negative numbers in the attributes `axis` and `axes`, which count from the last dimension.
+// Replaces negative numbers in the attributes `axis` and `axes`, which count from the last dimension, and sorts the
+// axes that Unsqueeze inserts.
 std::string positive_axes(Rewrite&);
 std::string equal_shapes(Rewrite&);
 std::string batch_normalization_14(Rewrite&);
+std::string clip_13(Rewrite&);
 std::string clip_11(Rewrite&);
 std::string dropout_12(Rewrite&);
 std::string dropout_10(Rewrite&);
@@ -57,7 +61,6 @@ std::string resize_18(Rewrite&);
 std::string resize_13(Rewrite&);
 std::string resize_11(Rewrite&);
 std::string resize_10(Rewrite&);
-std::string scatter_elements_11(Rewrite&);
 std::string shape_15(Rewrite&);
 std::string slice_10(Rewrite&);
 std::string softmax_13(Rewrite&);

@@ -89,20 +89,26 @@ std::string writable_by_all(const fs::path& path) {
 
 class Search {
  public:
-  void folder(const std::string& path) {
-    for (const std::string& file : matches(path + "/" + std::string(kPrefix) + "*" + std::string(kSuffix))) {
-      if (is_library_name(fs::path(file).filename().native())) add(file);
+  // The libraries in a folder, in the order of their names. Returns 0, or the errno of a folder that cannot be read.
+  int folder(const std::string& path) {
+    DIR* const opened = opendir(path.c_str());  // unlike access(), fails if a sandbox forbids it
+    if (opened == nullptr) return errno;
+    std::set<std::string> names;
+    while (const dirent* const entry = readdir(opened)) {
+      if (is_library_name(entry->d_name)) names.insert(entry->d_name);
     }
+    closedir(opened);
+    for (const std::string& name : names) add(path + "/" + name);
+    return 0;
   }
   void named(const std::string& path) {
     struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
     if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
     if (S_ISDIR(info.st_mode)) {
-      DIR* const opened = opendir(path.c_str());  // unlike access(), fails if a sandbox forbids it
-      if (opened == nullptr) return refuse(path, std::string("cannot be read: ") + std::strerror(errno));
-      closedir(opened);
-      return folder(path);
+      if (const int error = folder(path); error != 0)
+        refuse(path, std::string("cannot be read: ") + std::strerror(error));
+      return;
     }
     if (!is_library_name(fs::path(path).filename().native())) return refuse(path, "is not named libonnxifi-*.so");
     add(path);

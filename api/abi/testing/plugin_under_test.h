@@ -38,20 +38,12 @@ class TinyGraph {
     inputs_.push_back(v);
     return v;
   }
-  // Copies the data to an unaligned address, because weights in a mapped file may be unaligned too.
   uint32_t weight(const std::string& name, const std::vector<int64_t>& extents, const std::vector<float>& data) {
-    const uint32_t v = value(name, extents, BP_DTYPE_FLOAT);
-    std::string& bytes =
-        texts_.emplace_back(" " + std::string(reinterpret_cast<const char*>(data.data()), data.size() * 4));
-    bp_weight_t w{};
-    w.dtype = BP_DTYPE_FLOAT;
-    w.rank = static_cast<uint32_t>(extents.size());
-    w.first_dim = types_[values_[v].type].first_dim;
-    w.bytes = data.size() * 4;
-    w.data = bytes.data() + 1;
-    values_[v].weight = static_cast<uint32_t>(weights_.size());
-    weights_.push_back(w);
-    return v;
+    return weight(name, extents, BP_DTYPE_FLOAT, data.data(), data.size() * sizeof(float));
+  }
+  uint32_t integers(const std::string& name, const std::vector<int64_t>& data) {
+    return weight(name, {static_cast<int64_t>(data.size())}, BP_DTYPE_INT64, data.data(),
+                  data.size() * sizeof(int64_t));
   }
   uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs,
                 const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
@@ -114,6 +106,21 @@ class TinyGraph {
   }
 
  private:
+  // Copies the data to an unaligned address, because weights in a mapped file may be unaligned too.
+  uint32_t weight(const std::string& name, const std::vector<int64_t>& extents, bp_dtype_t dtype, const void* data,
+                  uint64_t size) {
+    const uint32_t v = value(name, extents, dtype);
+    std::string& bytes = texts_.emplace_back(" " + std::string(static_cast<const char*>(data), size));
+    bp_weight_t w{};
+    w.dtype = dtype;
+    w.rank = static_cast<uint32_t>(extents.size());
+    w.first_dim = types_[values_[v].type].first_dim;
+    w.bytes = size;
+    w.data = bytes.data() + 1;
+    values_[v].weight = static_cast<uint32_t>(weights_.size());
+    weights_.push_back(w);
+    return v;
+  }
   template <class T>
   void attribute(const std::string& name, uint32_t type, const std::vector<T>& data) {
     bp_node_t& node = nodes_.back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test library that binds tensors only through onnxSetIOAndRunGraph. It returns this function only under this exact
+// A test library that runs graphs only through onnxSetIOAndRunGraph. It returns this function only under this exact
 // name, without the suffix "Function", and only if no backend id is passed.
 #include "vendor.h"
 
@@ -13,8 +13,8 @@ VENDOR_EXPORT onnxStatus onnxSetGraphIO(onnxGraph, uint32_t, const onnxTensorDes
                                         const onnxTensorDescriptorV1*) {
   return ONNXIFI_STATUS_INTERNAL_ERROR;
 }
-VENDOR_EXPORT onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMemoryFenceV1* after) {
-  return vendor::Library<Extension>::run(graph, before, after);
+VENDOR_EXPORT onnxStatus onnxRunGraph(onnxGraph, const onnxMemoryFenceV1*, onnxMemoryFenceV1*) {
+  return ONNXIFI_STATUS_INTERNAL_ERROR;
 }
 VENDOR_EXPORT onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID id, const char* name,
                                                          onnxExtensionFunctionPointer* function) {

@@ -12,9 +12,10 @@
 #define REFUSES 6   // onnxInitGraph refuses what onnxGetBackendCompatibility accepts
 #define FAILS 7     // every run fails
 #define NO_BACKEND 8
-#define ABORTS 9  // onnxGetBackendIDs aborts
-#define HANGS 10  // onnxGetBackendIDs never returns
-#define EXITS 11  // onnxGetBackendInfo ends the process
+#define ABORTS 9    // onnxGetBackendIDs aborts
+#define HANGS 10    // onnxGetBackendIDs never returns
+#define EXITS 11    // onnxGetBackendInfo ends the process
+#define FORGETS 12  // the first run fails in onnxRunGraph, the third in onnxWaitEvent, and both drop the locations
 
 struct Lies : vendor::Traits {
   static constexpr const char* kName = "Lies";
@@ -29,7 +30,9 @@ VENDOR_COMMON(Lies)
 #undef onnxGetBackendInfo
 #undef onnxInitBackend
 #undef onnxWaitEvent
+#define onnxRunGraph honest_run
 VENDOR_RUNS(Lies)
+#undef onnxRunGraph
 
 VENDOR_EXPORT onnxStatus onnxGetBackendIDs(onnxBackendID* ids, size_t* count) {
   const onnxStatus status = Library::get_ids(ids, count);
@@ -81,7 +84,18 @@ VENDOR_EXPORT onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t*, siz
   if (FAULT == REFUSES) return ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
   return Library::init_graph(backend, size, model, count, weights, graph);
 }
+namespace {
+int runs = 0;
+}  // namespace
+VENDOR_EXPORT onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMemoryFenceV1* after) {
+  const bool is_first = ++runs == 1;
+  const onnxStatus status =
+      FAULT == FORGETS && is_first ? ONNXIFI_STATUS_INTERNAL_ERROR : Library::run(graph, before, after);
+  if (FAULT == FORGETS && runs != 2) Library::forget(graph);
+  return status;
+}
 VENDOR_EXPORT onnxStatus onnxWaitEvent(onnxEvent event) {
   const onnxStatus status = Library::wait_event(event);
+  if (FAULT == FORGETS && runs == 3) return ONNXIFI_STATUS_INTERNAL_ERROR;
   return FAULT == FAILS ? ONNXIFI_STATUS_NO_DEVICE_RESOURCES : status;
 }

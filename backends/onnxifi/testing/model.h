@@ -4,15 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <map>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "onnxifi/onnxifi.h"
+#include "indexed.h"
 
 namespace vendor {
 
@@ -52,25 +48,6 @@ inline std::vector<Field> fields(std::string_view in) {
   return result;
 }
 
-using Shape = std::vector<int64_t>;
-
-inline size_t count(const Shape& shape) {
-  size_t n = 1;
-  for (const int64_t extent : shape) n *= static_cast<size_t>(extent);
-  return n;
-}
-
-struct Tensor {
-  Shape shape;
-  std::vector<float> data;
-};
-
-struct Node {
-  std::string op;
-  std::vector<std::string> inputs, outputs;
-  std::map<std::string, Shape> ints;
-};
-
 // A parsed model. Errors in it are thrown as an onnxStatus.
 struct Model {
   std::vector<Node> nodes;
@@ -79,7 +56,8 @@ struct Model {
   std::map<std::string, Tensor> weights;     // initializers
   int64_t ir_version = 0, opset = 0;
 
-  explicit Model(std::string_view bytes) {
+  // With `has_indices`, the operators of indexed.h and their integers are known too.
+  explicit Model(std::string_view bytes, bool has_indices) : has_indices_(has_indices) {
     std::string_view graph;
     for (const Field& f : fields(bytes)) {
       if (f.number == 1) ir_version = static_cast<int64_t>(f.value);
@@ -104,6 +82,11 @@ struct Model {
     if (ir_version > newest_ir || opset > newest_opset || opset == 0) throw ONNXIFI_STATUS_UNSUPPORTED_VERSION;
     static const std::set<std::string> kOps = {"Add", "Relu", "MatMul", "Squeeze", "Unsqueeze", "ReduceSum"};
     for (const Node& node : nodes) {
+      if (has_indices_ && is_indexed(node.op)) {
+        if (shapes.count(node.outputs.at(0)) == 0) throw ONNXIFI_STATUS_UNSUPPORTED_SHAPE;  // is no output
+        check_indexed(node, shapes.at(node.outputs[0]).size());
+        continue;
+      }
       if (kOps.count(node.op) == 0) throw ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
       const size_t wanted = node.op == "Add" || node.op == "MatMul" ? 2 : 1;
       if (node.inputs.size() != wanted || node.outputs.size() != 1) throw ONNXIFI_STATUS_INVALID_MODEL;
@@ -119,6 +102,9 @@ struct Model {
       if (shape.size() > 4) throw ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
     }
   }
+  bool knows(uint64_t dtype) const {
+    return dtype == ONNXIFI_DATATYPE_FLOAT32 || (has_indices_ && dtype == ONNXIFI_DATATYPE_INT64);
+  }
   // Inputs that have no initializer.
   std::vector<std::string> free_inputs() const {
     std::vector<std::string> result;
@@ -131,7 +117,10 @@ struct Model {
   // `values` holds the inputs. Adds the weights and all computed values to it.
   void run(std::map<std::string, Tensor>& values) const {
     for (const auto& [name, tensor] : weights) values[name] = tensor;
-    for (const Node& node : nodes) values[node.outputs[0]] = compute(node, values);
+    for (const Node& node : nodes) {
+      Tensor& y = values[node.outputs[0]];
+      y = is_indexed(node.op) ? compute_indexed(node, values, shapes.at(node.outputs[0])) : compute(node, values);
+    }
   }
 
  private:
@@ -172,10 +161,9 @@ struct Model {
       if (f.number == 8) name = f.bytes;
       if (f.number == 9) raw = f.bytes;
     }
-    if (dtype != ONNXIFI_DATATYPE_FLOAT32) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
-    if (raw.size() != count(tensor.shape) * sizeof(float)) throw ONNXIFI_STATUS_INVALID_MODEL;
-    tensor.data.resize(count(tensor.shape));
-    std::memcpy(tensor.data.data(), raw.data(), raw.size());
+    if (!knows(dtype)) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
+    if (raw.size() != count(tensor.shape) * size_of(dtype)) throw ONNXIFI_STATUS_INVALID_MODEL;
+    tensor.data = numbers(dtype, raw.data(), count(tensor.shape));
     weights[name] = tensor;
   }
   std::string read_value(std::string_view bytes) {
@@ -186,7 +174,7 @@ struct Model {
       if (f.number != 2) continue;
       for (const Field& type : fields(f.bytes)) {
         for (const Field& tensor : fields(type.bytes)) {
-          if (tensor.number == 1 && tensor.value != ONNXIFI_DATATYPE_FLOAT32) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
+          if (tensor.number == 1 && !knows(tensor.value)) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
           if (tensor.number != 2) continue;
           for (const Field& dim : fields(tensor.bytes)) {
             const std::vector<Field> extent = fields(dim.bytes);
@@ -209,6 +197,7 @@ struct Model {
     const auto rank = static_cast<int64_t>(shape.size());
     const auto axes = node.ints.find("axes");
     const bool has_axes = axes != node.ints.end();
+    if (is_indexed(node.op)) return shapes.at(node.outputs[0]);
     if (node.op == "Add") {  // the second shape is a suffix of the first
       const Shape& b = shapes.at(node.inputs[1]);
       if (b.size() > shape.size() || !std::equal(b.rbegin(), b.rend(), shape.rbegin()))
@@ -267,6 +256,8 @@ struct Model {
     }
     return y;
   }
+
+  bool has_indices_;
 };
 
 }  // namespace vendor

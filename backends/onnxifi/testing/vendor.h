@@ -38,6 +38,7 @@ struct Traits {
   static constexpr bool kThreadSafe = true;
   static constexpr bool kEmulates = false;  // returns FALLBACK for every model
   static constexpr int64_t kIrVersion = 3, kOpset = 8;
+  static constexpr bool kHasIndices = false;  // Gather, Scatter and OneHot, with their integers
   static bool knows(onnxBackendInfo) { return true; }
   static onnxPointer buffer(const Descriptor& descriptor) { return descriptor.buffer; }
   static uint64_t dtype(const Descriptor& descriptor) { return descriptor.dataType; }
@@ -126,7 +127,7 @@ class Library {
     const Call call;
     if (!is_id(of)) return ONNXIFI_STATUS_INVALID_ID;
     try {
-      const Model model(std::string_view(static_cast<const char*>(bytes), size));
+      const Model model(std::string_view(static_cast<const char*>(bytes), size), Quirk::kHasIndices);
       model.check(Quirk::kIrVersion, Quirk::kOpset);
       if (Quirk::kWeightsAsDescriptors && !model.weights.empty()) return ONNXIFI_STATUS_INVALID_MODEL;
     } catch (int status) {
@@ -210,6 +211,8 @@ class Library {
     const onnxStatus status = bind(handle, input_count, inputs, output_count, outputs);
     return status == ONNXIFI_STATUS_SUCCESS ? start(handle, nullptr, after) : status;
   }
+  // Drops the locations of a graph.
+  static void forget(onnxGraph handle) { static_cast<Graph*>(handle)->is_bound = false; }
   static onnxStatus release_graph(onnxGraph handle) {
     const Call call;
     delete static_cast<Graph*>(handle);
@@ -218,7 +221,7 @@ class Library {
 
  private:
   struct Graph {
-    explicit Graph(std::string_view bytes) : model(bytes) {}
+    explicit Graph(std::string_view bytes) : model(bytes, Quirk::kHasIndices) {}
     ~Graph() {
       if (thread.joinable()) thread.join();
     }
@@ -271,14 +274,15 @@ class Library {
 
   static void check(const Descriptor& descriptor) {
     if (descriptor.tag != ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1) throw ONNXIFI_STATUS_UNSUPPORTED_TAG;
-    if (Quirk::dtype(descriptor) != ONNXIFI_DATATYPE_FLOAT32) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
+    const bool is_index = Quirk::kHasIndices && Quirk::dtype(descriptor) == ONNXIFI_DATATYPE_INT64;
+    if (Quirk::dtype(descriptor) != ONNXIFI_DATATYPE_FLOAT32 && !is_index) throw ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
     if (Quirk::buffer(descriptor) == 0) throw ONNXIFI_STATUS_INVALID_MEMORY_LOCATION;
   }
   static Tensor read(const Descriptor& descriptor) {
     Tensor tensor;
     tensor.shape.assign(descriptor.shape, descriptor.shape + descriptor.dimensions);
-    const auto* const data = reinterpret_cast<const float*>(Quirk::buffer(descriptor));
-    tensor.data.assign(data, data + count(tensor.shape));
+    tensor.data = numbers(Quirk::dtype(descriptor), reinterpret_cast<const void*>(Quirk::buffer(descriptor)),
+                          count(tensor.shape));
     return tensor;
   }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of downgrade.cpp for windows of pools and transposed convolutions, whose older forms place them differently.
+#pragma once
+
+#include <string>
+
+#include "rewrite.h"
+
+namespace onnxifi_backend {
+
+// States the padding that the newer form derives from `auto_pad` or `output_shape`: the older one swaps its sides.
+std::string conv_transpose_11(Rewrite&);
+// Refuses a pool whose older form has one more window, which begins in the padding behind the tensor.
+std::string pool_22(Rewrite&);
+
+}  // namespace onnxifi_backend
