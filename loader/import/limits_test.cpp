@@ -96,6 +96,7 @@ TEST(ImportLimits, FunctionsThatDoubleForEverEndWithoutABudgetToo) {
   }
   ImportLimits none;
   none.bytes = 0;
+  none.seconds = 0;
   const auto result = read(
       model_bytes({{"", 17}, {"my", 1}}, graph({node("F59", {"x"}, {"y"}, {}, "my")}, kX, {value("y")}), functions),
       none);

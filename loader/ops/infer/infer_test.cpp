@@ -440,7 +440,7 @@ TEST(Infer, ForeignOperatorsThatContradictThemselvesFail) {
     std::vector<ValueId> inputs;
     for (const auto& shape : shapes) inputs.push_back(b.input({shape.begin(), shape.end()}));
     b.nodes(op, inputs, 1, std::move(attributes), "com.microsoft");
-    return b.run().text();
+    return std::string(b.run().text());
   };
   EXPECT_THAT(fails("NhwcConv", {{"1", "8", "8", "6"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("6 channels"));
   EXPECT_THAT(fails("NhwcConv", {{"1", "8"}, {"8", "3", "3", "4"}}, {}), ::testing::HasSubstr("rank 2"));
