@@ -30,7 +30,10 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
               "source: " + std::to_string(given) +
                   " of path, bytes and descriptor are set: set exactly one (descriptor: -1 if unused)"};
     model::Source from;
-    if (env) from.limits = env->environment->import_limits();
+    if (env) {
+      from.limits = env->environment->import_limits();
+      from.exact = env->environment->refuses_contradictions();
+    }
     from.path = abi::string(known.path);
     from.bytes = known.bytes.data;
     from.size = known.bytes.size;

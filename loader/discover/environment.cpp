@@ -44,6 +44,7 @@ struct Settings {
   Isolation isolation;
   CacheSettings cache;
   ImportLimits import;
+  bool refuses_contradictions = false;
   std::map<std::string, Host::Options, std::less<>> backends;  // by backend id; names lack the prefix "<id>."
 };
 
@@ -100,11 +101,18 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     if (error == std::errc() && end == value.data() + value.size()) return {};
     return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
   }
+  if (name == "contradictions") {
+    settings.refuses_contradictions = value == "refused";
+    if (value == "refused" || value == "noted") return {};
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("option loader.contradictions is \"{}\": it must be noted or refused", value)};
+  }
   if (name == "import_bytes") return read_option(name, value, settings.import.bytes);
   if (name == "import_seconds") return read_option(name, value, settings.import.seconds);
   return {BP_NOT_FOUND,
-          fmt::format("there is no option loader.{}: the options are loader.cache, loader.cache_bytes, loader.disable, "
-                      "loader.import_bytes, loader.import_seconds, loader.isolate, loader.isolate_paths, "
+          fmt::format("there is no option loader.{}: the options are loader.cache, loader.cache_bytes, "
+                      "loader.contradictions, loader.disable, loader.import_bytes, loader.import_seconds, "
+                      "loader.isolate, loader.isolate_paths, "
                       "loader.isolate_sandbox, loader.load, loader.probe, loader.require_signed and loader.select",
                       name)};
 }
@@ -427,6 +435,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   env->services_ = std::make_shared<Services>(desc);
   env->cache_ = settings.cache;
   env->import_limits_ = settings.import;
+  env->refuses_contradictions_ = settings.refuses_contradictions;
   Maker maker{*env, std::move(settings)};
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;

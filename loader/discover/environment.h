@@ -145,6 +145,8 @@ class Environment {
   Services& services() const { return *services_; }
   const CacheSettings& cache() const { return cache_; }
   const ImportLimits& import_limits() const { return import_limits_; }
+  // Whether models are refused whose declared extents contradict their operators.
+  bool refuses_contradictions() const { return refuses_contradictions_; }
 
  private:
   struct Maker;  // builds the environment; in environment.cpp
@@ -152,6 +154,7 @@ class Environment {
   std::shared_ptr<Services> services_;
   CacheSettings cache_;
   ImportLimits import_limits_;
+  bool refuses_contradictions_ = false;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<std::unique_ptr<Device>> devices_;

@@ -65,19 +65,19 @@ Result<std::shared_ptr<Model>> import(const Source& source) {
   }
   std::shared_ptr<Model> model = parsed.take();
   BP_TRY(add_weights(*model, source));
-  if (Status status = canonicalize(*model); !status.ok())
+  if (Status status = canonicalize(*model, source.exact); !status.ok())
     return std::move(status).context("model " + in_quotes(model->origin));
   return model;
 }
 
-Status canonicalize(Model& model) try {
+Status canonicalize(Model& model, bool exact) try {
   model.hashes = std::make_shared<WeightHashes>();
   BP_TRY(check(model));
   BP_TRY(inline_functions(model));
   BP_TRY(lift_constants(model));
   BP_TRY(ops::upgrade(model));
   BP_TRY(differentiate(model));
-  BP_TRY(ops::infer(model));
+  BP_TRY(ops::infer(model, {.exact = exact}));
   merge_legacy_softmax(model);
   prune(model);
   find_function_calls(model);

@@ -24,13 +24,14 @@ struct Source {
   // `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
+  bool exact = false;  // types that the model declares must be those that its operators give, extents included
 };
 
 // Imports the source as a canonical graph. Thread-safe; blocks while reading files. Returns BP_RESOURCE_EXHAUSTED or
 // BP_TIMED_OUT when a limit is reached.
 Result<std::shared_ptr<Model>> import(const Source& source);
 // Runs the passes that follow parsing. Called directly for models that a framework built.
-Status canonicalize(Model& model);
+Status canonicalize(Model& model, bool exact = false);
 
 // The opset of ai.onnx that all nodes have after import.
 uint32_t canonical_opset();

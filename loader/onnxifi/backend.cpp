@@ -23,6 +23,7 @@ bool is_vendor_library() {
 
 EnvironmentOptions environment_options() {
   EnvironmentOptions options;
+  options.options["loader.contradictions"] = "refused";  // ONNXIFI has a status for them
   if (is_vendor_library()) {
     options.options["loader.disable"] = "onnxifi";
     // The process that opened this library may be in a sandbox that forbids processes, and is then itself what a
@@ -222,6 +223,15 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
   try {
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
+    if (error.status() == BP_TYPE_MISMATCH) {
+      // Contradictions in extents alone are accepted without an environment.
+      bp_error_t ignored{};
+      ignored.size = sizeof ignored;
+      const bp_status_t status = client::detail::try_call(ignored, api().model_open, static_cast<bp_env_t*>(nullptr),
+                                                          static_cast<const bp_model_source_t*>(&source), &made);
+      api().model_destroy(made);
+      throw Failure{status == BP_OK ? ONNXIFI_STATUS_MISMATCHING_SHAPE : ONNXIFI_STATUS_MISMATCHING_DATATYPE};
+    }
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
     // Without weights, whose names may be unknown, external data is missing.
     if (error.status() == BP_NOT_FOUND && weights.empty()) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};

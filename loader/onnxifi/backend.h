@@ -56,7 +56,8 @@ class Backend {
 // Whether a serialized ModelProto has initializers; false if the bytes are not a protobuf.
 bool has_initializers(size_t bytes, const void* model);
 // Parses a serialized ModelProto. `weights` are matched by name, and their memory is owned by `keep`. Throws
-// INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL or UNSUPPORTED_VERSION, and the
+// INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL, UNSUPPORTED_VERSION, MISMATCHING_SHAPE or
+// MISMATCHING_DATATYPE (of what the model declares and what its operators give), and the
 // loader's errors for weights: BP_NOT_FOUND if the model has no such input, BP_TYPE_MISMATCH.
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights = {}, std::shared_ptr<const void> keep = nullptr);

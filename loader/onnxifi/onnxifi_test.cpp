@@ -212,6 +212,22 @@ TEST_F(Onnxifi, SaysWhyAModelDoesNotRun) {
   const std::string wrong =
       model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
   EXPECT_EQ(compatibility(id_, wrong), ONNXIFI_STATUS_INVALID_MODEL);
+  // What the model declares of an output contradicts its operator.
+  const auto declared = [](bp_dtype_t dtype, const std::vector<Dim>& extents) {
+    return model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", BP_DTYPE_FLOAT, {Dim(3)})},
+                                         {tensor_value("y", dtype, extents)}));
+  };
+  onnxGraph made = this;
+  for (const auto& [model, status] :
+       {std::pair(declared(BP_DTYPE_FLOAT, {Dim(3)}), ONNXIFI_STATUS_SUCCESS),
+        std::pair(declared(BP_DTYPE_FLOAT, {Dim(4)}), ONNXIFI_STATUS_MISMATCHING_SHAPE),
+        std::pair(declared(BP_DTYPE_FLOAT, {Dim(1), Dim(3)}), ONNXIFI_STATUS_MISMATCHING_SHAPE),
+        std::pair(declared(BP_DTYPE_INT64, {Dim(3)}), ONNXIFI_STATUS_MISMATCHING_DATATYPE)}) {
+    EXPECT_EQ(compatibility(id_, model), status);
+    if (status == ONNXIFI_STATUS_SUCCESS) continue;
+    EXPECT_EQ(onnxInitGraph(backend_, nullptr, model.size(), model.data(), 0, nullptr, &made), status);
+    EXPECT_EQ(made, nullptr);
+  }
   // The null backend supports Add but not Pow.
   EXPECT_EQ(compatibility(named("null"), sum_model("Pow")), ONNXIFI_STATUS_UNSUPPORTED_OPERATOR);
   EXPECT_EQ(compatibility(named("null"), good), ONNXIFI_STATUS_SUCCESS);

@@ -156,6 +156,7 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
       const Status contradiction =
           context.fail("output " + in_quotes(value.name) +
                        " contradicts what the model declares of it: inferred and declared are " + problem);
+      if (state.how.exact) return Status(BP_TYPE_MISMATCH, std::string(contradiction.text())).with_node(node.id);
       if (!node.schema || !same_elements(inferred, value.type)) return contradiction;
       if (state.contradictions++ == 0) state.contradiction = contradiction.text();
       type = inferred;

@@ -12,6 +12,8 @@ namespace backplane::ops {
 struct Inference {
   // Values that inference finds to be known numbers become constants and are removed from the outputs of their nodes.
   bool fold = true;
+  // Declared types that contradict the inferred ones fail with BP_TYPE_MISMATCH, extents included.
+  bool exact = false;
   // Sets the output types of node `node`, which has an operator without a schema. If this function is empty, the types
   // stay unknown.
   std::function<Status(const model::Graph&, uint32_t node, std::vector<model::Type>& outputs)> foreign;
