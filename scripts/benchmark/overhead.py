@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,20 @@ def gigabyte(ours, theirs, threads, rounds):
     return tuple(min(loads[side]) / (min(cats) + min(runs[side])) for side in (ours, theirs))
 
 
+def through_onnxifi(ours, model, threads, rounds):
+    """A model through backends/onnxifi, with our own library as the vendor's in its own process, over the CPU backend directly: medians of alternating runs."""
+    prefix = pathlib.Path(ours.program).resolve().parent.parent
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "libonnxifi-backplane.so").symlink_to(prefix / "lib" / "libonnxifi.so")
+        env = {**os.environ, "BACKPLANE_SELECT": "cpu,onnxifi", "BACKPLANE_ONNXIFI_PATH": folder, "BACKPLANE_ISOLATE_PATHS": str(prefix)}
+        command = [ours.program, "bench", model / "model.onnx", "--fallback", "forbid", "--set", "loader.cache=", "--threads", threads, "--runs", 30, "--json", "--device"]
+        medians = {device: [] for device in ("cpu", "onnxifi")}
+        for _ in range(rounds):
+            for device, taken in medians.items():
+                taken.append(json.loads(sides.call([*command, device], env=env))["median_ms"])
+    return statistics.median(medians["onnxifi"]) / statistics.median(medians["cpu"])
+
+
 def measure(ours, theirs, bench_program, threads, rounds):
     report = json.loads(sides.call([bench_program, "--benchmark_format=json", "--benchmark_min_time=0.5", "--benchmark_repetitions=3", "--benchmark_report_aggregates_only=true"]))
     units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -118,6 +133,10 @@ def measure(ours, theirs, bench_program, threads, rounds):
     if "opencl_chain/islands/20/real_time" in medians:  # else there is no OpenCL device
         each, kernel = ((opencl_best(how, 100) - opencl_best(how, 20)) / 80 for how in ("islands", "one_island"))
         opencl.append(Overhead(f"each further island on OpenCL, less its kernel in a larger island ({1e6 * kernel:.1f} us)", 1e6 * (each - kernel), "us", 2))
+    resnet = pathlib.Path(os.environ.get("BACKPLANE_DATA") or pathlib.Path.home() / ".cache/backplane") / "light" / "resnet50"
+    vendor = []
+    if (resnet / "model.onnx").exists():
+        vendor.append(Overhead("ResNet-50 through backends/onnxifi in its own process, over direct", through_onnxifi(ours, resnet, threads, rounds), "x", 1.03))
     per_node = lambda sessions: (sessions(100000) / 100000) / (sessions(1000) / 1000)
     big, their_big = gigabyte(ours, theirs, threads, rounds)
     return [
@@ -129,6 +148,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
         Overhead("growth from 1,000 to 100,000 nodes, each node", per_node(lambda n: took[f"session/{n}"]), "x", 1.2, per_node(lambda n: them["sessions"][str(n)])),
         Overhead(f"each island of 20 in the stream of a device, less its work and one hand-over between threads ({1e6 * hand_over:.0f} us)", 1e6 * island, "us", 2),
         *opencl,
+        *vendor,
         Overhead("scan of 50 known backends", 1e3 * took["known_backends/50"], "ms", 2),
         Overhead("1 GB model: load and first result, over cat cold and one run", big, "x", 1.2, their_big),
     ]

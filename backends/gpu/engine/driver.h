@@ -24,6 +24,9 @@ namespace backplane::gpu {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
+  // Whether kernels may read and write it. Memory that is imported may allow one of the two only.
+  virtual bool is_readable() const { return true; }
+  virtual bool is_writable() const { return true; }
 };
 using Buffer = std::shared_ptr<const DeviceMemory>;
 

@@ -40,9 +40,20 @@ bool Instance::reaches(const bp_tensor_t& tensor) const {
 }
 
 void Instance::bind(const bp_binding_t& binding) {
+  const bool is_input = binding.slot < BP_SLOT_OUTPUT;
+  const bp_tensor_t* const tensor = binding.slot == BP_SLOT_SCRATCH ? nullptr : binding.tensor;
+  if (tensor != nullptr && tensor->buffer.memory != nullptr && reaches(*tensor)) {
+    const DeviceMemory& memory = *allocation(tensor->buffer).buffer;
+    if (is_input && !memory.is_readable())
+      throw sdk::Error(BP_UNSUPPORTED, "kernels may only write the memory of input " + std::to_string(binding.slot) +
+                                           "; create it for reading too");
+    if (!is_input && !memory.is_writable())
+      throw sdk::Error(BP_UNSUPPORTED, "kernels may only read the memory of output " +
+                                           std::to_string(binding.slot - BP_SLOT_OUTPUT) +
+                                           "; create it for writing too");
+  }
   sdk::Instance::bind(binding);
   if (binding.slot == BP_SLOT_SCRATCH) return;
-  const bool is_input = binding.slot < BP_SLOT_OUTPUT;
   auto& memory = is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT];
   if (memory && !memory->is_direct()) captures_.clear();  // they copy to or from memory that is freed now
   memory.reset();

@@ -107,7 +107,7 @@ gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t byt
   const cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
   cl_int status = CL_SUCCESS;
   const cl_mem memory =
-      clCreateSubBuffer(raw(*whole), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+      clCreateSubBuffer(raw(*whole), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);  // with the flags of `whole`
   check(status, "sub-buffer of " + std::to_string(bytes) + " bytes at " + std::to_string(offset));
   return held(memory);
 }
@@ -123,7 +123,7 @@ gpu::Buffer Driver::import_host(void* address, uint64_t bytes) const {
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
   const auto memory = reinterpret_cast<cl_mem>(external.handle);
   check(clRetainMemObject(memory), "import of a cl_mem");
-  gpu::Buffer buffer = held(memory);
+  ClMemory retained(memory);
   if (queried<cl_mem_object_type>(clGetMemObjectInfo, memory, CL_MEM_TYPE, "type of a cl_mem") != CL_MEM_OBJECT_BUFFER)
     throw sdk::Error(BP_INVALID_ARGUMENT,
                      "the cl_mem is not a buffer (it is an image or a pipe): only buffers can be imported");
@@ -136,7 +136,8 @@ gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
     throw sdk::Error(BP_INVALID_ARGUMENT, "the cl_mem has " + std::to_string(size) + " bytes; " +
                                               std::to_string(external.bytes) + " at offset " +
                                               std::to_string(external.offset) + " are imported");
-  return buffer;
+  return std::make_shared<const Memory>(
+      std::move(retained), queried<cl_mem_flags>(clGetMemObjectInfo, memory, CL_MEM_FLAGS, "flags of a cl_mem"));
 }
 
 uint64_t Driver::export_memory(const gpu::DeviceMemory& memory) const {

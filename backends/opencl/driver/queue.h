@@ -9,11 +9,15 @@ namespace backplane::opencl {
 
 class Memory final : public gpu::DeviceMemory {
  public:
-  explicit Memory(ClMemory memory) : memory_(std::move(memory)) {}
+  explicit Memory(ClMemory memory, cl_mem_flags flags = CL_MEM_READ_WRITE)
+      : memory_(std::move(memory)), flags_(flags) {}
   cl_mem get() const { return memory_.get(); }
+  bool is_readable() const override { return (flags_ & CL_MEM_WRITE_ONLY) == 0; }
+  bool is_writable() const override { return (flags_ & CL_MEM_READ_ONLY) == 0; }
 
  private:
   ClMemory memory_;
+  cl_mem_flags flags_;
 };
 inline cl_mem raw(const gpu::DeviceMemory& memory) {
   return static_cast<const Memory&>(memory).get();

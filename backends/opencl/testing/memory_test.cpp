@@ -224,8 +224,8 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
 
 // A cl_mem in the context of the device, or in another one, and what an import of it needs.
 struct OwnedMem {
-  OwnedMem(cl_context context, size_t bytes)
-      : memory(clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr)) {}
+  OwnedMem(cl_context context, size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE)
+      : memory(clCreateBuffer(context, flags, bytes, nullptr, nullptr)) {}
   ~OwnedMem() { clReleaseMemObject(memory); }
   OwnedMem(const OwnedMem&) = delete;
   bp_external_t part(uint64_t offset, uint64_t bytes) const {
@@ -259,6 +259,38 @@ TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {
   }
   EXPECT_EQ(owned.references(), 1u);
   import_of(env, owned.part(head, 64));
+}
+
+// Drivers need not check what kernels may do with a buffer.
+TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
+  const Environment env = opencl();
+  constexpr uint64_t kBytes = kElements * sizeof(float);
+  const uint64_t head = space_of(env, own_space(env)).alignment;
+  const OwnedMem read(context_of(env), head + kBytes, CL_MEM_READ_ONLY),
+      write(context_of(env), head + kBytes, CL_MEM_WRITE_ONLY);
+  for (const uint64_t offset : {uint64_t{0}, head}) {
+    const Buffer x = import_of(env, read.part(offset, kBytes)), y = import_of(env, write.part(offset, kBytes));
+    std::vector<float> values(kElements, 7), back(kElements);
+    copy(env, host_buffer(values), x.abi());
+    Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
+    bind(exec, 0, x.abi());
+    bind(exec, BP_SLOT_OUTPUT, y.abi());
+    exec.run();
+    copy(env, y.abi(), host_buffer(back));
+    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+    for (const bool is_input : {true, false}) {
+      const Error error = failure([&] {
+        const Buffer both = device_buffer(env, kBytes);
+        Exec other = env.compile(chain_of_three(kElements), only_opencl()).exec();
+        bind(other, 0, (is_input ? y : both).abi());
+        bind(other, BP_SLOT_OUTPUT, (is_input ? both : x).abi());
+        other.run();
+      });
+      EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+      EXPECT_THAT(error.text(), HasSubstr(is_input ? "kernels may only write the memory of input 0"
+                                                   : "kernels may only read the memory of output 0"));
+    }
+  }
 }
 
 TEST_F(MemoryTest, AClMemMustBeABuffer) {
