@@ -355,11 +355,11 @@ TEST(Negotiation, RefusesWithAReason) {
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
-  const Plugin same("1", {{"instructions", stated != nullptr ? stated : "AVX512"}});
+  const Plugin same("1", {{"instructions", stated != nullptr ? stated : "AVX512_AMX"}});
   EXPECT_EQ(same.status, BP_OK) << same.error;
   const Plugin unknown("1", {{"instructions", "MMX"}});
   EXPECT_EQ(unknown.status, BP_INVALID_ARGUMENT);
-  EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512"));
+  EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI, AVX512 or AVX512_AMX"));
 #if defined(__x86_64__)
   const Plugin less("1", {{"instructions", "BASELINE"}});
   EXPECT_EQ(less.status, BP_INVALID_ARGUMENT);

@@ -117,7 +117,7 @@ std::optional<Choices> choose_implementations(const sdk::Host& host, const Opera
 static Instructions parse_instructions(std::string_view what, std::string_view value) {
   if (const auto found = instructions_named(value)) return *found;
   throw sdk::Error(BP_INVALID_ARGUMENT, std::string(what) + " is '" + std::string(value) +
-                                            "'; give BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512");
+                                            "'; give BASELINE, SSE41, AVX2, AVX2_VNNI, AVX512 or AVX512_AMX");
 }
 
 static void choose_instructions(const sdk::Host& host) {
