@@ -6,6 +6,10 @@
 #include <cmath>
 #include <functional>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "testing/graph_builder.h"
 #include "testing/noise.h"
 #include "testing/plugin_runner.h"
@@ -19,7 +23,7 @@ struct Case {
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers)
+  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers), or AMX
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
@@ -86,7 +90,7 @@ std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, in
     g.node("QuantizeLinear", 13, {"x", "scale", "zero"}, {"xq"}, BP_DTYPE_UINT8);
     g.node("DequantizeLinear", 13, {"xq", "scale", "zero"}, {"xd"});
     g.node("DequantizeLinear", 13, {"w", "weight_scale", "weight_zero"}, {"wd"});
-    g.type("xd", BP_DTYPE_FLOAT, {1, 128, 8, 8});
+    g.type("xd", BP_DTYPE_FLOAT, {1, weights[1] * groups, 8, 8});
     g.node("Conv", 22, {"xd", "wd"}, {"c"}, BP_DTYPE_FLOAT,
            {{"group", groups}, {"pads", Extents{pad, pad, pad, pad}}, {"strides", Extents{stride, stride}}});
     g.node("QuantizeLinear", 13, {"c", "result_scale", "zero"}, {"yq"}, BP_DTYPE_UINT8);
@@ -115,6 +119,7 @@ std::vector<Case> all_cases() {
       {"pool", "direct", {1, 32, 16, 16}, pool("MaxPool", true)},
       // The tolerance is one quantization step of the result: a sum midway between two steps may be rounded up or down.
       {"q8", "depthwise", {1, 128, 8, 8}, q8({128, 1, 3, 3}, 128, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "amx", {1, 128, 8, 8}, q8({72, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
@@ -170,6 +175,49 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_EQ(name.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
+
+// Sums are exact, and what follows them is the same arithmetic.
+TEST(Implementations, OfQuantizedProductsAgreeInEachBit) {
+  for (const Extents& x : {Extents{1, 128, 8, 8}, Extents{2, 68, 15, 9}, Extents{1, 128, 1, 1}}) {
+    std::vector<std::vector<float>> results;
+    for (const char* name : {"q8=amx", "q8=pointwise"}) {
+      GraphBuilder g;
+      g.input("x", BP_DTYPE_FLOAT, x);
+      q8({120, x[1], 1, 1}, 1, 0, 1)(g);
+      g.output("y");
+      Plugin plugin("2", {{"implementation", name}, {"reference", "0"}});
+      const Outcome outcome =
+          Compiled(plugin, g.graph()).run({HostTensor::of(BP_DTYPE_FLOAT, x, noise(product(x), 1))});
+      ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+      results.push_back(outcome.outputs[0].as<float>());
+    }
+    EXPECT_EQ(results[0], results[1]) << ::testing::PrintToString(x);
+  }
+}
+
+#if defined(__x86_64__)
+// Whether the calling thread has AMX's tile registers in use; false if the processor lacks them.
+bool uses_tile_registers() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kReportsUse = 1u << 2, kTiles = 1u << 24;
+  if (__get_cpuid_count(0xd, 1, &a, &b, &c, &d) == 0 || (a & kReportsUse) == 0) return false;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTiles) == 0) return false;
+  asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
+  return (a >> 17 & 3) != 0;
+}
+
+TEST(Implementations, LeaveNoTileRegistersInUse) {
+  for (const Extents& weights : {Extents{72, 128, 1, 1}, Extents{72, 128, 3, 3}}) {
+    GraphBuilder g;
+    g.input("x", BP_DTYPE_FLOAT, {1, 128, 8, 8});
+    q8(weights, 1, weights[2] / 2, 1)(g);
+    g.output("y");
+    Plugin plugin("1", {{"reference", "0"}});
+    Compiled(plugin, g.graph()).run({HostTensor::of(BP_DTYPE_FLOAT, {1, 128, 8, 8}, noise(128 * 64, 1))});
+    EXPECT_FALSE(uses_tile_registers()) << ::testing::PrintToString(weights);
+  }
+}
+#endif
 
 // Fails if a list has an implementation without a case.
 TEST(Implementations, EachHasACase) {
