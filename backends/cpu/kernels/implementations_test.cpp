@@ -24,6 +24,7 @@ struct Case {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
   bool needs_avx512 = false;  // including VNNI (products of 8-bit integers), or AMX
+  uint32_t compute_types = 0;
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
@@ -104,6 +105,7 @@ std::vector<Case> all_cases() {
       {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "onednn", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "direct", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"matmul", "bf16", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true), BP_DTYPE_FLOAT, 0.02, true, BP_COMPUTE_BF16},
       {"matmul", "tiled", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
       {"matmul", "onednn", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
       {"matmul", "gemv", {2, 24}, matmul({24, 32})},
@@ -111,6 +113,7 @@ std::vector<Case> all_cases() {
       {"matmul", "sgemm_batch", {3, 16, 16}, square},
       {"matmul", "wide", {20, 24}, matmul({24, 32}, BP_DTYPE_DOUBLE), BP_DTYPE_DOUBLE},
       {"matmul", "direct", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
+      {"gemm", "bf16", {20, 24}, gemm, BP_DTYPE_FLOAT, 0.02, true, BP_COMPUTE_BF16},
       {"gemm", "tiled", {20, 24}, gemm},
       {"gemm", "sgemm", {20, 24}, gemm},
       {"gemm", "direct", {20, 24}, gemm},
@@ -141,7 +144,7 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
 
   Plugin forced("2", {{"implementation", test.family + "=" + test.name}, {"reference", "0"}});
   ASSERT_EQ(forced.status, BP_OK) << forced.error;
-  const Outcome outcome = Compiled(forced, g.graph()).run({input});
+  const Outcome outcome = Compiled(forced, g.graph(), test.compute_types).run({input});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
   Plugin reference("2", {{"reference", "1"}});
   const Outcome expected = Compiled(reference, g.graph()).run({input});
@@ -175,6 +178,59 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_EQ(name.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
+
+// Products with a known matrix, some with what follows them, on whole and partial tiles.
+struct Bf16Product {
+  const char* name;
+  int64_t m, n, k;
+  bool gemm;  // with a bias and B transposed; otherwise a MatMul, to which a bias, Relu and another tensor are added
+};
+void PrintTo(const Bf16Product& product, std::ostream* out) {
+  *out << product.name;
+}
+class Bf16Products : public ::testing::TestWithParam<Bf16Product> {};
+
+// Operands of bf16 are not rounded, so only the order of the sums differs from the reference.
+TEST_P(Bf16Products, OfNumbersThatFitAreAsExactAsThoseInFp32) {
+  const Bf16Product& t = GetParam();
+  const auto small = [](int64_t count, uint32_t seed) {
+    std::vector<float> values;
+    for (float x : noise(count, seed)) values.push_back(std::nearbyint(x * 64) / 64);
+    return values;
+  };
+  std::vector<std::vector<float>> results;
+  for (const char* reference : {"1", "0"}) {
+    GraphBuilder g;
+    g.input("x", BP_DTYPE_FLOAT, {t.m, t.k}).input("r", BP_DTYPE_FLOAT, {t.m, t.n});
+    g.weight<float>("b", BP_DTYPE_FLOAT, t.gemm ? Extents{t.n, t.k} : Extents{t.k, t.n}, small(t.n * t.k, 7));
+    g.weight<float>("c", BP_DTYPE_FLOAT, {t.n}, small(t.n, 8));
+    if (t.gemm) {
+      g.node("Gemm", 13, {"x", "b", "c"}, {"y"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}});
+    } else {
+      g.node("MatMul", 13, {"x", "b"}, {"p"}).type("p", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Add", 14, {"p", "c"}, {"s"}).type("s", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Relu", 14, {"s"}, {"q"}).type("q", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Add", 14, {"q", "r"}, {"y"}).type("y", BP_DTYPE_FLOAT, {t.m, t.n});
+    }
+    g.output("y");
+    Plugin plugin("2", {{"reference", reference}});
+    const Outcome outcome = Compiled(plugin, g.graph(), BP_COMPUTE_BF16)
+                                .run({HostTensor::of(BP_DTYPE_FLOAT, {t.m, t.k}, small(t.m * t.k, 1)),
+                                      HostTensor::of(BP_DTYPE_FLOAT, {t.m, t.n}, small(t.m * t.n, 2))});
+    ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+    results.push_back(outcome.outputs[0].as<float>());
+  }
+  ASSERT_EQ(results[0].size(), results[1].size());
+  for (size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-4) << "[" << i << "]";
+}
+
+constexpr Bf16Product kBf16Products[] = {
+    {"FewRows", 5, 40, 70, false},     {"OneTile", 16, 16, 32, true},      {"OddRows", 33, 65, 31, false},
+    {"ManyRows", 300, 24, 129, false}, {"ManyColumns", 17, 530, 65, true}, {"FewColumns", 40, 3, 200, true},
+    {"OneInput", 50, 50, 1, false},
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, Bf16Products, ::testing::ValuesIn(kBf16Products),
+                         [](const auto& info) { return info.param.name; });
 
 // Sums are exact, and what follows them is the same arithmetic.
 TEST(Implementations, OfQuantizedProductsAgreeInEachBit) {

@@ -172,6 +172,15 @@ Machine read_machine(const sdk::Host& host) {
   return machine;
 }
 
+PlanContext Device::plan_context(uint32_t compute_types) const {
+  return {.threads = threads_.count(),
+          .reference = reference_,
+          .make_reorder = operators_.make_reorder(),
+          .choices = choices_,
+          .max_bytes = threads_.budget().limit(),
+          .bf16 = processor().amx && !reference_ && (compute_types & BP_COMPUTE_BF16) != 0};
+}
+
 void Device::cover(sdk::Coverage& coverage) {
   cpu::cover(*this, coverage);
 }

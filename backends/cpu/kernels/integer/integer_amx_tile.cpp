@@ -26,35 +26,19 @@ template <int kBlocks>
   }
 }
 
-// Registers 0 to 3 have sums, 4 and 5 rows of A, 6 and 7 columns of B. Rows that are in both tiles of sums have the
-// same values in both.
+// Rows that are in both tiles have the same sums in both.
 template <int kTiles, int kBlocks>
 [[gnu::always_inline]] inline void multiply(const IntegerTile& t, int64_t second) {
-  const uint32_t *a0 = t.a, *a1 = t.a + second * t.groups, *b0 = t.b, *b1 = t.b + t.b_block;
-  const int64_t a_row = t.groups * kWord, y_row = t.y_row * kWord;
-  uint32_t *y0 = t.y, *y1 = t.y + second * t.y_row;
-  amx::load<0>(y0, y_row);
-  if constexpr (kBlocks == 2) amx::load<1>(y0 + kBlock, y_row);
-  if constexpr (kTiles == 2) amx::load<2>(y1, y_row);
-  if constexpr (kTiles == 2 && kBlocks == 2) amx::load<3>(y1 + kBlock, y_row);
-  for (int64_t g = 0; g < t.groups; g += kAmxGroups) {
-    amx::load<6>(b0 + g * kBlock, kBlock * kWord);
-    amx::load<4>(a0 + g, a_row);
-    amx::dpbsud<0, 4, 6>();
-    if constexpr (kBlocks == 2) {
-      amx::load<7>(b1 + g * kBlock, kBlock * kWord);
-      amx::dpbsud<1, 4, 7>();
-    }
-    if constexpr (kTiles == 2) {
-      amx::load<5>(a1 + g, a_row);
-      amx::dpbsud<2, 5, 6>();
-      if constexpr (kBlocks == 2) amx::dpbsud<3, 5, 7>();
-    }
-  }
-  amx::store<0>(y0, y_row);
-  if constexpr (kBlocks == 2) amx::store<1>(y0 + kBlock, y_row);
-  if constexpr (kTiles == 2) amx::store<2>(y1, y_row);
-  if constexpr (kTiles == 2 && kBlocks == 2) amx::store<3>(y1 + kBlock, y_row);
+  const auto bytes = [](const uint32_t* words) { return reinterpret_cast<const std::byte*>(words); };
+  const int64_t y_row = t.y_row * kWord;
+  auto* y = reinterpret_cast<std::byte*>(t.y);
+  amx::load_sums<kTiles, kBlocks>(y, y + second * y_row, y_row);
+  amx::add_products<amx::SignedByUnsigned, kTiles, kBlocks>({{bytes(t.a), bytes(t.a + second * t.groups)},
+                                                             t.groups * kWord,
+                                                             {bytes(t.b), bytes(t.b + t.b_block)},
+                                                             kAmxGroups * kBlock * kWord,
+                                                             t.groups / kAmxGroups});
+  amx::store_sums<kTiles, kBlocks>(y, y + second * y_row, y_row);
 }
 
 template <int kBlocks>

@@ -20,46 +20,21 @@ constexpr int64_t kPartBytes = 64 * amx::kTileRows;  // weights of 16 channels f
 constexpr int64_t kConstants = 3 * kAmxChannels * int64_t{sizeof(float)};
 constexpr int64_t kRowOfSums = kAmxChannels * int64_t{sizeof(int32_t)};
 
-template <int kSums, int kA, int kB, bool kSigned>
-[[gnu::always_inline]] inline void add_tile_products() {
-  if constexpr (kSigned)
-    amx::dpbssd<kSums, kA, kB>();
-  else
-    amx::dpbusd<kSums, kA, kB>();
-}
-
-// Computes the sums of 16 or 32 channels (`kParts`) in one or two tiles. Registers 0 to 3 have the sums, 4 and 5
-// inputs, 6 and 7 weights.
-template <int kTiles, int kParts, bool kSigned>
+// Computes the sums of 16 or 32 channels (`kParts`) in one or two tiles.
+template <class Product, int kTiles, int kParts>
 [[gnu::always_inline]] inline void multiply(const AmxBlock& b, const std::byte* starts, const std::byte* weights,
                                             std::byte* sums) {
-  const uint8_t *x0 = b.x[0], *x1 = b.x[1];
-  const int64_t x_place = b.x_place;
-  amx::load<0>(starts, 0);
-  if constexpr (kParts == 2) amx::load<1>(starts + 64, 0);
-  if constexpr (kTiles == 2) amx::load<2>(starts, 0);
-  if constexpr (kTiles == 2 && kParts == 2) amx::load<3>(starts + 64, 0);
-  for (int64_t step = b.steps; step > 0; --step, x0 += kAmxInputs, x1 += kAmxInputs, weights += 2 * kPartBytes) {
-    amx::load<6>(weights, 64);
-    amx::load<4>(x0, x_place);
-    add_tile_products<0, 4, 6, kSigned>();
-    if constexpr (kParts == 2) {
-      amx::load<7>(weights + kPartBytes, 64);
-      add_tile_products<1, 4, 7, kSigned>();
-    }
-    if constexpr (kTiles == 2) {
-      amx::load<5>(x1, x_place);
-      add_tile_products<2, 5, 6, kSigned>();
-      if constexpr (kParts == 2) add_tile_products<3, 5, 7, kSigned>();
-    }
-  }
-  amx::store<0>(sums, kRowOfSums);
-  if constexpr (kParts == 2) amx::store<1>(sums + 64, kRowOfSums);
-  if constexpr (kTiles == 2) amx::store<2>(sums + b.second * kRowOfSums, kRowOfSums);
-  if constexpr (kTiles == 2 && kParts == 2) amx::store<3>(sums + b.second * kRowOfSums + 64, kRowOfSums);
+  amx::load_sums<kTiles, kParts>(starts, starts, 0);
+  amx::add_products<Product, kTiles, kParts>(
+      {{reinterpret_cast<const std::byte*>(b.x[0]), reinterpret_cast<const std::byte*>(b.x[1])},
+       b.x_place,
+       {weights, weights + kPartBytes},
+       2 * kPartBytes,
+       b.steps});
+  amx::store_sums<kTiles, kParts>(sums, sums + b.second * kRowOfSums, kRowOfSums);
 }
 
-template <bool kSigned>
+template <class Product>
 [[gnu::always_inline]] inline void multiply_all(const AmxBlock& b, std::byte* sums) {
   for (int64_t channel = 0; channel < b.channels; channel += 32) {
     const std::byte* starts = b.pack + channel * int64_t{sizeof(int32_t)};
@@ -67,9 +42,9 @@ template <bool kSigned>
     std::byte* to = sums + channel * int64_t{sizeof(int32_t)};
     const bool both = b.channels - channel > 16;
     if (b.tiles == 2)
-      both ? multiply<2, 2, kSigned>(b, starts, weights, to) : multiply<2, 1, kSigned>(b, starts, weights, to);
+      both ? multiply<Product, 2, 2>(b, starts, weights, to) : multiply<Product, 2, 1>(b, starts, weights, to);
     else
-      both ? multiply<1, 2, kSigned>(b, starts, weights, to) : multiply<1, 1, kSigned>(b, starts, weights, to);
+      both ? multiply<Product, 1, 2>(b, starts, weights, to) : multiply<Product, 1, 1>(b, starts, weights, to);
   }
 }
 
@@ -124,10 +99,10 @@ template <bool kAdds>
   }
 }
 
-template <bool kAdds, bool kSigned>
+template <bool kAdds, class Product>
 FOR_AVX512 void compute(const AmxBlock& b) {
   alignas(64) std::byte sums[2 * amx::kTileRows * kRowOfSums];
-  multiply_all<kSigned>(b, sums);
+  multiply_all<Product>(b, sums);
   quantize<kAdds>(b, sums);
 }
 
@@ -135,8 +110,8 @@ FOR_AVX512 void compute(const AmxBlock& b) {
 
 AmxKernel amx_kernel(bool adds, bool is_signed) {
   if (!processor().amx) return nullptr;
-  if (is_signed) return adds ? compute<true, true> : compute<false, true>;
-  return adds ? compute<true, false> : compute<false, false>;
+  if (is_signed) return adds ? compute<true, amx::SignedBySigned> : compute<false, amx::SignedBySigned>;
+  return adds ? compute<true, amx::UnsignedBySigned> : compute<false, amx::UnsignedBySigned>;
 }
 
 #else
