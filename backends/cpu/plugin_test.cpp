@@ -351,15 +351,42 @@ TEST(Negotiation, RefusesWithAReason) {
   EXPECT_EQ(refusal({4, BP_ABI_VERSION, BP_ABI_VERSION, plugin.api->sanitizer, {}}), BP_INVALID_ARGUMENT);
 }
 
+// A product in fp32 may be computed in bf16 where the session allows it and the processor has AMX; the verdict says so.
+TEST(Coverage, NamesBf16OnlyWhereItIsAllowed) {
+  Plugin plugin;
+  GraphBuilder g;
+  g.input("x", BP_DTYPE_FLOAT, {20, 24}).weight<float>("b", BP_DTYPE_FLOAT, {24, 32}, std::vector<float>(24 * 32, 1));
+  g.node("MatMul", 13, {"x", "b"}, {"p"}).node("Relu", 14, {"p"}, {"y"}).output("y");
+  for (const uint32_t allowed : {0u, BP_COMPUTE_TF32, BP_COMPUTE_TF32 | BP_COMPUTE_BF16}) {
+    std::vector<uint32_t> types(2, BP_COMPUTE_FP8);
+    bp_coverage_sink_t sink{sizeof(sink), 0, &types,
+                            [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
+                              for (uint32_t i = 0; i < count; ++i) {
+                                const auto* bytes = reinterpret_cast<const std::byte*>(verdicts) + size_t{i} * stride;
+                                const auto& verdict = *reinterpret_cast<const bp_verdict_t*>(bytes);
+                                (*static_cast<std::vector<uint32_t>*>(self))[verdict.node] = verdict.compute_types;
+                              }
+                            },
+                            nullptr};
+    bp_coverage_query_t query{};
+    query.size = sizeof(query);
+    query.graph = g.graph();
+    query.compute_types = allowed;
+    ASSERT_EQ(plugin.api->coverage->query(plugin.device, &query, &sink, nullptr), BP_OK);
+    EXPECT_TRUE(types[0] == 0 || types[0] == (allowed & BP_COMPUTE_BF16)) << types[0];
+    EXPECT_EQ(types[1], 0u);
+  }
+}
+
 // A process uses a single instruction set. The first backend sets it, unless the environment variable did.
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
-  const Plugin same("1", {{"instructions", stated != nullptr ? stated : "AVX512"}});
+  const Plugin same("1", {{"instructions", stated != nullptr ? stated : "AVX512_AMX"}});
   EXPECT_EQ(same.status, BP_OK) << same.error;
   const Plugin unknown("1", {{"instructions", "MMX"}});
   EXPECT_EQ(unknown.status, BP_INVALID_ARGUMENT);
-  EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512"));
+  EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI, AVX512 or AVX512_AMX"));
 #if defined(__x86_64__)
   const Plugin less("1", {{"instructions", "BASELINE"}});
   EXPECT_EQ(less.status, BP_INVALID_ARGUMENT);

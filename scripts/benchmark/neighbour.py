@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import tempfile
 
-BITS = {"SSE41": 128, "AVX2": 256, "AVX512": 512}
+BITS = {"SSE41": 128, "AVX2": 256, "AVX512": 512, "AVX512_AMX": 512}
 
 
 @functools.cache

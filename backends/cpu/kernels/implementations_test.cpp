@@ -6,6 +6,10 @@
 #include <cmath>
 #include <functional>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "testing/graph_builder.h"
 #include "testing/noise.h"
 #include "testing/plugin_runner.h"
@@ -19,7 +23,8 @@ struct Case {
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers)
+  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers), or AMX
+  uint32_t compute_types = 0;
 };
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
@@ -86,7 +91,7 @@ std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, in
     g.node("QuantizeLinear", 13, {"x", "scale", "zero"}, {"xq"}, BP_DTYPE_UINT8);
     g.node("DequantizeLinear", 13, {"xq", "scale", "zero"}, {"xd"});
     g.node("DequantizeLinear", 13, {"w", "weight_scale", "weight_zero"}, {"wd"});
-    g.type("xd", BP_DTYPE_FLOAT, {1, 128, 8, 8});
+    g.type("xd", BP_DTYPE_FLOAT, {1, weights[1] * groups, 8, 8});
     g.node("Conv", 22, {"xd", "wd"}, {"c"}, BP_DTYPE_FLOAT,
            {{"group", groups}, {"pads", Extents{pad, pad, pad, pad}}, {"strides", Extents{stride, stride}}});
     g.node("QuantizeLinear", 13, {"c", "result_scale", "zero"}, {"yq"}, BP_DTYPE_UINT8);
@@ -100,6 +105,7 @@ std::vector<Case> all_cases() {
       {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "onednn", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "direct", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"matmul", "bf16", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true), BP_DTYPE_FLOAT, 0.02, true, BP_COMPUTE_BF16},
       {"matmul", "tiled", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
       {"matmul", "onednn", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
       {"matmul", "gemv", {2, 24}, matmul({24, 32})},
@@ -107,6 +113,7 @@ std::vector<Case> all_cases() {
       {"matmul", "sgemm_batch", {3, 16, 16}, square},
       {"matmul", "wide", {20, 24}, matmul({24, 32}, BP_DTYPE_DOUBLE), BP_DTYPE_DOUBLE},
       {"matmul", "direct", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true)},
+      {"gemm", "bf16", {20, 24}, gemm, BP_DTYPE_FLOAT, 0.02, true, BP_COMPUTE_BF16},
       {"gemm", "tiled", {20, 24}, gemm},
       {"gemm", "sgemm", {20, 24}, gemm},
       {"gemm", "direct", {20, 24}, gemm},
@@ -115,6 +122,7 @@ std::vector<Case> all_cases() {
       {"pool", "direct", {1, 32, 16, 16}, pool("MaxPool", true)},
       // The tolerance is one quantization step of the result: a sum midway between two steps may be rounded up or down.
       {"q8", "depthwise", {1, 128, 8, 8}, q8({128, 1, 3, 3}, 128, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "amx", {1, 128, 8, 8}, q8({72, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
@@ -136,7 +144,7 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
 
   Plugin forced("2", {{"implementation", test.family + "=" + test.name}, {"reference", "0"}});
   ASSERT_EQ(forced.status, BP_OK) << forced.error;
-  const Outcome outcome = Compiled(forced, g.graph()).run({input});
+  const Outcome outcome = Compiled(forced, g.graph(), test.compute_types).run({input});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
   Plugin reference("2", {{"reference", "1"}});
   const Outcome expected = Compiled(reference, g.graph()).run({input});
@@ -170,6 +178,102 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_EQ(name.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
+
+// Products with a known matrix, some with what follows them, on whole and partial tiles.
+struct Bf16Product {
+  const char* name;
+  int64_t m, n, k;
+  bool gemm;  // with a bias and B transposed; otherwise a MatMul, to which a bias, Relu and another tensor are added
+};
+void PrintTo(const Bf16Product& product, std::ostream* out) {
+  *out << product.name;
+}
+class Bf16Products : public ::testing::TestWithParam<Bf16Product> {};
+
+// Operands of bf16 are not rounded, so only the order of the sums differs from the reference.
+TEST_P(Bf16Products, OfNumbersThatFitAreAsExactAsThoseInFp32) {
+  const Bf16Product& t = GetParam();
+  const auto small = [](int64_t count, uint32_t seed) {
+    std::vector<float> values;
+    for (float x : noise(count, seed)) values.push_back(std::nearbyint(x * 64) / 64);
+    return values;
+  };
+  std::vector<std::vector<float>> results;
+  for (const char* reference : {"1", "0"}) {
+    GraphBuilder g;
+    g.input("x", BP_DTYPE_FLOAT, {t.m, t.k}).input("r", BP_DTYPE_FLOAT, {t.m, t.n});
+    g.weight<float>("b", BP_DTYPE_FLOAT, t.gemm ? Extents{t.n, t.k} : Extents{t.k, t.n}, small(t.n * t.k, 7));
+    g.weight<float>("c", BP_DTYPE_FLOAT, {t.n}, small(t.n, 8));
+    if (t.gemm) {
+      g.node("Gemm", 13, {"x", "b", "c"}, {"y"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}});
+    } else {
+      g.node("MatMul", 13, {"x", "b"}, {"p"}).type("p", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Add", 14, {"p", "c"}, {"s"}).type("s", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Relu", 14, {"s"}, {"q"}).type("q", BP_DTYPE_FLOAT, {t.m, t.n});
+      g.node("Add", 14, {"q", "r"}, {"y"}).type("y", BP_DTYPE_FLOAT, {t.m, t.n});
+    }
+    g.output("y");
+    Plugin plugin("2", {{"reference", reference}});
+    const Outcome outcome = Compiled(plugin, g.graph(), BP_COMPUTE_BF16)
+                                .run({HostTensor::of(BP_DTYPE_FLOAT, {t.m, t.k}, small(t.m * t.k, 1)),
+                                      HostTensor::of(BP_DTYPE_FLOAT, {t.m, t.n}, small(t.m * t.n, 2))});
+    ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+    results.push_back(outcome.outputs[0].as<float>());
+  }
+  ASSERT_EQ(results[0].size(), results[1].size());
+  for (size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[1][i], results[0][i], 1e-4) << "[" << i << "]";
+}
+
+constexpr Bf16Product kBf16Products[] = {
+    {"FewRows", 5, 40, 70, false},     {"OneTile", 16, 16, 32, true},      {"OddRows", 33, 65, 31, false},
+    {"ManyRows", 300, 24, 129, false}, {"ManyColumns", 17, 530, 65, true}, {"FewColumns", 40, 3, 200, true},
+    {"OneInput", 50, 50, 1, false},
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, Bf16Products, ::testing::ValuesIn(kBf16Products),
+                         [](const auto& info) { return info.param.name; });
+
+// Sums are exact, and what follows them is the same arithmetic.
+TEST(Implementations, OfQuantizedProductsAgreeInEachBit) {
+  for (const Extents& x : {Extents{1, 128, 8, 8}, Extents{2, 68, 15, 9}, Extents{1, 128, 1, 1}}) {
+    std::vector<std::vector<float>> results;
+    for (const char* name : {"q8=amx", "q8=pointwise"}) {
+      GraphBuilder g;
+      g.input("x", BP_DTYPE_FLOAT, x);
+      q8({120, x[1], 1, 1}, 1, 0, 1)(g);
+      g.output("y");
+      Plugin plugin("2", {{"implementation", name}, {"reference", "0"}});
+      const Outcome outcome =
+          Compiled(plugin, g.graph()).run({HostTensor::of(BP_DTYPE_FLOAT, x, noise(product(x), 1))});
+      ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+      results.push_back(outcome.outputs[0].as<float>());
+    }
+    EXPECT_EQ(results[0], results[1]) << ::testing::PrintToString(x);
+  }
+}
+
+#if defined(__x86_64__)
+// Whether the calling thread has AMX's tile registers in use; false if the processor lacks them.
+bool uses_tile_registers() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kReportsUse = 1u << 2, kTiles = 1u << 24;
+  if (__get_cpuid_count(0xd, 1, &a, &b, &c, &d) == 0 || (a & kReportsUse) == 0) return false;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTiles) == 0) return false;
+  asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
+  return (a >> 17 & 3) != 0;
+}
+
+TEST(Implementations, LeaveNoTileRegistersInUse) {
+  for (const Extents& weights : {Extents{72, 128, 1, 1}, Extents{72, 128, 3, 3}}) {
+    GraphBuilder g;
+    g.input("x", BP_DTYPE_FLOAT, {1, 128, 8, 8});
+    q8(weights, 1, weights[2] / 2, 1)(g);
+    g.output("y");
+    Plugin plugin("1", {{"reference", "0"}});
+    Compiled(plugin, g.graph()).run({HostTensor::of(BP_DTYPE_FLOAT, {1, 128, 8, 8}, noise(128 * 64, 1))});
+    EXPECT_FALSE(uses_tile_registers()) << ::testing::PrintToString(weights);
+  }
+}
+#endif
 
 // Fails if a list has an implementation without a case.
 TEST(Implementations, EachHasACase) {

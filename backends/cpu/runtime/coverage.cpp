@@ -129,6 +129,7 @@ double estimate(const Row& row, const Node& node, const Device& device) {
 
 void cover(const Device& device, sdk::Coverage& coverage) {
   const bp_graph_t& graph = *coverage.graph().raw();
+  const bool bf16 = device.plan_context(coverage.compute_types()).bf16;
   for (uint32_t i = 0; i < coverage.node_count(); ++i) {
     if (i % kNodesBetweenChecks == 0) coverage.check_cancelled();
     const sdk::Node asked = coverage.node(i);
@@ -140,8 +141,11 @@ void cover(const Device& device, sdk::Coverage& coverage) {
     const Node node(graph, asked.index(), &device.operators());
     const Row* row = nullptr;
     Verdict verdict = judge(node, &row);
-    coverage.answer(
-        asked, verdict ? sdk::yes(estimate(*row, node, device)) : sdk::no(verdict.reason, std::move(verdict.detail)));
+    sdk::Verdict answer =
+        verdict ? sdk::yes(estimate(*row, node, device)) : sdk::no(verdict.reason, std::move(verdict.detail));
+    if (verdict && bf16 && (row->facts & kMultipliesInBf16) != 0 && node.input_type(0).dtype == BP_DTYPE_FLOAT)
+      answer.compute_types = BP_COMPUTE_BF16;
+    coverage.answer(asked, std::move(answer));
   }
 }
 

@@ -117,7 +117,7 @@ std::optional<Choices> choose_implementations(const sdk::Host& host, const Opera
 static Instructions parse_instructions(std::string_view what, std::string_view value) {
   if (const auto found = instructions_named(value)) return *found;
   throw sdk::Error(BP_INVALID_ARGUMENT, std::string(what) + " is '" + std::string(value) +
-                                            "'; give BASELINE, SSE41, AVX2, AVX2_VNNI or AVX512");
+                                            "'; give BASELINE, SSE41, AVX2, AVX2_VNNI, AVX512 or AVX512_AMX");
 }
 
 static void choose_instructions(const sdk::Host& host) {
@@ -170,6 +170,15 @@ Machine read_machine(const sdk::Host& host) {
   machine.available_bytes =
       std::min(static_cast<int64_t>(std::min(machine.memory_bytes, uint64_t{INT64_MAX})), allowed_bytes());
   return machine;
+}
+
+PlanContext Device::plan_context(uint32_t compute_types) const {
+  return {.threads = threads_.count(),
+          .reference = reference_,
+          .make_reorder = operators_.make_reorder(),
+          .choices = choices_,
+          .max_bytes = threads_.budget().limit(),
+          .bf16 = processor().amx && !reference_ && (compute_types & BP_COMPUTE_BF16) != 0};
 }
 
 void Device::cover(sdk::Coverage& coverage) {

@@ -54,9 +54,8 @@ class Device final : public sdk::Device {
         threads_(threads, machine.numa_nodes, max_bytes) {}
   Threads& threads() { return threads_; }
   const Operators& operators() const { return operators_; }
-  PlanContext plan_context() const {
-    return {threads_.count(), reference_, operators_.make_reorder(), choices_, threads_.budget().limit()};
-  }
+  // `compute_types`: BP_COMPUTE_* that the session allows.
+  PlanContext plan_context(uint32_t compute_types) const;
 
   // Nominal rates, used for estimates of run time.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }

@@ -84,6 +84,7 @@ struct PlanContext {
   // The implementations that are requested by name; null: none are, and the choices are not logged.
   const Choices* choices = nullptr;
   int64_t max_bytes = INT64_MAX;  // limit for one tensor
+  bool bf16 = false;              // whether products may round their operands to bf16; they add in fp32
 };
 
 // A node whose attributes have been read.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/processor.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512"};
+constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512", "AVX512_AMX"};
 
 // Limits oneDNN to instructions up to `most`, unless oneDNN's own environment variable is set.
 void limit_onednn(Instructions most) {
@@ -19,6 +20,11 @@ void limit_onednn(Instructions most) {
   if (most <= Instructions::kSse41) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
   if (most == Instructions::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
   if (most == Instructions::kAvx2Vnni) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2_vnni);
+#if DNNL_VERSION_MAJOR >= 3
+  if (most == Instructions::kAvx512) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_fp16);
+#else
+  if (most == Instructions::kAvx512) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
+#endif
 }
 
 bool onednn_has(dnnl::cpu_isa wanted) {
@@ -26,10 +32,21 @@ bool onednn_has(dnnl::cpu_isa wanted) {
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
 }
 
+// Requests AMX's registers, which Linux grants per process, because they enlarge the frames of its signal handlers.
+bool permits_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 // Returns the processor's instructions, up to oneDNN's limit.
 Instructions present() {
 #if defined(__x86_64__)
   const bool has_fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (onednn_has(dnnl::cpu_isa::avx512_core_amx) && has_fma && permits_amx()) return Instructions::kAvx512Amx;
   if (onednn_has(dnnl::cpu_isa::avx512_core) && has_fma) return Instructions::kAvx512;
   if (onednn_has(dnnl::cpu_isa::avx2_vnni) && has_fma) return Instructions::kAvx2Vnni;
   if (onednn_has(dnnl::cpu_isa::avx2) && has_fma) return Instructions::kAvx2;
@@ -51,7 +68,7 @@ int64_t first_known(int64_t stated, int64_t found, int64_t fallback) {
 }
 
 Processor describe(const ProcessorLimits& limits) {
-  Instructions most = Instructions::kAvx512;
+  Instructions most = Instructions::kAvx512Amx;
   const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
   if (limits.most)
     most = *limits.most;
@@ -63,6 +80,7 @@ Processor describe(const ProcessorLimits& limits) {
   if (result.instructions == Instructions::kAvx2Vnni && !onednn_has(dnnl::cpu_isa::avx2_vnni))
     result.instructions = Instructions::kAvx2;
   result.vnni = result.has(Instructions::kAvx512) && onednn_has(dnnl::cpu_isa::avx512_core_vnni);
+  result.amx = result.has(Instructions::kAvx512Amx);
   result.vector_bytes = result.has(Instructions::kAvx512) ? 64 : result.has(Instructions::kAvx2) ? 32 : 16;
   result.l1_bytes = first_known(limits.l1_bytes, system_cache(false), result.l1_bytes);
   result.l2_bytes = first_known(limits.l2_bytes, system_cache(true), result.l2_bytes);

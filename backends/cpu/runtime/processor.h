@@ -13,15 +13,17 @@ namespace backplane::cpu {
 // Processor::vnni).
 enum class Instructions {
   kBaseline,
-  kSse41,     // enables blocked layouts
-  kAvx2,      // with FMA; vectors of 8 floats, 16 registers
-  kAvx2Vnni,  // also 8-bit integer products in 32-byte vectors
-  kAvx512,    // F, BW, DQ and VL; vectors of 16 floats, 32 registers
+  kSse41,      // enables blocked layouts
+  kAvx2,       // with FMA; vectors of 8 floats, 16 registers
+  kAvx2Vnni,   // also 8-bit integer products in 32-byte vectors
+  kAvx512,     // F, BW, DQ and VL; vectors of 16 floats, 32 registers
+  kAvx512Amx,  // also VNNI and AMX: products of 16×64 by 64×16 bytes, or half as many bf16 values, in one instruction
 };
 
 struct Processor {
   Instructions instructions = Instructions::kBaseline;
   bool vnni = false;  // whether AVX-512's products of 8-bit integers are available
+  bool amx = false;   // whether AMX's registers are (kernels/simd/amx.h), with products of int8 and bf16
   int64_t vector_bytes = 16;
   int64_t l1_bytes = 32 << 10;  // data cache of one core
   int64_t l2_bytes = 256 << 10;

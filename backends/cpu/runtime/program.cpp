@@ -41,7 +41,10 @@ class CompileWatch final : public Watch {
 }  // namespace
 
 Program::Program(Device& device, const bp_compile_t& what)
-    : device_(device), graph_(*what.graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
+    : device_(device),
+      compute_types_(what.compute_types),
+      graph_(*what.graph),
+      inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
   UseThreads use(device_.threads());
   const CompileWatch watch(device_.host(), what.cancel);
   const UseWatch watched(&watch);
@@ -54,7 +57,10 @@ Program::Program(Device& device, const bp_compile_t& what)
 }
 
 Program::Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph)
-    : device_(parent.device_), graph_(graph), inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
+    : device_(parent.device_),
+      compute_types_(parent.compute_types_),
+      graph_(graph),
+      inputs_(graph_.inputs, graph_.inputs + graph_.input_count) {
   map_weights();
   capture(parent);
   create_kernels(what);
@@ -204,7 +210,7 @@ void Program::create_kernels(const bp_compile_t& what) {
 }
 
 PlanContext Program::plan_context() const {
-  return device_.plan_context();
+  return device_.plan_context(compute_types_);
 }
 
 // Weights that early passes use in quantized form are never dequantized. The others are dequantized here once, not in

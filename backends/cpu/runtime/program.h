@@ -83,6 +83,7 @@ class Program {
   uint32_t classify() const;
 
   Device& device_;
+  const uint32_t compute_types_;  // BP_COMPUTE_* that the session allows
   const bp_graph_t& graph_;
   const bp_compile_t* what_ = nullptr;  // null after compiling
   FoldAllowance folding_{};             // allowance while compiling

@@ -37,6 +37,9 @@ inline constexpr uint32_t kFoldsLate = 2;
 // Output 0 is input 0 with some elements changed, so the two may share a buffer.
 inline constexpr uint32_t kUpdatesInput0 = 4;
 
+// The product of inputs 0 and 1 may be computed in bf16 where the session allows it.
+inline constexpr uint32_t kMultipliesInBf16 = 8;
+
 // How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {
   // By the row's kernel.
@@ -59,7 +62,7 @@ struct Row {
 
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: a bit for each input of which the kernel may keep its own copy
-  uint32_t facts = 0;    // bits kReadsExtentsOnly, kFoldsLate and kUpdatesInput0
+  uint32_t facts = 0;    // bits kReadsExtentsOnly and others above
   // Returns the operations per element of output 0; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
 

@@ -144,9 +144,10 @@ Plugin::~Plugin() {
   api->destroy(backend);
 }
 
-Compiled::Compiled(Plugin& plugin, const bp_graph_t* graph) : plugin(plugin), graph(graph) {
+Compiled::Compiled(Plugin& plugin, const bp_graph_t* graph, uint32_t compute_types) : plugin(plugin), graph(graph) {
   bp_compile_t what{};
   what.size = sizeof(what);
+  what.compute_types = compute_types;
   what.graph = graph;
   ErrorText error;
   status = plugin.api->program->compile(plugin.device, &what, &program, &error.error);

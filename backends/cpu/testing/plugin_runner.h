@@ -69,7 +69,8 @@ struct Outcome {
 
 class Compiled {
  public:
-  Compiled(Plugin& plugin, const bp_graph_t* graph);
+  // `compute_types`: BP_COMPUTE_* that the session allows.
+  Compiled(Plugin& plugin, const bp_graph_t* graph, uint32_t compute_types = 0);
   ~Compiled();
   // Runs a new instance of the program. All outputs are requested through bp_run_t.output.
   Outcome run(std::vector<HostTensor> inputs, uint64_t deadline = 0);

@@ -10,6 +10,7 @@
 #include "runtime/dense_plan.h"
 #include "runtime/graph_copy.h"
 #include "runtime/parallel.h"
+#include "runtime/processor.h"
 
 namespace backplane::cpu {
 namespace {
@@ -68,6 +69,9 @@ class Fp32Kernel final : public Kernel {
  public:
   Fp32Kernel(std::unique_ptr<Kernel> inner, const Node& node, const Row& row)
       : inner_(std::move(inner)), weights_(row.weights), by_elements_(row.half == HalfRule::kFp32Elements) {
+    multiplies_bf16_ = processor().amx;  // bf16 values lose nothing when they are rounded to bf16
+    for (uint32_t i = 0; i < node.input_count(); ++i)
+      multiplies_bf16_ = multiplies_bf16_ && node.input_type(i).dtype != BP_DTYPE_FLOAT16;
     for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_half(node.output_type(i).dtype));
   }
 
@@ -84,7 +88,9 @@ class Fp32Kernel final : public Kernel {
       floats[i].data = operands[i].known->get();
       floats[i].transient = inputs[i].transient || !keeps(i);
     }
-    Plan plan = with_dense_operands(context, inner_->plan(context, floats), floats);
+    PlanContext inner = context;
+    inner.bf16 = multiplies_bf16_;
+    Plan plan = with_dense_operands(context, inner_->plan(inner, floats), floats);
     if (!plan.step) return plan;
     if (by_elements_) {
       if (auto step = piecewise(context, inputs, floats, operands, plan.shapes[0])) {
@@ -141,6 +147,7 @@ class Fp32Kernel final : public Kernel {
   std::unique_ptr<Kernel> inner_;
   uint32_t weights_;
   bool by_elements_;
+  bool multiplies_bf16_;
   std::vector<bool> rounds_;
   mutable FloatWeights kept_;
 };

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "kernels/common/quantization.h"
 #include "kernels/common/support.h"
+#include "kernels/integer/integer_amx_tile.h"
+#include "kernels/simd/amx.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
@@ -15,7 +18,8 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kTogether = 4;  // row tiles per step, whose sums stay in the cache until they are finished
-constexpr int64_t kGrain = int64_t{1} << 19;  // minimum multiplications of 8-bit integers per task
+constexpr int64_t kGrain = int64_t{1} << 19;     // minimum multiplications of 8-bit integers per task
+constexpr int64_t kRowGrain = int64_t{1} << 16;  // minimum values of A that a task prepares
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -77,6 +81,10 @@ void spread_bytes(const void* a, int64_t k, uint32_t flip, uint32_t* to, int64_t
   to[k / 4 * step] = word ^ flip;
 }
 
+CLONED void flip_bytes(const uint8_t* a, int64_t k, uint8_t flip, uint8_t* to) {
+  for (int64_t l = 0; l < k; ++l) to[l] = a[l] ^ flip;
+}
+
 template <class T>
 void spread_pairs(const T* a, int64_t k, uint32_t* to, int64_t step) {
   for (int64_t l = 0; l < k; l += 2) {
@@ -119,9 +127,12 @@ struct IntegerGemm::Product {
 IntegerGemm::IntegerGemm(int threads, MatMulSize size)
     : size_(std::move(size)),
       kernels_(integer_tiles()),
-      groups_(ceil_div(size_.k, kernels_.group())),
+      amx_(has_integer_amx() && size_.m > kRowsOfWideTiles),
+      groups_(has_integer_amx() ? kAmxGroups * ceil_div(size_.k, kAmxGroups * kernels_.group())
+                                : ceil_div(size_.k, kernels_.group())),
       blocks_(ceil_div(size_.n, kernels_.lanes)),
-      tiles_(ceil_div(size_.m, kernels_.max_rows)),
+      max_tile_rows_(amx_ ? kMaxAmxRows : kernels_.max_rows),
+      tiles_(ceil_div(size_.m, max_tile_rows_)),
       threads_(threads) {}
 
 void IntegerGemm::pack(PackedWeights& packed, const Tensor& b) {
@@ -139,7 +150,8 @@ uint32_t* IntegerGemm::matrix_at(const PackedWeights::Pack& pack, int64_t i) con
 }
 
 int64_t IntegerGemm::scratch_bytes() const {
-  const int64_t words = size_.m * (groups_ + 2) + blocks_ * kernels_.lanes + (pack_ ? 0 : matrix_words());
+  const int64_t words =
+      size_.m * groups_ + 2 * align_up(size_.m) + blocks_ * kernels_.lanes + (pack_ ? 0 : matrix_words());
   return words * int64_t{sizeof(uint32_t)} + threads_ * align_up(size_.k);
 }
 
@@ -184,30 +196,45 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
     for (int64_t row = first; row < first + rows; ++row) {
       const auto* unsigned_row =
           static_cast<const uint8_t*>(p.caller.row_at(p.caller.row_function, p.index, row, buffer));
-      const auto* signed_row = reinterpret_cast<const int8_t*>(unsigned_row);
-      uint32_t sum =
-          p.a_signed ? clone_of<sum_of_signed>(signed_row, size_.k) : clone_of<sum_of_unsigned>(unsigned_row, size_.k);
+      uint32_t sum = p.a_signed ? clone_of<sum_of_signed>(reinterpret_cast<const int8_t*>(unsigned_row), size_.k)
+                                : clone_of<sum_of_unsigned>(unsigned_row, size_.k);
       sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
       const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
       p.places.row_zero[row] = zero;
       p.places.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
-      uint32_t* to = p.places.rows + first * groups_ + row - first;
-      if (kernels_.bytes)
-        spread_bytes(signed_row, size_.k, offset != 0 ? kFlip : 0, to, rows);
-      else if (p.a_signed)
-        spread_pairs(signed_row, size_.k, to, rows);
+      if (amx_)
+        store_row(unsigned_row, p.a_signed, 1, p.places.rows + row * groups_);
       else
-        spread_pairs(unsigned_row, size_.k, to, rows);
+        store_row(unsigned_row, p.a_signed, rows, p.places.rows + first * groups_ + row - first);
     }
+  }
+}
+
+// Stores the groups of a row of A, `step` elements apart. Those beyond k are not stored: B has zeros there.
+void IntegerGemm::store_row(const void* a, bool is_signed, int64_t step, uint32_t* to) const {
+  const uint32_t flip = a_offset(kernels_.bytes, is_signed) != 0 ? kFlip : 0;
+  if (amx_) {
+    auto* bytes = reinterpret_cast<uint8_t*>(to);
+    clone_of<flip_bytes>(static_cast<const uint8_t*>(a), size_.k, static_cast<uint8_t>(flip), bytes);
+  } else if (kernels_.bytes) {
+    spread_bytes(a, size_.k, flip, to, step);
+  } else if (is_signed) {
+    spread_pairs(static_cast<const int8_t*>(a), size_.k, to, step);
+  } else {
+    spread_pairs(static_cast<const uint8_t*>(a), size_.k, to, step);
   }
 }
 
 void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t* all, int64_t first_tile,
                            int64_t last_tile, int64_t first_block, int64_t last_block) const {
-  constexpr int64_t kMaxSums = 14 * 2 * 16;
+  constexpr int64_t kMaxSums = kMaxAmxRows * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
   uint32_t edge[kMaxSums];
   int64_t blocks = 0;
+  std::optional<amx::TileRegisters> registers;
+  const int64_t max_rows = ceil_div(size_.m, tiles_);
+  const int64_t register_rows = max_rows <= amx::kTileRows ? max_rows : ceil_div(max_rows, 2);
+  if (amx_) registers.emplace(register_rows);
   for (int64_t block = first_block; block < last_block; block += blocks) {
     const int64_t rest = last_block - block, column = block * lanes;
     blocks = rest >= 4 && size_.m <= kRowsOfWideTiles ? 4 : std::min<int64_t>(2, rest);
@@ -215,16 +242,20 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
       const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
       auto* sums = reinterpret_cast<uint32_t*>(all) + first * n + column;
-      kernels_.kernel(blocks, rows)({.a = places.rows + first * groups_,
-                                     .b = matrix + (blocks_ + block * groups_) * lanes,
-                                     .b_block = groups_ * lanes,
-                                     .groups = groups_,
-                                     .row_zero = places.row_zero + first,
-                                     .row_rest = places.row_rest + first,
-                                     .column_zero = places.column_zero + column,
-                                     .column_sum = matrix + column,
-                                     .y = at_edge ? edge : sums,
-                                     .y_row = at_edge ? blocks * lanes : n});
+      const IntegerTile work{.a = places.rows + first * groups_,
+                             .b = matrix + (blocks_ + block * groups_) * lanes,
+                             .b_block = groups_ * lanes,
+                             .groups = groups_,
+                             .row_zero = places.row_zero + first,
+                             .row_rest = places.row_rest + first,
+                             .column_zero = places.column_zero + column,
+                             .column_sum = matrix + column,
+                             .y = at_edge ? edge : sums,
+                             .y_row = at_edge ? blocks * lanes : n};
+      if (amx_)
+        multiply_on_amx(work, blocks, rows, register_rows);
+      else
+        kernels_.kernel(blocks, rows)(work);
       if (!at_edge) continue;
       for (int64_t row = 0; row < rows; ++row) std::copy_n(edge + row * blocks * lanes, n - column, sums + row * n);
     }
@@ -235,8 +266,8 @@ IntegerGemm::Places IntegerGemm::places_in(void* scratch) const {
   Places places;
   places.rows = static_cast<uint32_t*>(scratch);
   places.row_zero = places.rows + size_.m * groups_;
-  places.row_rest = places.row_zero + size_.m;
-  places.column_zero = places.row_rest + size_.m;
+  places.row_rest = places.row_zero + align_up(size_.m);
+  places.column_zero = places.row_rest + align_up(size_.m);
   places.matrix = places.column_zero + blocks_ * kernels_.lanes;
   places.buffers = reinterpret_cast<uint8_t*>(places.matrix + (pack_ ? 0 : matrix_words()));
   return places;
@@ -280,8 +311,10 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                     .a_row = size_.a_offsets[i] * m,
                     .places = places};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
-    if (tiles_ >= 2 * threads_) {
-      parallel(tiles_, 1 + kGrain / (1 + kernels_.max_rows * n * k), [&](int64_t begin, int64_t end) {
+    // Either threads compute different rows and each reads all of B, or different columns, and each reads all of A. AMX
+    // multiplies so fast that the number of bytes decides.
+    if (tiles_ >= 2 * threads_ && !(amx_ && n > m)) {
+      parallel(tiles_, 1 + kGrain / (1 + max_tile_rows_ * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);
@@ -290,7 +323,8 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
         }
       });
     } else {
-      prepare_rows(p, 0, tiles_);
+      parallel(tiles_, 1 + kRowGrain / (1 + max_tile_rows_ * k),
+               [&](int64_t begin, int64_t end) { prepare_rows(p, begin, end); });
       parallel(pairs, 1 + kGrain / (1 + 2 * kernels_.lanes * m * k), [&](int64_t begin, int64_t end) {
         multiply(places, matrix, sums, 0, tiles_, 2 * begin, std::min(blocks_, 2 * end));
         finish({index, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});

@@ -106,8 +106,8 @@ class IntegerGemm {
   };
   // The start of each part of scratch memory.
   struct Places {
-    uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;
-    uint8_t* buffers;  // one of k bytes for each thread
+    uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;  // `rows` are in the order that the tiles need
+    uint8_t* buffers;                                             // one of k bytes for each thread
   };
   struct Product;
 
@@ -123,6 +123,7 @@ class IntegerGemm {
   uint32_t* matrix_at(const PackedWeights::Pack& pack, int64_t i) const;
   void pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const;
   void prepare_rows(const Product& product, int64_t first_tile, int64_t last_tile) const;
+  void store_row(const void* a, bool is_signed, int64_t step, uint32_t* to) const;
   void multiply(const Places& places, const uint32_t* matrix, int32_t* sums, int64_t first_tile, int64_t last_tile,
                 int64_t first_block, int64_t last_block) const;
 
@@ -131,9 +132,11 @@ class IntegerGemm {
 
   MatMulSize size_;
   const IntegerTiles& kernels_;
+  bool amx_;        // whether tiles are multiplied by multiply_on_amx
   int64_t groups_;  // groups along k, see IntegerTile
   int64_t blocks_;  // blocks of columns
-  int64_t tiles_;   // tiles of rows
+  int64_t max_tile_rows_;
+  int64_t tiles_;  // tiles of rows
   int64_t threads_;
   PackedWeights::Pack pack_;
 };

@@ -44,7 +44,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr Row kRows[] = {
-    Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010),
+    Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16),
 };
 
 }  // namespace

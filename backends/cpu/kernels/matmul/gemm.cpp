@@ -6,6 +6,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
+#include "kernels/matmul/bf16_product.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/tiled_product.h"
 #include "kernels/onednn/onednn.h"
@@ -89,7 +90,7 @@ const char* refuse_floats(const PlanContext&, GemmProblem& p) {
 }
 
 // Accepts products of more than kGemvRows rows with a known matrix. C, if present, must be a known row.
-const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
+const char* refuse_known(const PlanContext& context, GemmProblem& p) {
   if (const char* why = refuse_floats(context, p)) return why;
   const Gemm& g = p.gemm;
   const Tensor c = at(p.inputs, 2);
@@ -98,8 +99,21 @@ const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
   if (g.m <= kGemvRows) return "A has too few rows for packing B to pay off";
   const bool row = c.present() && c.data != nullptr && g.beta == 1 && c.shape.rank() > 0 && c.shape.elements() == g.n &&
                    c.shape[c.shape.rank() - 1] == g.n;
-  if (c.present() && !row) return "C is not a known row, or beta is not 1";
-  return refuse_tiled_product(p.known());
+  return c.present() && !row ? "C is not a known row, or beta is not 1" : nullptr;
+}
+
+const char* refuse_bf16(const PlanContext& context, GemmProblem& p) {
+  const char* why = refuse_known(context, p);
+  return why != nullptr ? why : refuse_bf16_product(context, p.known());
+}
+
+const char* refuse_tiled(const PlanContext& context, GemmProblem& p) {
+  const char* why = refuse_known(context, p);
+  return why != nullptr ? why : refuse_tiled_product(p.known());
+}
+
+Plan plan_bf16(const PlanContext& context, GemmProblem& p) {
+  return plan_bf16_product(context, p.known(), p.inputs, p.packed, at(p.inputs, 2).present() ? 2 : -1);
 }
 
 Plan plan_tiled(const PlanContext& context, GemmProblem& p) {
@@ -121,6 +135,7 @@ Plan plan_direct(const PlanContext&, GemmProblem& p) {
 }
 
 constexpr std::array kGemms = {
+    Implementation<GemmProblem>{"bf16", refuse_bf16, plan_bf16},
     Implementation<GemmProblem>{"tiled", refuse_tiled, plan_tiled},
     Implementation<GemmProblem>{"sgemm", refuse_floats, plan_floats},
     Implementation<GemmProblem>{"direct", nullptr, plan_direct},
@@ -184,7 +199,7 @@ class GemmKernel final : public Kernel {
 };
 
 constexpr Row kRows[] = {
-    Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).costing(product_operations),
+    Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
+#include "kernels/matmul/bf16_product.h"
 #include "kernels/matmul/gemv.h"
 #include "kernels/matmul/onednn_matmul.h"
 #include "kernels/matmul/tiled_product.h"
@@ -93,6 +94,11 @@ const char* refuse_packing(const MatMulProblem& p) {
   return p.size.m <= kGemvRows ? "A has too few rows for packing B to pay off" : nullptr;
 }
 
+const char* refuse_bf16(const PlanContext& context, MatMulProblem& p) {
+  const char* why = refuse_packing(p);
+  return why != nullptr ? why : refuse_bf16_product(context, p.known());
+}
+
 const char* refuse_tiled(const PlanContext&, MatMulProblem& p) {
   const char* why = refuse_packing(p);
   return why != nullptr ? why : refuse_tiled_product(p.known());
@@ -121,6 +127,10 @@ const char* refuse_batch(const PlanContext&, MatMulProblem& p) {
 const char* refuse_wide(const PlanContext&, MatMulProblem& p) {
   if (!has_wide_product(p.inputs[0].dtype)) return "its type is neither DOUBLE nor a 32- or 64-bit integer";
   return p.size.n < 8 ? "it has fewer than 8 columns, so most of a vector would be padding" : nullptr;
+}
+
+Plan plan_bf16(const PlanContext& context, MatMulProblem& p) {
+  return plan_bf16_product(context, p.known(), p.inputs, p.packed);
 }
 
 Plan plan_tiled(const PlanContext& context, MatMulProblem& p) {
@@ -203,6 +213,7 @@ Plan plan_direct(const PlanContext&, MatMulProblem& p) {
 }
 
 constexpr std::array kMatMuls = {
+    Implementation<MatMulProblem>{"bf16", refuse_bf16, plan_bf16},
     Implementation<MatMulProblem>{"tiled", refuse_tiled, plan_tiled},
     Implementation<MatMulProblem>{"onednn", refuse_onednn, plan_onednn},
     Implementation<MatMulProblem>{"gemv", refuse_gemv, plan_matrix<true>},
@@ -247,7 +258,7 @@ std::unique_ptr<Kernel> create(const Node&) {
 }
 
 constexpr Row kRows[] = {
-    Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).costing(product_operations),
+    Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/onednn/packed_weights.h"
+#include "kernels/quantized/q8_amx.h"
 #include "kernels/quantized/q8_depthwise.h"
 #include "kernels/quantized/q8_onednn.h"
 #include "kernels/quantized/q8_pointwise.h"
@@ -335,6 +336,11 @@ const char* refuse_depthwise_tiles(const PlanContext&, Q8Problem& p) {
   return why != nullptr ? why : refuse_depthwise(p.work);
 }
 
+const char* refuse_amx_tiles(const PlanContext&, Q8Problem& p) {
+  const char* why = refuse_steps(p);
+  return why != nullptr ? why : refuse_amx(p.work);
+}
+
 const char* refuse_pointwise_tiles(const PlanContext&, Q8Problem& p) {
   const char* why = refuse_steps(p);
   return why != nullptr ? why : refuse_pointwise(p.work);
@@ -362,6 +368,10 @@ Plan plan_depthwise(const PlanContext& context, Q8Problem& p) {
   return plan_of(make_q8_depthwise(context, std::move(p.work), p.inputs, p.packed), p);
 }
 
+Plan plan_amx(const PlanContext& context, Q8Problem& p) {
+  return plan_of(make_q8_amx(context, std::move(p.work), p.inputs, p.packed), p);
+}
+
 Plan plan_pointwise(const PlanContext& context, Q8Problem& p) {
   return plan_of(make_q8_pointwise(context, std::move(p.work), p.inputs, p.packed), p);
 }
@@ -376,6 +386,7 @@ Plan plan_direct(const PlanContext&, Q8Problem& p) {
 
 constexpr std::array kQ8 = {
     Implementation<Q8Problem>{"depthwise", refuse_depthwise_tiles, plan_depthwise},
+    Implementation<Q8Problem>{"amx", refuse_amx_tiles, plan_amx},
     Implementation<Q8Problem>{"pointwise", refuse_pointwise_tiles, plan_pointwise},
     Implementation<Q8Problem>{"onednn", refuse_onednn, plan_onednn},
     Implementation<Q8Problem>{"direct", nullptr, plan_direct},

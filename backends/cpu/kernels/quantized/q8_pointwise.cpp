@@ -45,7 +45,7 @@ class PointwiseStep final : public Step {
         pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
         in_row_((rows_.width + kMaxPointwisePlaces - 1) / kMaxPointwisePlaces),
         kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
-    if (work_.sum) sum_ = sum_of(*work_.sum);
+    if (work_.sum) sum_ = pointwise_sum(work_);
     share_out(threads);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
@@ -174,17 +174,6 @@ class PointwiseStep final : public Step {
     return kernels;
   }
 
-  PointwiseSum sum_of(const Q8Sum& s) const {
-    const int32_t moved = s.b.is_signed() ? 128 : 0;  // added to signed values, which are handled as unsigned
-    return {.low = static_cast<float>(work_.low() - work_.result.zero),
-            .high = static_cast<float>(work_.high() - work_.result.zero),
-            .scale = s.a.scale,
-            .other_zero = static_cast<float>(s.b.zero + moved),
-            .other_scale = s.b.scale,
-            .result_scale = s.result.scale,
-            .inverse = 1 / s.result.scale};
-  }
-
   Q8Work work_;
   Rows rows_;
   int64_t in_channels_, out_channels_, chunks_, pack_chunk_;
@@ -196,14 +185,6 @@ class PointwiseStep final : public Step {
   PackedWeights::Pack pack_;
 };
 
-bool reads_padding(const Window& w) {
-  if (w.begin != Spatial{0, 0, 0}) return true;
-  for (size_t d = 0; d < kSpatial; ++d) {
-    if ((w.out[d] - 1) * w.stride[d] >= w.in[d]) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 const char* refuse_pointwise(const Q8Work& work) {
@@ -211,11 +192,23 @@ const char* refuse_pointwise(const Q8Work& work) {
   const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
   if (pointwise_kernel(1, false, false) == nullptr) return "AVX-512 VNNI is not available";
   if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups or a window larger than 1x1";
-  if (reads_padding(w)) return "it reads padding";
+  if (work.reads_padding()) return "it reads padding";
   if (work.size.in_channels % kGroup != 0) return "its number of input channels is not a multiple of 4";
   // If the last chunk overlaps the one before it, some results are computed twice: at most a fifth of the work.
   if (out < kChunk || 4 * chunks * kChunk > 5 * out) return "its output channels do not fill chunks of 64 well enough";
   return work.stays_small() && (!work.sum || work.sum->stays_small()) ? nullptr : "its sums could exceed 32 bits";
+}
+
+PointwiseSum pointwise_sum(const Q8Work& work) {
+  const Q8Sum& s = *work.sum;
+  const int32_t moved = s.b.is_signed() ? 128 : 0;  // added to signed values, which are handled as unsigned
+  return {.low = static_cast<float>(work.low() - work.result.zero),
+          .high = static_cast<float>(work.high() - work.result.zero),
+          .scale = s.a.scale,
+          .other_zero = static_cast<float>(s.b.zero + moved),
+          .other_scale = s.b.scale,
+          .result_scale = s.result.scale,
+          .inverse = 1 / s.result.scale};
 }
 
 std::unique_ptr<Step> make_q8_pointwise(const PlanContext& context, Q8Work work, Tensors inputs,

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "kernels/simd/q8_lanes.h"
+#include "kernels/quantized/q8_sum_lanes.h"
 #include "runtime/processor.h"
 
 namespace backplane::cpu {
@@ -16,7 +16,6 @@ using namespace q8_lanes;
 
 using Bytes = Vectors<64>::Bytes;
 using Int32s = Vectors<64>::Int32s;
-using Floats = Vectors<64>::Floats;
 
 constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // the sign bits of four quantized values
 
@@ -28,14 +27,6 @@ constexpr int32_t kSigns = static_cast<int32_t>(kSign * 0x01010101u);  // the si
 
 [[gnu::always_inline]] inline Floats result(const Int32s& sum, const std::byte* pack) {
   return plus_product(load<Floats>(pack + 512), __builtin_convertvector(sum, Floats), load<Floats>(pack + 256));
-}
-
-// Adds another quantized value to a result, which is rounded to a quantized value first. Returns the sum in its own
-// quantization steps.
-[[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
-  const Floats quantized = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
-  const Floats x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;
-  return quotient(x + z, Floats{} + s.result_scale, Floats{} + s.inverse);
 }
 
 template <int kPlaces, bool kAdds, bool kSigned>

@@ -25,6 +25,14 @@ bool Q8Work::stays_small() const {
   return true;
 }
 
+bool Q8Work::reads_padding() const {
+  if (window.begin != Spatial{0, 0, 0}) return true;
+  for (size_t d = 0; d < kSpatial; ++d) {
+    if ((window.out[d] - 1) * window.stride[d] >= window.in[d]) return true;
+  }
+  return false;
+}
+
 Q8Pack::Q8Pack(std::byte* chunk, int64_t width)
     : starts(reinterpret_cast<int32_t*>(chunk)),
       scale(reinterpret_cast<float*>(starts + width)),

@@ -32,6 +32,8 @@ struct Q8Work {
   int32_t high() const { return bound(false); }
   // Whether sums, and results before they are quantized, fit in 32 bits.
   bool stays_small() const;
+  // Whether an output position of a 1×1 window lies outside the input.
+  bool reads_padding() const;
 
  private:
   int32_t bound(bool lower) const;

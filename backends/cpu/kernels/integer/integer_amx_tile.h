@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loop of a product of 8-bit integers on AMX's tile registers. Operands are packed as for IntegerTiles with
+// groups of four bytes, but A is [row][group], and there are whole steps of 16 groups.
+#pragma once
+
+#include "kernels/integer/integer_tile.h"
+
+namespace backplane::cpu {
+
+inline constexpr int64_t kAmxGroups = 16, kMaxAmxRows = 32;  // groups of a step; rows of a tile
+
+// Whether the processor and the compiler have AMX.
+bool has_integer_amx();
+
+// Computes a tile of `rows` rows and one or two blocks of 16 columns. The thread has amx::TileRegisters of
+// `register_rows`, which is at most `rows`, and at least half of it.
+void multiply_on_amx(const IntegerTile& tile, int64_t blocks, int64_t rows, int64_t register_rows);
+
+}  // namespace backplane::cpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loop of a product of bf16 values with fp32 sums, on AMX's tile registers (kernels/simd/amx.h).
+#pragma once
+
+#include <cstdint>
+
+namespace backplane::cpu {
+
+inline constexpr int64_t kBf16Step = 32, kBf16Columns = 16;  // values of a step along k; columns of a block
+inline constexpr int64_t kMaxBf16Rows = 32;                  // rows of a tile
+
+struct Bf16Tile {
+  const uint16_t* a;  // [row][k], with whole steps
+  int64_t a_row;      // elements from one row to the next
+  const uint16_t* b;  // [step][16 pairs of rows of B][column of a block][2]
+  int64_t b_block;    // elements from one block of columns to the next
+  int64_t steps;
+  const float* starts;  // the initial value of each column's sums
+  float* y;
+  int64_t y_row;  // elements from one row to the next
+};
+
+// Whether the processor and the compiler have AMX.
+bool has_bf16_tiles();
+
+// Computes a tile of `rows` rows and one or two blocks of columns. The thread has amx::TileRegisters of
+// `register_rows`, which is at most `rows`, and at least half of it.
+void multiply_bf16(const Bf16Tile& tile, int64_t blocks, int64_t rows, int64_t register_rows);
+
+// Rounds floats to bf16, ties to even. Subnormal numbers become 0. Requires has_bf16_tiles().
+void round_to_bf16(const float* x, int64_t count, uint16_t* y);
+
+}  // namespace backplane::cpu
