@@ -9,7 +9,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/onednn/packed_weights.h"
-#include "kernels/quantized/q8_amx.h"
+#include "kernels/quantized/amx/q8_amx.h"
 #include "kernels/quantized/q8_depthwise.h"
 #include "kernels/quantized/q8_onednn.h"
 #include "kernels/quantized/q8_pointwise.h"

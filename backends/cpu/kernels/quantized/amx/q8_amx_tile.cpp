@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_amx_tile.h"
+#include "kernels/quantized/amx/q8_amx_tile.h"
 
 #include "kernels/quantized/q8_sum_lanes.h"
 #include "kernels/simd/amx.h"
