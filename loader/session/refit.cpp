@@ -152,7 +152,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
   }
 
   const std::lock_guard lock(mutex_);
-  if (next_) return {BP_BUSY, "the session has been replaced during the call: call again"};
+  if (!is_current()) return {BP_BUSY, "the session has been replaced during the call: call again"};
   Replacements wanted;
   for (size_t i = 0; i < fresh.size(); ++i) {
     const auto replaced = refit_.replaced.find(fresh[i].first);
@@ -175,8 +175,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
     return {};
   }
-  next_ = std::move(next);
-  has_next_.store(true, std::memory_order_release);
+  replace_by(std::move(next));
   return {};
 }
 

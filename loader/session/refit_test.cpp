@@ -157,5 +157,24 @@ TEST(Session, WeightsThatTheImportFoldedAreRefused) {
   EXPECT_THAT(output(1), ElementsAre(5, 7, 8, 9));
 }
 
+// The reasons of a placement live as long as the session, even if a refit replaced what they came from.
+TEST(Session, RefitsLeaveTheReasonsOfThePlacement) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {1, 1}))})});
+  const Environment env = environment({kFake, kCpu}, {{"fake.ops", "Abs"}});
+  SessionOptions how;
+  how.devices = {"fake", "cpu"};
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  bp_placed_node_t node{};
+  node.size = sizeof node;
+  detail::call(api().session_node, static_cast<const bp_session_t*>(session.get()), 0u, &node);
+  const std::string before(node.reason.data, node.reason.size);
+  EXPECT_FALSE(before.empty());
+  for (float w = 2; w < 6; ++w) session.refit("w", Tensor::of<float>({2}, {w, w}));
+  EXPECT_EQ(view::text(node.reason), before);
+}
+
 }  // namespace
 }  // namespace backplane
