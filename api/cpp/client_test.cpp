@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -251,6 +252,59 @@ TEST(ClientRefit, IsUndoneWhereALaterDeviceFails) {
   EXPECT_THAT(y(), ElementsAre(4, 5));
   session.refit({{"a", ten}, {"c", ten}});
   EXPECT_THAT(y(), ElementsAre(22, 23));
+}
+
+std::atomic<int> live_programs = 0;
+
+// The null backend under the id `fixed`, which replaces no weights, and counts its programs.
+const bp_plugin_t* BP_CALL query_fixed(const bp_host_offer_t* offer) {
+  static bp_plugin_t plugin;
+  static bp_program_api_t programs;
+  static const bp_program_api_t* own;
+  void* const library = dlopen(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) std::abort();
+  plugin = *reinterpret_cast<bp_plugin_query_t>(dlsym(library, BP_PLUGIN_SYMBOL))(offer);
+  own = plugin.program;
+  programs = *own;
+  programs.compile = [](bp_device_t* device, const bp_compile_t* what, bp_program_t** out,
+                        bp_error_t* error) -> bp_status_t {
+    const bp_status_t status = own->compile(device, what, out, error);
+    if (status == BP_OK) ++live_programs;
+    return status;
+  };
+  programs.destroy = [](bp_program_t* program) {
+    if (program != nullptr) --live_programs;
+    own->destroy(program);
+  };
+  plugin.id = backplane::view::text(std::string_view("fixed"));
+  plugin.program = &programs;
+  plugin.weights = nullptr;
+  return &plugin;
+}
+
+TEST(ClientRefit, KeepsNoProgramsThatWereReplaced) {
+  backplane::EnvironmentOptions options = null_alone();
+  options.plugins = {query_fixed};
+  const backplane::Environment env(options);
+  backplane::Builder builder(21);
+  builder.output(builder.node(
+      "Add", {builder.input("x", BP_DTYPE_FLOAT, {2}), builder.weight("w", Tensor::of<float>({2}, {1, 1}))}));
+  backplane::SessionOptions how;
+  how.devices = {"fixed"};
+  how.flags = BP_SESSION_REFIT;
+  live_programs = 0;
+  {
+    const auto session = env.compile(builder.finish(), how);
+    auto exec = session.exec(), idle = session.exec();
+    exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+    for (float w = 10; w < 20; ++w) {
+      session.refit({{"w", Tensor::of<float>({2}, {w, w})}});
+      exec.run();
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(w + 1, w + 2));
+      EXPECT_LE(live_programs, 2);  // the newest, and that of the idle exec
+    }
+  }
+  EXPECT_EQ(live_programs, 0);
 }
 
 TEST(ClientTensor, ChecksShapesTypesAndStrings) {

@@ -17,7 +17,7 @@ bp_status_t bp_exec_create(bp_session_t* session, const bp_exec_desc_t* desc, bp
       BP_TRY(abi::check_chain(known.chain));
       BP_TRY(abi::check_flags(known.flags, 0, "desc.flags"));
     }
-    BP_ASSIGN(auto exec, Exec::create(session->session));
+    BP_ASSIGN(auto exec, Exec::create(session->line->latest()));
     *out_exec = new bp_exec_t{std::move(exec)};
     return {};
   });

@@ -36,13 +36,12 @@ struct bp_model_t {
 };
 
 struct bp_session_t {
-  std::shared_ptr<backplane::Session> session;
+  std::shared_ptr<const backplane::SessionLine> line;
   uint32_t generation = backplane::c_api::generation();
 
   // The whole graph in canonical form, created on demand.
   const backplane::model::View& view() const;
-  // Copies the text into this handle and returns the copy, which stays valid even if another session replaces
-  // `session`.
+  // Copies the text into this handle and returns the copy, which outlives the session that it came from.
   std::string_view keep(std::string_view text) const;
   // Keeps the programs of `earlier` for the life of this handle.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;

@@ -102,8 +102,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
 }  // namespace
 
 const model::View& bp_session_t::view() const {
-  const std::shared_ptr<const model::Model> model(session, &session->model());
-  std::call_once(viewed_, [&] { view_ = model::View::whole(model, {}); });
+  std::call_once(viewed_, [&] { view_ = model::View::whole(line->latest()->shared_model(), {}); });
   return *view_;
 }
 
@@ -126,7 +125,7 @@ bp_status_t bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session
     BP_ASSIGN(const SessionRequest request, read_request(*env->environment, desc));
     BP_ASSIGN(auto session, create_session(env->environment, model->model, request));
     auto handle = std::make_unique<bp_session_t>();
-    handle->session = std::move(session);
+    handle->line = session->line();
     *out_session = handle.release();
     return {};
   });
@@ -139,7 +138,7 @@ void bp_session_destroy(bp_session_t* session) {
 bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
-    const std::shared_ptr<const Session> latest = session->session->latest();
+    const std::shared_ptr<const Session> latest = session->line->latest();
     const Session& s = *latest;
     const Placement& placement = s.placement();
     if (i >= placement.device.size())
@@ -156,8 +155,9 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     if (!placement.pin[i].empty())
       out.reason = abi::text("pinned by the user");
     else if (chosen > 0)
-      out.reason = s.coverage()[chosen - 1].nodes[i].usable() ? abi::text("cheaper, copies and launches included")
-                                                              : abi::text(s.coverage()[chosen - 1].nodes[i].detail);
+      out.reason = s.coverage()[chosen - 1].nodes[i].usable()
+                       ? abi::text("cheaper, copies and launches included")
+                       : abi::text(session->keep(s.coverage()[chosen - 1].nodes[i].detail));
     return abi::write(out, out_node, "out_node");
   });
 }
@@ -165,7 +165,7 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
 bp_status_t bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
-    return c_api::send(report(*session->session->latest()), sink, context);
+    return c_api::send(report(*session->line->latest()), sink, context);
   });
 }
 
@@ -173,7 +173,7 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
                                bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
-    const std::shared_ptr<const Session> latest = session->session->latest();
+    const std::shared_ptr<const Session> latest = session->line->latest();
     for (const DeviceCoverage& known : latest->coverage()) {
       if (known.device->id() != device) continue;
       if (i >= known.nodes.size())
@@ -199,7 +199,7 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_program, "out_program"));
     BP_TRY(c_api::usable(session, "session"));
-    const std::shared_ptr<const Session> latest = session->session->latest();
+    const std::shared_ptr<const Session> latest = session->line->latest();
     if (!latest->compiled())
       return {BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs"};
     const auto& programs = latest->programs();
@@ -232,7 +232,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
     BP_TRY(abi::check_chain(refit.chain));
     BP_TRY(abi::check_flags(refit.flags, 0, "what.flags"));
     BP_TRY(abi::check_array(refit.weights, refit.count, refit.stride, "what.weights"));
-    const std::shared_ptr<const Session> latest = session->session->latest();
+    const std::shared_ptr<const Session> latest = session->line->latest();
     std::vector<std::pair<std::string, bp_tensor_t>> known;
     SpareLanes lanes;
     std::vector<c_api::CopyMemory> copies;  // of tensors that are in device memory
@@ -258,6 +258,6 @@ bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight
     BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
     BP_TRY(abi::check_target(known.buffer, "tensor.buffer"));
-    return session->session->latest()->read_weight(abi::view(weight), known);
+    return session->line->latest()->read_weight(abi::view(weight), known);
   });
 }

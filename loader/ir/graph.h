@@ -53,6 +53,8 @@ struct Weight {
   std::string file;                                // the file that contains the bytes, or empty
   uint64_t file_offset = 0;
   uint64_t id = 0;  // unique in the model
+  // Types, shapes or other constants of the model follow from the elements, so that a refit cannot replace them.
+  bool consumed = false;
 };
 
 // The type of a value that holds this constant.

@@ -93,6 +93,7 @@ Status dropout(Step& s) {
       s.x(2) != BP_NONE && !(mode && mode->bytes == 1 && *static_cast<const char*>(mode->data) == 0)) {
     return s.refuse("its training_mode is not a constant false");
   }
+  if (s.x(2) != BP_NONE) s.r.graph.weights[s.r.graph.values[s.x(2)].weight].consumed = true;
   return identity(s);
 }
 

@@ -9,8 +9,9 @@ namespace backplane::model {
 namespace {
 
 // Whether the node returns its input: Identity, a cast to the same type, or a Dropout that drops nothing (its mask is
-// not read, and training_mode is absent or a constant false).
-bool passes_through(const Graph& graph, const Node& node) {
+// not read, and training_mode is absent or a constant false). `resolve` returns what stands for a value.
+template <class Resolve>
+bool passes_through(Graph& graph, const Node& node, Resolve&& resolve) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;
   if (node.op_type == "Identity") return true;
   if (node.op_type == "Cast" || node.op_type == "CastLike") {
@@ -20,8 +21,12 @@ bool passes_through(const Graph& graph, const Node& node) {
   if (node.op_type != "Dropout" || node.output(1) != BP_NONE) return false;
   const ValueId mode = node.input(2);
   if (mode == BP_NONE) return true;
-  const Weight* weight = graph.weight_of(mode);
-  return weight && weight->bytes == 1 && *static_cast<const char*>(weight->data) == 0;
+  const WeightId weight = graph.values[resolve(mode)].weight;
+  if (weight == BP_NONE) return false;
+  Weight& constant = graph.weights[weight];
+  if (constant.bytes != 1 || *static_cast<const char*>(constant.data) != 0) return false;
+  constant.consumed = true;
+  return true;
 }
 
 // Counts the reads of each value, including those by sub-graphs and by the graph's outputs.
@@ -91,7 +96,7 @@ bool bypass(Graph& graph) {
     for (const ValueId output : node.outputs) {
       if (output != BP_NONE) made_by[output] = n;
     }
-    if (!passes_through(graph, node)) continue;
+    if (!passes_through(graph, node, resolve)) continue;
     const ValueId from = resolve(node.inputs[0]);
     const ValueId to = node.outputs[0];
     if (!fixed[to]) {

@@ -7,9 +7,9 @@
 
 namespace backplane {
 
-Result<std::shared_ptr<Session>> create_session(const std::shared_ptr<Environment>& environment,
-                                                std::shared_ptr<const model::Model> model,
-                                                const SessionRequest& request) {
+Result<std::shared_ptr<const Session>> create_session(const std::shared_ptr<Environment>& environment,
+                                                      std::shared_ptr<const model::Model> model,
+                                                      const SessionRequest& request) {
   BP_ASSIGN(Covered covered, cover(*environment, std::move(model), request));
   if (request.costs != Costs::kReported && covered.devices.size() > 1)
     BP_TRY(measure_copies(*environment, covered.devices, request.cancel));

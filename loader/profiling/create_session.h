@@ -10,8 +10,8 @@ namespace backplane {
 
 // Performs all steps from a model to a session with compiled programs: coverage, the measurements that `request.costs`
 // requests, placement, compilation.
-Result<std::shared_ptr<Session>> create_session(const std::shared_ptr<Environment>& environment,
-                                                std::shared_ptr<const model::Model> model,
-                                                const SessionRequest& request);
+Result<std::shared_ptr<const Session>> create_session(const std::shared_ptr<Environment>& environment,
+                                                      std::shared_ptr<const model::Model> model,
+                                                      const SessionRequest& request);
 
 }  // namespace backplane

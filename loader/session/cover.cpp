@@ -51,6 +51,10 @@ Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model:
       return Status(BP_NOT_FOUND, "the model has no dimension named '" + range.name + "'");
     found->min = std::max(found->min, range.min);
     found->max = std::min(found->max, range.max);
+    if (found->min > found->max)
+      return Status(BP_INVALID_ARGUMENT,
+                    fmt::format("dimension '{}': no extent is from {} to {} and within the other ranges given for it",
+                                range.name, range.min, range.max));
   }
   return std::shared_ptr<const model::Model>(own);
 }

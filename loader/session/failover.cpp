@@ -30,14 +30,25 @@ bool is_lost(const DeviceCoverage& coverage) {
 
 }  // namespace
 
-std::shared_ptr<const Session> Session::latest() const {
-  std::shared_ptr<const Session> session = shared_from_this();
-  while (!session->is_current()) {
-    const std::lock_guard lock(session->mutex_);
-    std::shared_ptr<const Session> next = session->next_;
-    session = std::move(next);
+std::shared_ptr<const Session> SessionLine::latest() const {
+  struct Use {
+    std::shared_ptr<const SessionLine> line;
+    std::shared_ptr<const Session> session;
+  };
+  auto use = std::make_shared<Use>(Use{shared_from_this(), nullptr});
+  const std::lock_guard lock(mutex_);
+  use->session = newest_;
+  const Session* const session = use->session.get();
+  return {std::move(use), session};
+}
+
+void Session::replace_by(std::shared_ptr<const Session> next) const {
+  const std::shared_ptr<SessionLine> line = line_.lock();
+  {
+    const std::lock_guard lock(line->mutex_);
+    line->newest_ = std::move(next);
   }
-  return session;
+  is_replaced_.store(true, std::memory_order_release);
 }
 
 std::shared_ptr<Session> Session::copy() const {
@@ -50,13 +61,14 @@ std::shared_ptr<Session> Session::copy() const {
   session->programs_ = programs_;
   session->faults_ = faults_;
   session->compiled_ = compiled_;
+  session->line_ = line_;
   session->refit_ = refit_;
   return session;
 }
 
 Status Session::fail_over(const Fault& fault) const {
   const std::lock_guard lock(mutex_);
-  if (next_) return {};  // another run has already replaced this session
+  if (!is_current()) return {};  // another run has already replaced this session
   if (request_.policy.fallback == BP_FALLBACK_FORBID)
     return {BP_UNSUPPORTED, "the session forbids devices other than '" + coverage_[0].device->name() + "'"};
   auto next = copy();
@@ -77,8 +89,7 @@ Status Session::fail_over(const Fault& fault) const {
   if (!excluded) return {BP_UNSUPPORTED, "it is not known which device failed"};
   BP_TRY(next->place_and_compile(this));
   environment_->services().log().warning(next->faults_.back());
-  next_ = std::move(next);
-  has_next_.store(true, std::memory_order_release);
+  replace_by(std::move(next));
   return {};
 }
 

@@ -118,6 +118,21 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
   return found;
 }
 
+namespace {
+
+// The import has used the elements of some weights for good.
+Status check_consumed(std::string_view name, const model::Weight& fresh, const model::Weight& imported) {
+  if (!imported.consumed ||
+      (fresh.bytes == imported.bytes && (fresh.bytes == 0 || std::memcmp(fresh.data, imported.data, fresh.bytes) == 0)))
+    return {};
+  return {BP_UNSUPPORTED, "weight '" + std::string(name) +
+                              "': the import computed shapes or constants of the graph from it, so it cannot be "
+                              "replaced by other elements: make it an input of the model, or open the model again with "
+                              "the new weight"};
+}
+
+}  // namespace
+
 Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
   std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
   for (const auto& [name, tensor] : weights) {
@@ -132,11 +147,12 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     weight->file.clear();
     weight->file_offset = 0;
     weight->id = new_id(index);
+    BP_TRY(check_consumed(name, *weight, model_->graph.weights[index]));
     fresh.emplace_back(index, std::move(weight));
   }
 
   const std::lock_guard lock(mutex_);
-  if (next_) return {BP_BUSY, "the session has been replaced during the call: call again"};
+  if (!is_current()) return {BP_BUSY, "the session has been replaced during the call: call again"};
   Replacements wanted;
   for (size_t i = 0; i < fresh.size(); ++i) {
     const auto replaced = refit_.replaced.find(fresh[i].first);
@@ -159,8 +175,7 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
     return {};
   }
-  next_ = std::move(next);
-  has_next_.store(true, std::memory_order_release);
+  replace_by(std::move(next));
   return {};
 }
 

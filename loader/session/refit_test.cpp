@@ -121,5 +121,60 @@ TEST(Session, RefitsReachADeviceThatTookOver) {
   }
 }
 
+// The import folds expressions over small constants. Their weights accept no other elements; all others do.
+TEST(Session, WeightsThatTheImportFoldedAreRefused) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t w = graph.weight("w", Tensor::of<float>({2}, {1, 1}));
+  const uint32_t shape = graph.weight("shape", Tensor::of<int64_t>({2}, {2, 1}));
+  const uint32_t copied = graph.weight("copied", Tensor::of<float>({2}, {0, 0}));
+  const uint32_t joined = graph.weight("joined", Tensor::of<float>({2}, {5, 6}));
+  const uint32_t sum = graph.node("Add", "sum", {x, graph.node("Neg", "n", {w})});
+  const uint32_t same = graph.node("Add", "same", {sum, graph.node("Identity", "i", {copied})});
+  const Model model = graph.finish(
+      {graph.node("Reshape", "y", {same, shape}), graph.node("Concat", "z", {x, joined}, {{"axis", int64_t{0}}})});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Environment env = environment({kCpu});
+  const Session session = env.compile(model, how);
+  Exec exec = session.exec();
+  const auto output = [&](uint32_t i) {
+    exec.bind("x", Tensor::of<float>({2}, {5, 7}));
+    exec.run();
+    return exec.output(i).values<float>();
+  };
+  EXPECT_THAT(output(0), ElementsAre(4, 6));
+  const Error folded = failure([&] { session.refit("w", Tensor::of<float>({2}, {3, 3})); });
+  EXPECT_EQ(folded.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(folded.what(), ::testing::HasSubstr("weight 'w'"));
+  EXPECT_EQ(failure([&] { session.refit("shape", Tensor::of<int64_t>({2}, {1, 2})); }).status(), BP_UNSUPPORTED);
+  EXPECT_THAT(output(0), ElementsAre(4, 6));
+  session.refit({{"w", Tensor::of<float>({2}, {1, 1})},
+                 {"shape", Tensor::of<int64_t>({2}, {2, 1})},
+                 {"copied", Tensor::of<float>({2}, {10, 20})},
+                 {"joined", Tensor::of<float>({2}, {8, 9})}});
+  EXPECT_THAT(output(0), ElementsAre(14, 26));
+  EXPECT_THAT(output(1), ElementsAre(5, 7, 8, 9));
+}
+
+// The reasons of a placement live as long as the session, even if a refit replaced what they came from.
+TEST(Session, RefitsLeaveTheReasonsOfThePlacement) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {1, 1}))})});
+  const Environment env = environment({kFake, kCpu}, {{"fake.ops", "Abs"}});
+  SessionOptions how;
+  how.devices = {"fake", "cpu"};
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  bp_placed_node_t node{};
+  node.size = sizeof node;
+  detail::call(api().session_node, static_cast<const bp_session_t*>(session.get()), 0u, &node);
+  const std::string before(node.reason.data, node.reason.size);
+  EXPECT_FALSE(before.empty());
+  for (float w = 2; w < 6; ++w) session.refit("w", Tensor::of<float>({2}, {w, w}));
+  EXPECT_EQ(view::text(node.reason), before);
+}
+
 }  // namespace
 }  // namespace backplane

@@ -18,8 +18,8 @@ constexpr int kMaxReviewRounds = 16;
 
 }  // namespace
 
-Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> environment, Covered covered,
-                                                 const SessionRequest& request) {
+Result<std::shared_ptr<const Session>> Session::create(std::shared_ptr<Environment> environment, Covered covered,
+                                                       const SessionRequest& request) {
   auto session = std::shared_ptr<Session>(new Session);
   session->environment_ = std::move(environment);
   session->model_ = std::move(covered.model);
@@ -32,7 +32,10 @@ Result<std::shared_ptr<Session>> Session::create(std::shared_ptr<Environment> en
   BP_TRY(session->place_and_compile(nullptr));
   session->request_.cancel = nullptr;  // the caller owns it
   session->request_.progress = nullptr;
-  return session;
+  const auto line = std::make_shared<SessionLine>();
+  session->line_ = line;
+  line->newest_ = std::move(session);
+  return line->latest();
 }
 
 Status Session::place_and_compile(const Session* before) {

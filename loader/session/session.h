@@ -22,14 +22,32 @@
 
 namespace backplane {
 
-class Session : public CompiledModel, public std::enable_shared_from_this<Session> {
+class Session;
+
+// The newest of the sessions that replace one another. The pointers that Session::create, `latest` and Session::current
+// return keep it alive; a session does not, because the line owns the newest one. A session that was replaced goes with
+// its last exec.
+class SessionLine : public std::enable_shared_from_this<SessionLine> {
  public:
-  // Places and compiles the model. Everything to which `request` refers must stay valid until this returns.
-  static Result<std::shared_ptr<Session>> create(std::shared_ptr<Environment> environment, Covered covered,
-                                                 const SessionRequest& request);
+  std::shared_ptr<const Session> latest() const;  // thread-safe
+
+ private:
+  friend class Session;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Session> newest_;
+};
+
+class Session : public CompiledModel {
+ public:
+  // Places and compiles the model; the first session of a line. Everything to which `request` refers must stay valid
+  // until this returns.
+  static Result<std::shared_ptr<const Session>> create(std::shared_ptr<Environment> environment, Covered covered,
+                                                       const SessionRequest& request);
 
   const Environment& environment() const override { return *environment_; }
   const model::Model& model() const override { return *model_; }
+  const std::shared_ptr<const model::Model>& shared_model() const { return model_; }
+  std::shared_ptr<const SessionLine> line() const { return line_.lock(); }
   const std::vector<DeviceCoverage>& coverage() const { return coverage_; }
   const Placement& placement() const { return placement_; }
   const std::vector<std::shared_ptr<Program>>& programs() const override { return programs_; }
@@ -39,10 +57,8 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   // One message for each device that failed.
   const std::vector<std::string>& faults() const { return faults_; }
 
-  // This session, or the newest one that replaced it.
-  std::shared_ptr<const Session> latest() const;
-  std::shared_ptr<const CompiledModel> current() const override { return latest(); }
-  bool is_current() const override { return !has_next_.load(std::memory_order_acquire); }
+  std::shared_ptr<const CompiledModel> current() const override { return line()->latest(); }
+  bool is_current() const override { return !is_replaced_.load(std::memory_order_acquire); }
   Status fail_over(const Fault& fault) const override;
 
   // Replaces weights by name: all of them or, after an error, none. The tensors must be in host memory. The session
@@ -59,6 +75,8 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   Status compile_again(const std::function<bool(const Program&)>& which);
   // Returns a copy with the same programs, some of which the caller then replaces.
   std::shared_ptr<Session> copy() const;
+  // Makes `next` the newest session. The caller holds `mutex_`.
+  void replace_by(std::shared_ptr<const Session> next) const;
   Result<model::WeightId> find_weight(std::string_view name, const bp_tensor_t& tensor) const;
   // The weights of one program that are to be replaced, with their current values.
   struct Replacement {
@@ -78,11 +96,11 @@ class Session : public CompiledModel, public std::enable_shared_from_this<Sessio
   std::vector<std::shared_ptr<Program>> programs_;
   std::vector<std::string> faults_;
   bool compiled_ = false;
+  std::weak_ptr<SessionLine> line_;
 
   mutable std::mutex mutex_;    // guards the members below
   mutable model::Refit refit_;  // includes the weights that replaced those of the model
-  mutable std::shared_ptr<const Session> next_;
-  mutable std::atomic<bool> has_next_{false};
+  mutable std::atomic<bool> is_replaced_{false};
 };
 
 }  // namespace backplane

@@ -554,5 +554,22 @@ TEST(Session, ConditionalVerdictsHoldWithinTheirRanges) {
   EXPECT_EQ(env.compile(model, how).verdict(0, device).answer, BP_ANSWER_CONDITIONAL);
 }
 
+TEST(Session, RangesOfADimensionMustOverlap) {
+  Graph graph;
+  const Model model = graph.finish({graph.node("Relu", "y", {graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"})})});
+  const Environment env = environment({kCpu});
+  const bp_symbol_t ranges[] = {{view::text("n"), 1, 10}, {view::text("n"), 20, 30}};
+  bp_session_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.symbols = ranges;
+  desc.symbol_count = 2;
+  desc.symbol_stride = sizeof ranges[0];
+  bp_session_t* session = nullptr;
+  const Error error = failure([&] { detail::call(api().session_create, env.get(), model.get(), &desc, &session); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.what(), HasSubstr("dimension 'n'"));
+  EXPECT_EQ(session, nullptr);
+}
+
 }  // namespace
 }  // namespace backplane

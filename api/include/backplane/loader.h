@@ -357,10 +357,12 @@ typedef struct bp_session_refit_t {
   const bp_chain_t* chain;
 } bp_session_refit_t;
 /* Replaces weights by name: all of them or, if the call fails, none. The session must have been created with
- * BP_SESSION_REFIT. A run in flight continues: islands that have begun end with the old weights; those that have not
- * may begin with either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND,
- * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (the session switched to other devices
- * during the call: call again), those of bp_session_create. */
+ * BP_SESSION_REFIT. A weight from whose elements bp_model_open or bp_builder_finish computed shapes or constants of the
+ * graph (the shape of a Reshape, the small w of Neg(w)) accepts no other elements: BP_UNSUPPORTED, and the detail names
+ * it. A run in flight continues: islands that have begun end with the old weights; those that have not may begin with
+ * either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
+ * BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (the session switched to other devices during the call:
+ * call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight into the caller's memory, as a dense tensor. [thread-safe] [blocks]. Errors: as above. */

@@ -129,4 +129,13 @@ std::unique_ptr<sdk::Program> Device::compile(const sdk::Compile& what) {
   return std::make_unique<Island>(*this, what);
 }
 
+const Allocation& allocation(const bp_buffer_t& buffer) {
+  const Allocation& known = *reinterpret_cast<const Allocation*>(buffer.memory);
+  if (buffer.offset > known.bytes || buffer.bytes > known.bytes - buffer.offset)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the buffer has " + std::to_string(buffer.bytes) + " bytes at offset " +
+                                              std::to_string(buffer.offset) + ", but its memory has " +
+                                              std::to_string(known.bytes));
+  return known;
+}
+
 }  // namespace backplane::gpu

@@ -99,9 +99,9 @@ struct Allocation {
   uint64_t offset;                        // in bytes: the start of imported memory in `buffer`; otherwise 0
   void (*release)(void* self) = nullptr;  // for imported memory: called with `self` when it is released
   void* self = nullptr;
+  uint64_t bytes = 0;  // from `offset` on
 };
-inline const Allocation& allocation(const bp_buffer_t& buffer) {
-  return *reinterpret_cast<const Allocation*>(buffer.memory);
-}
+// Throws BP_INVALID_ARGUMENT if the buffer claims bytes that its memory does not have.
+const Allocation& allocation(const bp_buffer_t& buffer);
 
 }  // namespace backplane::gpu

@@ -31,7 +31,7 @@ void check_reach(const bp_buffer_t& buffer, const char* name, uint64_t bytes) {
 bp_buffer_t device_buffer(uint32_t space, uint64_t bytes, Buffer buffer, uint64_t offset) {
   bp_buffer_t result{};
   result.space = space;
-  result.memory = reinterpret_cast<bp_memory_t*>(new Allocation{std::move(buffer), offset});
+  result.memory = reinterpret_cast<bp_memory_t*>(new Allocation{std::move(buffer), offset, nullptr, nullptr, bytes});
   result.bytes = bytes;
   return result;
 }

@@ -122,7 +122,10 @@ gpu::Buffer Driver::import_host(void* address, uint64_t bytes) const {
 
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
   const auto memory = reinterpret_cast<cl_mem>(external.handle);
-  check(clRetainMemObject(memory), "import of a cl_mem");
+  const cl_int status = memory == nullptr ? CL_INVALID_MEM_OBJECT : clRetainMemObject(memory);
+  if (status == CL_INVALID_MEM_OBJECT)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "external.handle is not a cl_mem: nothing can be imported");
+  check(status, "import of a cl_mem");
   ClMemory retained(memory);
   if (queried<cl_mem_object_type>(clGetMemObjectInfo, memory, CL_MEM_TYPE, "type of a cl_mem") != CL_MEM_OBJECT_BUFFER)
     throw sdk::Error(BP_INVALID_ARGUMENT,

@@ -140,6 +140,23 @@ TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
   }
 }
 
+// Buffers that claim more bytes than their memory has are mistakes of the call, and no failures of the device.
+TEST_F(MemoryTest, ABufferBeyondItsMemoryIsRefused) {
+  const Environment env = opencl();
+  constexpr uint64_t kBytes = kElements * sizeof(float);
+  const Buffer there = device_buffer(env, kBytes);
+  bp_buffer_t beyond = there.abi();
+  beyond.offset = kBytes / 2;
+  std::vector<float> memory(kElements);
+  EXPECT_EQ(failure([&] { copy(env, host_buffer(memory), beyond); }).status(), BP_INVALID_ARGUMENT);
+  Exec exec = env.compile(chain_of_three(kElements)).exec();
+  bind(exec, 0, beyond);
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT) << error.text();
+  const bp_external_t nothing{sizeof nothing, BP_EXTERNAL_CL_MEM, 0, 64, 0};
+  EXPECT_EQ(failure([&] { import_of(env, nothing); }).status(), BP_INVALID_ARGUMENT);
+}
+
 // The framework's own cl_mem objects are bound as input and output. Nothing is copied, even if the device does not
 // share host memory.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {

@@ -161,6 +161,7 @@ Status Context::begin(model::Node& node) {
   node_ = &node;
   bindings_.clear();
   known_data_.clear();
+  sources_.clear();
   outputs_.assign(node.outputs.size(), {});
   if (!node.schema) return {};  // foreign domain: no schema to check against
   const Schema& schema = *node.schema;
@@ -238,8 +239,33 @@ Shape Context::shape(size_t slot) {
 }
 
 const KnownData* Context::known_data(size_t slot) {
-  model::ValueId value = node_->input(slot);
-  return value == BP_NONE ? nullptr : known_data_of(scope_, value);
+  const KnownData* const known = elements(slot);
+  if (known) consume(node_->input(slot));
+  return known;
+}
+
+const KnownData* Context::elements(size_t slot) {
+  const model::ValueId value = node_->input(slot);
+  const KnownData* const known = value == BP_NONE ? nullptr : known_data_of(scope_, value);
+  if (known) sources_.push_back(value);
+  return known;
+}
+
+void Context::consume(model::ValueId value) {
+  std::vector<std::pair<Scope*, model::ValueId>> pending = {{&scope_, value}};
+  while (!pending.empty()) {
+    const auto [scope, id] = pending.back();
+    pending.pop_back();
+    const model::Value& next = scope->graph.values[id];
+    if (next.weight != BP_NONE) {
+      scope->graph.weights[next.weight].consumed = true;
+    } else if (next.outer != BP_NONE && scope->parent) {
+      pending.emplace_back(scope->parent, next.outer);
+    } else if (const auto found = scope->sources.find(id); found != scope->sources.end()) {
+      for (const model::ValueId source : found->second) pending.emplace_back(scope, source);
+      scope->sources.erase(found);  // each value is visited once
+    }
+  }
 }
 
 const KnownData* Context::known_data_of(Scope& scope, model::ValueId id) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -29,6 +30,8 @@ struct Scope {
   uint32_t depth = 0;
   std::vector<const KnownData*> known_data;  // by value; null: no element is known
   std::vector<bool> is_output;               // by value
+  // The values from whose elements the known elements of a value follow, if it is neither a weight nor outer.
+  std::unordered_map<model::ValueId, model::Operands> sources = {};
 };
 
 // Shared by all graphs of a model.
@@ -81,7 +84,10 @@ class Context {
   Scalar dim(size_t slot, int64_t axis);
   Shape shape(size_t slot);  // the input must have a known rank
   // The elements of an integer, boolean or floating-point tensor; null if the tensor is large or no element is known.
+  // For rules that derive types and shapes from them: the weights from which they follow cannot be refitted.
   const KnownData* known_data(size_t slot);
+  // Likewise, for rules that derive only known elements of outputs from them.
+  const KnownData* elements(size_t slot);
   // The elements, if all of them are known integers; nullopt otherwise.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
   // The only element, if there is exactly one and it is a known integer; nullopt otherwise.
@@ -129,8 +135,11 @@ class Context {
   // recursively.)
   Status infer_subgraph(model::Graph& graph);
 
-  // The known elements of the outputs.
+  // The known elements of the outputs, and the inputs from whose elements they follow.
   const std::vector<KnownData>& result_known_data() const { return known_data_; }
+  const model::Operands& sources() const { return sources_; }
+  // Marks the weights from whose elements those of `value` follow as consumed.
+  void consume(model::ValueId value);
 
  private:
   struct Binding {
@@ -149,6 +158,7 @@ class Context {
   std::vector<Binding> bindings_;
   std::vector<model::Type> outputs_;
   std::vector<KnownData> known_data_;
+  model::Operands sources_;
   model::Type spare_;
 };
 

@@ -45,8 +45,8 @@ Scalar whole(const Scalar& s) {
 // other input. Elements of other broadcasts are not tracked.
 template <class F>
 void combine(Context& c, size_t left, size_t right, F&& f) {
-  const KnownData* a = c.known_data(left);
-  const KnownData* b = c.known_data(right);
+  const KnownData* a = c.elements(left);
+  const KnownData* b = c.elements(right);
   if (!a || !b || (a->size() != b->size() && a->size() != 1 && b->size() != 1)) return;
   size_t count = a->size() == 1 ? b->size() : a->size();
   KnownData result(count);
@@ -192,9 +192,9 @@ Status identity(Context& c) {
 
 Status where(Context& c) {
   BP_TRY(broadcast_inputs(c));
-  const KnownData* condition = c.known_data(0);
-  const KnownData* x = c.known_data(1);
-  const KnownData* y = c.known_data(2);
+  const KnownData* condition = c.elements(0);
+  const KnownData* x = c.elements(1);
+  const KnownData* y = c.elements(2);
   if (!condition || !x || !y) return {};
   size_t count = std::max({condition->size(), x->size(), y->size()});
   for (const KnownData* one : {condition, x, y}) {

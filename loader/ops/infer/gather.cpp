@@ -17,8 +17,8 @@ Status gather(Context& c) {
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, indices.begin(), indices.end());
   BP_TRY(c.set_shape(0, shape));
-  const KnownData* x = c.known_data(0);
-  const KnownData* picks = c.known_data(1);
+  const KnownData* x = c.elements(0);
+  const KnownData* picks = c.elements(1);
   if (!x || !picks || c.rank(0) != 1) return {};
   KnownData result;
   for (const Scalar& pick : *picks) {

@@ -71,9 +71,22 @@ void limit(KnownData& known_data, bp_dtype_t dtype) {
   }
 }
 
+bool any_known(const KnownData& known_data) {
+  return std::ranges::any_of(known_data, [](const Scalar& s) { return s.kind != Scalar::kUnknown; });
+}
+
 bool known(const KnownData& known_data) {
   return std::all_of(known_data.begin(), known_data.end(),
                      [](const Scalar& s) { return s.kind == Scalar::kNumber || s.kind == Scalar::kReal; });
+}
+
+// Whether the node returns its input. Such nodes are not folded: `prune` removes them, and weights that they return
+// can still be refitted.
+bool returns_input(const Graph& graph, const Node& node) {
+  if (!node.schema || !node.domain.empty()) return false;
+  if (node.op_type == "Identity") return true;
+  if (node.op_type != "Cast" && node.op_type != "CastLike") return false;
+  return graph.values[node.inputs[0]].type.dtype == graph.values[node.outputs[0]].type.dtype;
 }
 
 Weight make_weight(const Type& type, const KnownData& known_data, uint64_t id) {
@@ -167,12 +180,17 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     KnownData known_data = context.result_known_data()[slot];
     if (!has_elements(value.type, known_data.size())) continue;
     limit(known_data, value.type.dtype);
-    if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id]) {
+    if (state.how.fold && known(known_data) && follows_data_of(value.type.dtype) && !scope.is_output[id] &&
+        !returns_input(scope.graph, node)) {
+      for (const ValueId source : context.sources()) context.consume(source);
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
       // These constants stay in the model, so they are never released from the budget.
       state.model.charge(sizeof(Weight) + known_data.size() * sizeof(int64_t), "folding constants");
       scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;
+    } else if (!context.sources().empty() && any_known(known_data)) {
+      state.charge(sizeof(model::Operands));
+      scope.sources[id] = context.sources();
     }
     scope.known_data[id] = state.keep(std::move(known_data));
   }

@@ -17,7 +17,7 @@ Status transpose(Context& c) {
                   std::to_string(shape.size()));
   }
   for (size_t i = 0; i < perm.size(); ++i) result[i] = shape[perm[i]];
-  if (const KnownData* x = c.known_data(0); x && perm.size() <= 1) c.set_known_data(0, *x);
+  if (const KnownData* x = c.elements(0); x && perm.size() <= 1) c.set_known_data(0, *x);
   return c.set_shape(0, result);
 }
 

@@ -43,7 +43,7 @@ Status reduce(Context& c) {
 template <Scalar (Expressions::*kCombine)(const Scalar&, const Scalar&)>
 Status reduce_known_data(Context& c) {
   BP_TRY(reduce(c));
-  const KnownData* x = c.known_data(0);
+  const KnownData* x = c.elements(0);
   const model::Type& result = c.output(0);
   bool one = result.rank == 0 || (result.rank == 1 && result.dims[0].extent == 1);
   if (!x || x->empty() || !one || c.input(0).dtype == BP_DTYPE_FLOAT || c.input(0).dtype == BP_DTYPE_DOUBLE) return {};

@@ -52,7 +52,7 @@ Status nhwc_convolution(Context& c);
 // Sets the output's known elements to f(x) for each element x of the input.
 template <class F>
 void map_known_data(Context& c, F&& f) {
-  const KnownData* x = c.known_data(0);
+  const KnownData* x = c.elements(0);
   if (!x) return;
   KnownData result(*x);
   for (Scalar& scalar : result) scalar = f(scalar);

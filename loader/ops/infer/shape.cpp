@@ -29,7 +29,7 @@ Status size_of(Context& c) {
 }
 
 void same_known_data(Context& c) {
-  if (const KnownData* x = c.known_data(0)) c.set_known_data(0, *x);
+  if (const KnownData* x = c.elements(0)) c.set_known_data(0, *x);
 }
 
 Status reshape(Context& c) {
@@ -161,7 +161,7 @@ Status expand(Context& c) {
   BP_TRY(c.broadcast(c.shape(0), *wanted, shape));
   BP_TRY(c.set_shape(0, shape));
   Scalar count = c.math().product(shape);
-  const KnownData* x = c.known_data(0);
+  const KnownData* x = c.elements(0);
   if (x && x->size() == 1 && count.is_number() && count.value >= 0 &&
       count.value <= static_cast<int64_t>(kMaxKnownData)) {
     c.set_known_data(0, KnownData(count.value, (*x)[0]));

@@ -47,7 +47,7 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
 
 // Sets the known elements of a one-dimensional slice whose start and end are known.
 void slice_known_data(Context& c, const KnownData& starts, const KnownData& ends, int64_t step) {
-  const KnownData* x = c.known_data(0);
+  const KnownData* x = c.elements(0);
   if (!x || !starts[0].is_number() || !ends[0].is_number() || step == 0 || step == INT64_MIN) return;
   Expressions& m = c.math();
   int64_t size = static_cast<int64_t>(x->size());
@@ -138,7 +138,7 @@ Status split(Context& c) {
                   " has extent " + std::to_string(extent.value));
   }
   // If the elements are known, they are split too.
-  if (const KnownData* x = c.known_data(0); x && c.rank(0) == 1 && pieces > 0) {
+  if (const KnownData* x = c.elements(0); x && c.rank(0) == 1 && pieces > 0) {
     size_t from = 0;
     for (int64_t i = 0; i < pieces; ++i) {
       const model::Type& type = c.output(i);
@@ -182,7 +182,7 @@ Status concat(Context& c) {
       }
     }
     if (!followed) continue;
-    const KnownData* part = c.known_data(slot);
+    const KnownData* part = c.elements(slot);
     auto length = c.length(slot);
     any_known_data = any_known_data || part;
     const auto size = part ? static_cast<int64_t>(part->size()) : length;

@@ -35,6 +35,7 @@ Status resize_modes(Rewrite& r) {
   if (r.node.attr("mode", "nearest") != "nearest") return {};
   std::string nearest = "floor";
   if (const model::Weight* weight = r.graph.weight_of(scales)) {
+    r.graph.weights[r.graph.values[scales].weight].consumed = true;
     const std::vector<double> factors = model::numbers(*weight).value_or(std::vector<double>());
     const bool shrinks = std::any_of(factors.begin(), factors.end(), [](double f) { return f < 1; });
     const bool grows = std::any_of(factors.begin(), factors.end(), [](double f) { return f > 1; });

@@ -112,6 +112,7 @@ ValueId Rewrite::rank_of(ValueId value) {
 ValueId Rewrite::unsqueeze(ValueId value, const std::vector<int64_t>& axes) {
   if (axes.empty()) return value;
   if (const model::Weight* weight = graph.weight_of(value)) {  // a constant can share its bytes under the new shape
+    graph.weights[graph.values[value].weight].consumed = true;
     model::Weight copy = *weight;
     for (const int64_t axis : axes) copy.dims.insert(copy.dims.begin() + axis, 1);
     copy.id = model.next_id++;
