@@ -241,7 +241,7 @@ std::vector<ConvolutionPlan> convolution_plans(const PlanTarget& target, const C
       }));
     }
   }
-  if (all.empty() && refused) throw *refused;
+  if (all.empty() && refused) throw sdk::Error(*refused);
   if (all.empty()) throw sdk::Error(BP_UNSUPPORTED, "cuDNN has no suitable plan for " + problem.text());
   return all;
 }

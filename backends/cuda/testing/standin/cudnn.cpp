@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "testing/standin/convolution.h"
 #include "testing/standin/hooks.h"
@@ -151,7 +152,7 @@ bool read_operation(const void* raw, Convolution& out, const Descriptor*& sum) {
   const bool is_bias = operand.count() == static_cast<uint64_t>(operand.extents.at(1));
   DenseTensor& place = is_bias && out.bias.count() == 0 ? out.bias : out.c;
   if (place.count() != 0 || (!is_bias && out.bias.count() != 0)) return false;
-  place = operand;
+  place = std::move(operand);
   return true;
 }
 
