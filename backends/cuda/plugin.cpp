@@ -11,7 +11,7 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"cuda", "CUDA", "Backplane", "1.0"};
   static constexpr auto& kOpsets = gpu::kNewestOpsets;
-  static constexpr std::string_view kOptions[] = {"graphs", "products", "tile", "winograd"};
+  static constexpr std::string_view kOptions[] = {"convolutions", "graphs", "products", "tile", "winograd"};
   static constexpr bool kNativeContexts = true;
   using Device = gpu::Device;
   using Program = gpu::Island;

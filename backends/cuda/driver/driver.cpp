@@ -46,6 +46,7 @@ Driver::Driver(const FoundDevice& device, const bp_native_t* context)
     : device_(device),
       context_(make_context(device, context)),
       products_(device_, context_),
+      convolutions_(device_, context_),
       words_(std::make_shared<Words>(context_)),
       clock_(start_clock(context_)) {}
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "driver/convolutions.h"
 #include "driver/devices.h"
 #include "driver/products.h"
 #include "driver/queue.h"
@@ -31,6 +32,7 @@ class Driver final : public gpu::Driver {
   gpu::Module load(const std::string& binary, const std::string& options) const override;
 
   const gpu::ProductLibrary* products() const override { return &products_; }
+  const gpu::ConvolutionLibrary* convolutions() const override { return &convolutions_; }
 
   gpu::Queue import_queue(const bp_native_t& native) const override;
   gpu::Event import_event(const bp_native_t& native) const override;
@@ -44,6 +46,7 @@ class Driver final : public gpu::Driver {
   FoundDevice device_;
   SharedContext context_;
   Products products_;
+  Convolutions convolutions_;
   std::shared_ptr<Words> words_;
   std::shared_ptr<const Event> clock_;  // device times are measured from this event
   // Pinned host memory, by address and size in bytes. Memory that is bound several times is pinned once.

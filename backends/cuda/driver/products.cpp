@@ -2,7 +2,6 @@
 #include "driver/products.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "engine/shape.h"
@@ -155,24 +154,22 @@ struct Description {
 class Product final : public Command {
  public:
   Product(std::shared_ptr<const LtHandle> handle, const ProductProblem& problem, lt::DataType type,
-          const gpu::ProductAlgorithm& algorithm)
+          const gpu::LibraryAlgorithm& algorithm)
       : handle_(std::move(handle)),
         problem_(problem),
         description_(problem, type),
-        workspace_bytes_(algorithm.workspace_bytes) {
-    static_assert(sizeof algorithm_ == sizeof algorithm.data);
-    std::memcpy(&algorithm_, algorithm.data.data(), sizeof algorithm_);
-  }
+        algorithm_(*static_cast<const lt::Algorithm*>(algorithm.own.get())),
+        workspace_bytes_(algorithm.workspace_bytes) {}
 
   void set(uint32_t, const void*, uint32_t) override {}  // an argument that the problem does not have
   void set(uint32_t index, const gpu::DeviceMemory& memory) override {
     addresses_.at(index) = raw(memory);
-    if (index == gpu::kProductBias && problem_.has_bias) description_.operation.set_bias(addresses_[index]);
+    if (index == gpu::kLibraryBias && problem_.has_bias) description_.operation.set_bias(addresses_[index]);
   }
 
   void launch(CUstream stream, const gpu::Ranges&) override {
-    const CUdeviceptr a = addresses_[gpu::kProductA], b = addresses_[gpu::kProductB], y = addresses_[gpu::kProductY];
-    const CUdeviceptr c = problem_.beta != 0 ? addresses_[gpu::kProductC] : y;
+    const CUdeviceptr a = addresses_[gpu::kLibraryA], b = addresses_[gpu::kLibraryB], y = addresses_[gpu::kLibraryY];
+    const CUdeviceptr c = problem_.beta != 0 ? addresses_[gpu::kLibraryC] : y;
     const double wide_alpha = problem_.alpha, wide_beta = problem_.beta;
     const bool is_double = problem_.dtype == BP_DTYPE_DOUBLE;
     const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
@@ -181,7 +178,7 @@ class Product final : public Command {
                   is_double ? &wide_alpha : static_cast<const void*>(&problem_.alpha), pointer(b), description_.b.get(),
                   pointer(a), description_.a.get(), is_double ? &wide_beta : static_cast<const void*>(&problem_.beta),
                   pointer(c), description_.y.get(), pointer(y), description_.y.get(), &fitting_algorithm(b, a, c, y),
-                  pointer(addresses_[gpu::kProductWorkspace]), workspace_bytes_, stream),
+                  pointer(addresses_[gpu::kLibraryWorkspace]), workspace_bytes_, stream),
               "product " + problem_.text());
   }
 
@@ -208,9 +205,9 @@ class Product final : public Command {
   std::shared_ptr<const LtHandle> handle_;
   const ProductProblem problem_;
   Description description_;
-  lt::Algorithm algorithm_{};
+  const lt::Algorithm algorithm_;
   const uint64_t workspace_bytes_;
-  std::array<CUdeviceptr, gpu::kProductWorkspace + 1> addresses_{};
+  std::array<CUdeviceptr, gpu::kLibraryWorkspace + 1> addresses_{};
   std::optional<lt::Algorithm> other_;
   std::array<uint32_t, 4> other_alignments_{};
 };
@@ -247,9 +244,9 @@ uint32_t Products::compute_types(bp_dtype_t dtype) const {
   return dtype == BP_DTYPE_FLOAT && major_ >= kFirstWithTf32 && handle() != nullptr ? BP_COMPUTE_TF32 : 0;
 }
 
-std::vector<gpu::ProductAlgorithm> Products::algorithms(const gpu::ProductProblem& problem, size_t most,
+std::vector<gpu::LibraryAlgorithm> Products::algorithms(const gpu::ProductProblem& problem, size_t most,
                                                         std::string& why_none) const {
-  std::vector<gpu::ProductAlgorithm> all;
+  std::vector<gpu::LibraryAlgorithm> all;
   const auto failure = sdk::caught([&] {
     const std::optional<lt::DataType> type = data_type(problem.dtype);
     if (!type || problem.batch > INT32_MAX)
@@ -260,18 +257,15 @@ std::vector<gpu::ProductAlgorithm> Products::algorithms(const gpu::ProductProble
     const Description description(problem, *type);
     for (const lt::Heuristic& each :
          description.algorithms(*handle, problem, most, major_ >= 9 ? kWorkspace : kOlderWorkspace,
-                                {kAlignment, kAlignment, kAlignment, kAlignment})) {
-      gpu::ProductAlgorithm& algorithm = all.emplace_back();
-      std::memcpy(algorithm.data.data(), &each.algorithm, sizeof each.algorithm);
-      algorithm.workspace_bytes = each.workspace_bytes;
-    }
+                                {kAlignment, kAlignment, kAlignment, kAlignment}))
+      all.push_back({std::make_shared<const lt::Algorithm>(each.algorithm), each.workspace_bytes});
     if (all.empty()) throw sdk::Error(BP_UNSUPPORTED, "cuBLASLt has no suitable algorithm for " + problem.text());
   });
   if (failure) why_none = failure->text;
   return all;
 }
 
-gpu::Kernel Products::kernel(const gpu::ProductProblem& problem, const gpu::ProductAlgorithm& algorithm) const {
+gpu::Kernel Products::kernel(const gpu::ProductProblem& problem, const gpu::LibraryAlgorithm& algorithm) const {
   const std::shared_ptr<const LtHandle> handle = this->handle();
   if (handle == nullptr) throw sdk::Error(BP_UNSUPPORTED, why_none_);
   return std::make_shared<Product>(handle, problem, data_type(problem.dtype).value(), algorithm);

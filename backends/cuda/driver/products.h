@@ -31,9 +31,9 @@ class Products final : public gpu::ProductLibrary {
 
   std::string identity() const override;
   uint32_t compute_types(bp_dtype_t dtype) const override;
-  std::vector<gpu::ProductAlgorithm> algorithms(const gpu::ProductProblem& problem, size_t most,
+  std::vector<gpu::LibraryAlgorithm> algorithms(const gpu::ProductProblem& problem, size_t most,
                                                 std::string& why_none) const override;
-  gpu::Kernel kernel(const gpu::ProductProblem& problem, const gpu::ProductAlgorithm& algorithm) const override;
+  gpu::Kernel kernel(const gpu::ProductProblem& problem, const gpu::LibraryAlgorithm& algorithm) const override;
 
  private:
   // The handle, or NULL with the reason in `why_none_`. Created by the first call.

@@ -3,12 +3,9 @@
 // missing or does not start. Also what runs allocate and leave behind.
 #include <atomic>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <mutex>
 #include <thread>
 
-#include "testing/products_fixture.h"
+#include "testing/other_plugin.h"
 
 namespace backplane::cuda::testing {
 namespace {
@@ -80,56 +77,14 @@ TEST_F(Products, AMisalignedPointerGetsAnotherAlgorithm) {
 
 // ---- the library is missing, or cannot start ------------------------------------------------------------------------
 
-// Runs a product on a copy of the plugin in which `from` is replaced by `to`, a text of equal length. Returns the log.
-class OtherPlugin : public Products {
- protected:
-  std::string log_of_run(const std::string& from, const std::string& to) {
-    std::ifstream in(options().backend_files[0], std::ios::binary);
-    std::string plugin{std::istreambuf_iterator<char>(in), {}};
-    size_t replaced = 0;
-    for (size_t at = plugin.find(from); at != std::string::npos; at = plugin.find(from, at)) {
-      plugin.replace(at, from.size(), to);
-      ++replaced;
-    }
-    EXPECT_GT(replaced, 0u);
-    const std::filesystem::path path = folder_ / to / "libbackplane_cuda.so";
-    std::filesystem::create_directory(folder_ / to);
-    std::ofstream(path, std::ios::binary) << plugin;
-    EnvironmentOptions how = options();
-    how.backend_files[0] = path;
-    how.log_level = BP_LOG_DEBUG;
-    std::mutex mutex;
-    std::string log;
-    how.log = [&](uint32_t, std::string_view line) {
-      const std::lock_guard lock(mutex);
-      log.append(line).append("\n");
-    };
-    const Case one = with_epilogue();
-    const std::vector<float> expected = results(env(), "cpu", one);
-    const uint64_t products = standin_calls("cublasLtMatmul");
-    {
-      const Environment env(how);
-      SessionOptions session = only("cuda");
-      session.compute_types = BP_COMPUTE_TF32;
-      Exec exec = env.compile(model_of(one), session).exec();
-      exec.bind("x", numbers(one.x, 0));
-      exec.run();
-      expect_near(exec.output(0u).values<float>(), expected, one.bound);
-    }
-    EXPECT_EQ(standin_calls("cublasLtMatmul"), products);
-    const std::lock_guard lock(mutex);
-    return log;
-  }
-};
-
 TEST_F(OtherPlugin, WithoutTheLibraryTheKernelsComputeAndTheLogSaysWhy) {
-  EXPECT_THAT(log_of_run("libcublasLt.so", "libcublasLx.so"),
+  EXPECT_THAT(log_of_run(with_epilogue(), "libcublasLt.so", "libcublasLx.so"),
               HasSubstr("product=tiles (library: cuBLASLt not found: libcublasLx.so.13: cannot open"));
 }
 
 TEST_F(OtherPlugin, TheRealLibraryDoesNotStartWithoutAGpu) {
   if (!std::filesystem::exists("/usr/local/cuda/lib64/libcublasLt.so")) GTEST_SKIP() << "there is no CUDA toolkit";
-  EXPECT_THAT(log_of_run("libcublasLt.so.1", "libcublasLx.so.1"),
+  EXPECT_THAT(log_of_run(with_epilogue(), "libcublasLt.so.1", "libcublasLx.so.1"),
               HasSubstr("product=tiles (library: starting cuBLASLt: CUBLAS_STATUS_NOT_INITIALIZED"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of matrix products: small models of one product and what surrounds it, run on the stand-ins.
+// Shared by the tests of matrix products and convolutions: small models of one and what surrounds it, run on the
+// stand-ins.
 #pragma once
 
 #include <cmath>
@@ -41,7 +42,7 @@ struct Case {
   const char* name;
   std::vector<int64_t> x;  // the extents of the input
   std::function<uint32_t(Steps& add, uint32_t x)> build;
-  uint64_t products = 1, kernels = 0;  // of a run
+  uint64_t products = 1, kernels = 0;  // of a run: calls of a library, and own kernels
   float bound = 1e-5f;
 };
 
@@ -71,5 +72,8 @@ class Products : public StandinTest {
       ASSERT_NEAR(found[i], expected[i], bound * std::max(1.0f, std::abs(expected[i]))) << i;
   }
 };
+
+// Tests of convolutions use the same cases.
+class Convolutions : public Products {};
 
 }  // namespace backplane::cuda::testing

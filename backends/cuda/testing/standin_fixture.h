@@ -16,8 +16,9 @@ namespace backplane::cuda::testing {
 // The number of existing objects of each kind.
 inline std::map<std::string, int64_t> objects() {
   std::map<std::string, int64_t> all;
-  for (const char* kind : {"contexts", "modules", "memory", "pinned", "registered", "streams", "events", "graphs",
-                           "executable graphs", "cublaslt", "operations", "layouts", "preferences"})
+  for (const char* kind :
+       {"contexts", "modules", "memory", "pinned", "registered", "streams", "events", "graphs", "executable graphs",
+        "cublaslt", "operations", "layouts", "preferences", "cudnn", "descriptors"})
     all[kind] = standin_objects(kind);
   return all;
 }

@@ -16,7 +16,7 @@ Device::Device(const sdk::Backend& backend, const DeviceCaps& caps, std::unique_
       kernels_(host(), caps_, *driver_),
       captures_(chosen_captures()),
       transfers_(driver_->queue()) {
-  choose_products();
+  choose_libraries();
 }
 
 Constant Device::constant(const std::string& key) {
@@ -80,15 +80,23 @@ WinogradThroughput Device::chosen_winograd() {
                    "option winograd is \"" + std::string(wanted) + "\"; it must be measured, never or always");
 }
 
-void Device::choose_products() {
-  if (driver_->products() == nullptr) return;
-  const std::string_view wanted = host().option("products").value_or("measured");
-  if (wanted != "measured" && wanted != "library" && wanted != "own")
-    throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "option products is \"" + std::string(wanted) + "\"; it must be measured, library or own");
-  if (wanted == "own") return;
-  caps_.products = driver_->products();
-  products_.emplace(*this, wanted == "library" ? Products::Use::kLibrary : Products::Use::kMeasured);
+std::optional<LibraryUse> Device::chosen_use(std::string_view option) const {
+  const std::string_view wanted = host().option(option).value_or("measured");
+  if (wanted == "measured") return LibraryUse::kMeasured;
+  if (wanted == "library") return LibraryUse::kLibrary;
+  if (wanted == "own") return std::nullopt;
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option " + std::string(option) + " is \"" + std::string(wanted) +
+                                            "\"; it must be measured, library or own");
+}
+
+void Device::choose_libraries() {
+  if (const ProductLibrary* library = driver_->products(); library != nullptr) {
+    if (const auto use = chosen_use("products")) products_.emplace(*this, *(caps_.products = library), *use);
+  }
+  if (const ConvolutionLibrary* library = driver_->convolutions(); library != nullptr) {
+    if (const auto use = chosen_use("convolutions"))
+      convolutions_.emplace(*this, *(caps_.convolutions = library), *use);
+  }
 }
 
 bool Device::chosen_captures() const {
@@ -105,8 +113,11 @@ void Device::capture_failed(const sdk::Error& failure) {
 }
 
 Kernel Device::kernel(const Launch& launch) {
-  if (!launch.product) return kernels_.kernel(launch.source);
-  return caps_.products->kernel(launch.product->problem, launch.product->algorithm);
+  if (!launch.call) return kernels_.kernel(launch.source);
+  const LibraryAlgorithm& algorithm = launch.call->algorithm;
+  if (const auto* product = std::get_if<ProductProblem>(&launch.call->problem))
+    return caps_.products->kernel(*product, algorithm);
+  return caps_.convolutions->kernel(std::get<ConvolutionProblem>(launch.call->problem), algorithm);
 }
 
 void Device::cover(sdk::Coverage& coverage) {

@@ -12,8 +12,8 @@
 #include "engine/device_caps.h"
 #include "engine/driver.h"
 #include "engine/kernel_cache.h"
+#include "engine/library_choices.h"
 #include "engine/plan.h"
-#include "engine/products.h"
 #include "engine/row.h"
 
 namespace backplane::gpu {
@@ -27,8 +27,9 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const Driver& driver() const { return *driver_; }
   const Table& table() const { return table_; }
   KernelCache& kernels() { return kernels_; }
-  // NULL if the driver has no library of products, or the option `products` is own.
-  Products* products() { return products_ ? &*products_ : nullptr; }
+  Libraries libraries() {
+    return {.products = products_ ? &*products_ : nullptr, .convolutions = convolutions_ ? &*convolutions_ : nullptr};
+  }
   // Whether instances capture their commands. They report failures to do so; the first is logged.
   bool captures() const { return captures_; }
   void capture_failed(const sdk::Error& failure);
@@ -75,7 +76,9 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   void tune();
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
-  void choose_products();
+  // How the option says to use a library; nullopt if it is own.
+  std::optional<LibraryUse> chosen_use(std::string_view option) const;
+  void choose_libraries();
   bool chosen_captures() const;
 
   const std::shared_ptr<Abandonment> abandonment_ = std::make_shared<Abandonment>();
@@ -85,6 +88,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Driver::MemoryKind memory_kind_;
   KernelCache kernels_;
   std::optional<Products> products_;
+  std::optional<Convolutions> convolutions_;
   const bool captures_;
   std::once_flag capture_failed_;
   Queue transfers_;  // for map, copy and fill

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backplane/plugin.h"
+#include "engine/convolution_library.h"
 #include "engine/product_library.h"
 #include "engine/throughput.h"
 #include "engine/tile.h"
@@ -30,9 +31,11 @@ struct DeviceCaps {
   size_t max_group = 1;     // the largest work group, in work items
   Throughput throughput{};  // estimated from units, lanes and clock until it is measured
   bool measured = false;
-  Tile tile{4, 4, 1};                        // the first one that fits, until Device::tune chooses one
-  WinogradThroughput winograd;               // measured with `tile`
-  const ProductLibrary* products = nullptr;  // the driver's library, unless the option `products` is own
+  Tile tile{4, 4, 1};           // the first one that fits, until Device::tune chooses one
+  WinogradThroughput winograd;  // measured with `tile`
+  // The driver's libraries, unless the options `products` and `convolutions` are own.
+  const ProductLibrary* products = nullptr;
+  const ConvolutionLibrary* convolutions = nullptr;
 
   // Sets `throughput` to the stored measurement, or estimates it, and sets `tile` to the first one that fits. Call this
   // after the other members are set.

@@ -16,6 +16,7 @@
 
 #include "backplane/plugin.h"
 #include "backplane/sdk/fence.hpp"
+#include "engine/convolution_library.h"
 #include "engine/product_library.h"
 
 namespace backplane::gpu {
@@ -175,8 +176,9 @@ class Driver {
   // Loads a stored binary. Returns an empty pointer if the driver rejects it.
   virtual Module load(const std::string& binary, const std::string& options) const = 0;
 
-  // The driver's library of matrix products, or NULL. Lives as long as the driver.
+  // The driver's libraries of matrix products and of convolutions, or NULL. They live as long as the driver.
   virtual const ProductLibrary* products() const { return nullptr; }
+  virtual const ConvolutionLibrary* convolutions() const { return nullptr; }
 
   // Import a framework's native objects. Each throws BP_UNSUPPORTED for objects of another driver.
   virtual Queue import_queue(const bp_native_t& native) const = 0;

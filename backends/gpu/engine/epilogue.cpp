@@ -35,28 +35,71 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
   return {};
 }
 
-// How the elements of a library product change after the sum, as far as the steps of a formula are known.
-struct ProductSteps {
-  ProductProblem problem;
+// The operands that a formula adds to a library's sum, or NULL.
+struct Addends {
   const View* c = nullptr;
   const View* bias = nullptr;
-
-  // Adds a step whose operand `other` is a leaf; NULL for steps of one operand. Returns false if the library has no
-  // such step, or not in this order.
-  bool add(std::string_view code, const View* other, std::string_view index) {
-    using Activation = ProductProblem::Activation;
-    if (problem.activation != Activation::kNone) return false;
-    if (other == nullptr) {
-      if (code == kReluFormula) problem.activation = Activation::kRelu;
-      if (code == kTanhGeluFormula) problem.activation = Activation::kTanhGelu;
-      return problem.activation != Activation::kNone;
-    }
-    if (code != kSumFormula) return false;
-    if (index == "column" && !problem.has_bias) return problem.has_bias = true, bias = other, true;
-    if (index == "at" && problem.beta == 0) return problem.beta = 1, c = other, true;
-    return false;
-  }
 };
+
+// Adds a step of a formula to a problem: with the operand `other`, which is read at `index`, or with none (NULL).
+// Returns false if the library has no such step, or not in this order.
+bool add_step(ProductProblem& problem, Addends& addends, std::string_view code, const View* other,
+              std::string_view index) {
+  using Activation = ProductProblem::Activation;
+  if (problem.activation != Activation::kNone) return false;
+  if (other == nullptr) {
+    if (code == kReluFormula) problem.activation = Activation::kRelu;
+    if (code == kTanhGeluFormula) problem.activation = Activation::kTanhGelu;
+    return problem.activation != Activation::kNone;
+  }
+  if (code != kSumFormula) return false;
+  if (index == "column" && !problem.has_bias) return problem.has_bias = true, addends.bias = other, true;
+  if (index == "at" && problem.beta == 0) return problem.beta = 1, addends.c = other, true;
+  return false;
+}
+
+bool add_step(ConvolutionProblem& problem, Addends& addends, std::string_view code, const View* other,
+              std::string_view index) {
+  if (problem.relu) return false;
+  if (other == nullptr) return problem.relu = code == kReluFormula;
+  if (code != kSumFormula) return false;
+  if (index == "row" && !problem.has_bias) return problem.has_bias = true, addends.bias = other, true;
+  if (index == "at" && !problem.has_c) return problem.has_c = true, addends.c = other, true;
+  return false;
+}
+
+// Adds all steps of a formula of `sum`, which is [.., rows, columns].
+template <class Problem>
+bool add_steps(Problem& problem, Addends& addends, const Expression& expression, const View& sum, int64_t rows,
+               int64_t columns) {
+  int before = -1 - static_cast<int>(&sum - expression.leaves.data());
+  for (size_t s = 0; s < expression.steps.size(); ++s) {
+    const auto& [dtype, code, operands] = expression.steps[s];
+    if (dtype != problem.dtype || operands.empty() || operands.size() > 2) return false;
+    const bool first = operands.front() == before;
+    if (!first && operands.back() != before) return false;
+    const View* other = nullptr;
+    std::string_view index;
+    if (operands.size() == 2) {
+      const int operand = first ? operands.back() : operands.front();
+      if (operand >= 0 || operand == before) return false;
+      other = &expression.leaves[static_cast<size_t>(-1 - operand)];
+      index = index_of(*other, expression.shape, rows, columns);
+      if (other->tensor.dtype != dtype || other->tensor.id == sum.tensor.id) return false;
+    }
+    if (!add_step(problem, addends, code, other, index)) return false;
+    before = static_cast<int>(s);
+  }
+  return true;
+}
+
+// The elements of a bias that a library needs but the model does not have.
+int64_t missing_bias(const ProductProblem&) {
+  return 0;
+}
+int64_t missing_bias(const ConvolutionProblem& problem) {
+  return (problem.has_c || problem.relu) && !problem.has_bias ? problem.maps : 0;
+}
 
 }  // namespace
 
@@ -77,7 +120,7 @@ bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
   Open open{};
   const View* const sum = open_leaf(expression, y, open);
   if (sum == nullptr) return false;
-  if (plan_.launches[open.launch].product) return fuse_into_product(expression, *sum, open, y);
+  if (plan_.launches[open.launch].call) return fuse_into_call(expression, *sum, open, y);
 
   std::string parameters, arguments, loads;
   for (size_t k = 0; k < expression.leaves.size(); ++k) {
@@ -107,39 +150,30 @@ bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
   return true;
 }
 
-// The library has few formulas: the whole expression must be a chain of them.
-bool Planner::fuse_into_product(const Expression& expression, const View& sum, const Open& open, const Tensor& y) {
-  ProductSteps steps{plan_.launches[open.launch].product->problem};
-  int before = -1 - static_cast<int>(&sum - expression.leaves.data());
-  for (size_t s = 0; s < expression.steps.size(); ++s) {
-    const auto& [dtype, code, operands] = expression.steps[s];
-    if (dtype != steps.problem.dtype || operands.empty() || operands.size() > 2) return false;
-    const bool first = operands.front() == before;
-    if (!first && operands.back() != before) return false;
-    const View* other = nullptr;
-    std::string_view index;
-    if (operands.size() == 2) {
-      const int operand = first ? operands.back() : operands.front();
-      if (operand >= 0 || operand == before) return false;
-      other = &expression.leaves[static_cast<size_t>(-1 - operand)];
-      index = index_of(*other, expression.shape, open.rows, open.columns);
-      if (other->tensor.dtype != dtype || other->tensor.id == sum.tensor.id) return false;
+// A library has few formulas: the whole expression must be a chain of them.
+bool Planner::fuse_into_call(const Expression& expression, const View& sum, const Open& open, const Tensor& y) {
+  const auto fuse = [&](auto problem) {
+    Addends addends;
+    if (!add_steps(problem, addends, expression, sum, open.rows, open.columns)) return false;
+    const int64_t zeros = missing_bias(problem);
+    problem.has_bias = problem.has_bias || zeros != 0;
+    if (!context_.libraries.of(problem)->refusal(problem).empty()) return false;
+    Launch& launch = move_to_end(open, sum.tensor, y);
+    launch.call->problem = problem;
+    const auto set = [&](LibraryArgument argument, const Tensor& tensor) {
+      const uint32_t storage = storage_of_[tensor.id];
+      launch.arguments[argument] = {.storage = storage};
+      launch.reads.push_back(storage);
+    };
+    if (addends.c != nullptr) set(kLibraryC, addends.c->tensor);
+    if (addends.bias != nullptr) set(kLibraryBias, addends.bias->tensor);
+    if (zeros != 0) {
+      const std::vector<std::byte> bytes(static_cast<size_t>(zeros) * bytes_of(problem.dtype));
+      set(kLibraryBias, Emit(*this, graph_.node(node_)).table(problem.dtype, {zeros}, bytes));
     }
-    if (!steps.add(code, other, index)) return false;
-    before = static_cast<int>(s);
-  }
-  if (!context_.products->refusal(steps.problem).empty()) return false;
-  Launch& launch = move_to_end(open, sum.tensor, y);
-  launch.product->problem = steps.problem;
-  const auto set = [&](ProductArgument argument, const View* view) {
-    if (view == nullptr) return;
-    const uint32_t storage = storage_of_[view->tensor.id];
-    launch.arguments[argument] = {.storage = storage};
-    launch.reads.push_back(storage);
+    return true;
   };
-  set(kProductC, steps.c);
-  set(kProductBias, steps.bias);
-  return true;
+  return std::visit(fuse, plan_.launches[open.launch].call->problem);
 }
 
 Launch& Planner::move_to_end(const Open& open, const Tensor& sum, const Tensor& y) {

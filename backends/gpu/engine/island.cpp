@@ -50,7 +50,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     return plans_.front().plan;
   }
   const PlanContext context{gpu_device_.table(), gpu_device_.caps(), gpu_device_.host(), compute_types_,
-                            gpu_device_.products()};
+                            gpu_device_.libraries()};
   auto made = std::make_shared<Plan>(Planner(context, graph(), inputs, read).make());
   prepare(*made, measure);
   plans_.push_front({inputs, made});
@@ -61,14 +61,17 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
 void Island::prepare(Plan& plan, bool measure) const {
   std::vector<const KernelSource*> sources;
   for (Launch& launch : plan.launches) {
-    if (!launch.product) {
+    if (!launch.call) {
       sources.push_back(&launch.source);
       continue;
     }
-    const ProductProblem& problem = launch.product->problem;
-    launch.product->algorithm = gpu_device_.products()->algorithm(problem, measure);
-    launch.source.entry = "product " + problem.text();
-    plan.storages[launch.arguments[kProductWorkspace].storage].bytes = launch.product->algorithm.workspace_bytes;
+    std::visit(
+        [&](const auto& problem) {
+          launch.call->algorithm = gpu_device_.libraries().of(problem)->algorithm(problem, measure);
+          launch.source.entry = std::string(problem.kKind) + " " + problem.text();
+        },
+        launch.call->problem);
+    plan.storages[launch.arguments[kLibraryWorkspace].storage].bytes = launch.call->algorithm.workspace_bytes;
   }
   gpu_device_.kernels().build(sources);
 

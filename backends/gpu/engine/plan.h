@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <variant>
 
+#include "engine/convolution_library.h"
 #include "engine/driver.h"
 #include "engine/kernel_source.h"
 #include "engine/product_library.h"
@@ -38,16 +40,16 @@ struct Argument {
   std::array<std::byte, 32> value{};
 };
 
-// A product that the driver's library computes.
-struct LibraryProduct {
-  ProductProblem problem;
-  ProductAlgorithm algorithm;  // chosen when the plan is prepared
+// What a library of the driver computes.
+struct LibraryCall {
+  std::variant<ProductProblem, ConvolutionProblem> problem;
+  LibraryAlgorithm algorithm;  // chosen when the plan is prepared
 };
 
 struct Launch {
-  KernelSource source;  // with `product`, only its entry is used: a name for messages and traces
-  std::optional<LibraryProduct> product;
-  std::vector<Argument> arguments;      // with `product`, indexed by ProductArgument
+  KernelSource source;  // with `call`, only its entry is used: a name for messages and traces
+  std::optional<LibraryCall> call;
+  std::vector<Argument> arguments;      // with `call`, indexed by LibraryArgument
   std::vector<uint32_t> reads, writes;  // indices of storages
   std::array<size_t, 3> global{1, 1, 1};
   std::array<size_t, 3> local{1, 1, 1};

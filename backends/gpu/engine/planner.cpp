@@ -249,12 +249,18 @@ LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string
 
 LaunchBuilder Emit::launch(const ProductProblem& problem) {
   const size_t index = planner_.begin_launch({});
-  planner_.plan_.launches[index].product = {problem, {}};
+  planner_.plan_.launches[index].call = {problem, {}};
   return {planner_, index};
 }
 
-Products* Emit::products() const {
-  return planner_.context_.products;
+LaunchBuilder Emit::launch(const ConvolutionProblem& problem) {
+  const size_t index = planner_.begin_launch({});
+  planner_.plan_.launches[index].call = {problem, {}};
+  return {planner_, index};
+}
+
+const Libraries& Emit::libraries() const {
+  return planner_.context_.libraries;
 }
 
 uint32_t Emit::compute_types() const {

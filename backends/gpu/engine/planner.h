@@ -19,8 +19,8 @@
 #include "backplane/sdk/coverage.hpp"
 #include "engine/device_caps.h"
 #include "engine/expression.h"
+#include "engine/library_choices.h"
 #include "engine/plan.h"
-#include "engine/products.h"
 #include "engine/row.h"
 
 namespace backplane::gpu {
@@ -33,7 +33,7 @@ class LaunchBuilder {
   LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
   LaunchBuilder& in(const Tensor& tensor);
   LaunchBuilder& out(const Tensor& tensor);
-  LaunchBuilder& none();  // an argument that a library product does not have
+  LaunchBuilder& none();  // an argument that a library's problem does not have
   template <class T>
   LaunchBuilder& arg(T value) {
     return bytes(&value, sizeof value);
@@ -48,7 +48,7 @@ class LaunchBuilder {
   // Starts exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
-  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl), or that the launch is a library product: if only one
+  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl), or that a library computes the launch: if only one
   // formula reads `y`, which is [.., rows, columns], and the library has it, the formula becomes the last step. Call
   // this after setting the arguments and the range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
@@ -116,10 +116,11 @@ class Emit {
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
-  // A product that the driver's library computes. Add all ProductArguments in their order.
+  // A product or convolution that the driver's library computes. Add all LibraryArguments in their order.
   LaunchBuilder launch(const ProductProblem& problem);
-  // The driver's library, if it is used, else NULL.
-  Products* products() const;
+  LaunchBuilder launch(const ConvolutionProblem& problem);
+  // The driver's libraries that are used.
+  const Libraries& libraries() const;
   uint32_t compute_types() const;           // BP_COMPUTE_* that the session allows
   void log(const std::string& line) const;  // about this node, at level debug
   // The name of the tensor's type in kernels: "f32".
@@ -140,7 +141,7 @@ struct PlanContext {
   const DeviceCaps& caps;
   const sdk::Host& host;
   uint32_t compute_types;  // BP_COMPUTE_* that the session allows
-  Products* products;      // may be NULL
+  Libraries libraries;
 };
 
 class Planner {
@@ -185,7 +186,7 @@ class Planner {
   // If possible, fuses the formula into the launch that computes one of its operands, so that the launch writes `y`,
   // and returns true (engine/epilogue.cpp).
   bool fuse_epilogue(const Expression& expression, const Tensor& y);
-  bool fuse_into_product(const Expression& expression, const View& sum, const Open& open, const Tensor& y);
+  bool fuse_into_call(const Expression& expression, const View& sum, const Open& open, const Tensor& y);
   const View* open_leaf(const Expression& expression, const Tensor& y, Open& out_open) const;
   // Moves a launch to the end of the plan and lets it write `y` instead of `sum`.
   Launch& move_to_end(const Open& open, const Tensor& sum, const Tensor& y);

@@ -22,8 +22,11 @@ sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& que
   if (sdk::accepted(verdict)) {
     verdict.seconds = expected_seconds(caps, node);
     verdict.confidence = caps.measured ? 0.5f : 0.3f;
-    if (multiplies && query.compute_types != 0 && caps.products != nullptr)
-      verdict.compute_types = query.compute_types & caps.products->compute_types(node.input(0).dtype());
+    const bp_dtype_t dtype = node.input(0).dtype();
+    if (query.compute_types != 0 && summed_by == SummedBy::kProducts && caps.products != nullptr)
+      verdict.compute_types = query.compute_types & caps.products->compute_types(dtype);
+    if (query.compute_types != 0 && summed_by == SummedBy::kConvolutions && caps.convolutions != nullptr)
+      verdict.compute_types = query.compute_types & caps.convolutions->compute_types(dtype);
   }
   return verdict;
 }

@@ -11,6 +11,9 @@ namespace backplane::gpu {
 
 class Emit;
 
+// Which library of the driver computes an operator's sums if it has them.
+enum class SummedBy { kKernels, kProducts, kConvolutions };
+
 // An operator, from `since_version` up to the version of its next row.
 struct Row {
   std::string_view domain;
@@ -23,8 +26,8 @@ struct Row {
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
-  // Its products are computed in the types that the session allows, if the driver's library has them.
-  bool multiplies = false;
+  // Its sums are computed in the types that the session allows, if this library has them.
+  SummedBy summed_by = SummedBy::kKernels;
 
   // Checks all conditions of the row, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;

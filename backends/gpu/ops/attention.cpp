@@ -205,7 +205,7 @@ constexpr Row kRows[] = {
      supports_attention,
      emit_attention,
      {},
-     true},
+     SummedBy::kProducts},
 };
 
 }  // namespace

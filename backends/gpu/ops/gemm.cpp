@@ -82,7 +82,7 @@ std::string library_refusal(Emit& e, const Product& p) {
     return "its matrices repeat in groups";
   if (p.k == 0) return "its sums are empty";
   if (e.constant(p.a) && e.constant(p.b)) return "it is computed once, from constants";
-  return e.products()->refusal(problem_of(p));
+  return e.libraries().products->refusal(problem_of(p));
 }
 
 void emit_in_library(Emit& e, const Product& p) {
@@ -143,7 +143,7 @@ constexpr Implementation kImplementations[] = {
 
 const Implementation& implementation_of(Emit& e, const Product& p) {
   const Implementation& last = *std::prev(std::end(kImplementations));
-  if (e.products() == nullptr) return last;
+  if (e.libraries().products == nullptr) return last;
   std::string refused;
   for (const Implementation& each : kImplementations) {
     const std::string why = each.refusal == nullptr ? "" : each.refusal(e, p);
@@ -169,7 +169,7 @@ bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
 
 // Gemm whose C has the result's extents, in one step.
 bool emit_with_matrix(Emit& e, Product p, float beta) {
-  if (e.products() == nullptr) return false;
+  if (e.libraries().products == nullptr) return false;
   p.c = e.input(2);
   p.beta = beta;
   return emit_if_in_library(e, p, {p.m, p.n});
@@ -177,7 +177,7 @@ bool emit_with_matrix(Emit& e, Product p, float beta) {
 
 // MatMul that reads the operand of a Transpose in place.
 bool emit_transposed(Emit& e) {
-  if (e.products() == nullptr) return false;
+  if (e.libraries().products == nullptr) return false;
   Tensor a = e.transposed_input(0), b = e.transposed_input(1);
   const bool a_transposed = static_cast<bool>(a), b_transposed = static_cast<bool>(b);
   if (!a_transposed && !b_transposed) return false;
@@ -259,8 +259,8 @@ constexpr bp_dtype_set_t kProducts =
     kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
 
 constexpr Row kRows[] = {
-    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul, {}, true},
-    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm, {}, true},
+    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul, {}, SummedBy::kProducts},
+    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm, {}, SummedBy::kProducts},
 };
 
 }  // namespace

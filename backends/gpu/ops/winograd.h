@@ -9,7 +9,7 @@ namespace backplane::gpu {
 // Whether Winograd's method is possible and, unless the option `winograd` decides, expected to be faster than a
 // product.
 bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
-// Like emit_windows in ops/conv.cpp, but for a single group.
+// Convolves x with weights k of a single group into y; `bias` may be empty.
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y);
 
 }  // namespace backplane::gpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution as a graph of cuDNN's operations, and the plans that compute it.
+#pragma once
+
+#include <array>
+
+#include "driver/descriptor.h"
+#include "engine/convolution_library.h"
+
+namespace backplane::cuda {
+
+// What plans are made for: the device of a handle, or, without a device, a GPU that is described (since cuDNN 9.8).
+struct PlanTarget {
+  dnn::Handle handle = nullptr;
+  const dnn::Descriptor* device = nullptr;  // if `handle` is NULL
+};
+
+// A GPU from the text that cuDNN writes for one: JSON with its compute capability, sizes and clocks.
+dnn::Descriptor described_device(const std::string& json);
+
+// The ids of a convolution's tensors are gpu::LibraryArguments.
+struct ConvolutionPlan {
+  dnn::Descriptor plan;
+  uint64_t workspace_bytes;
+};
+
+// At most `most` plans that use at most `workspace` bytes, best first by cuDNN's own estimate. Pointers will be
+// multiples of `alignment` bytes. Plans that round more than the session allows, or differently from run to run, are
+// left out. Throws sdk::Error; BP_UNSUPPORTED if there is no plan.
+std::vector<ConvolutionPlan> convolution_plans(const PlanTarget& target, const gpu::ConvolutionProblem& problem,
+                                               size_t most, uint64_t workspace, int64_t alignment);
+
+// Whether cuDNN computes this type.
+bool has_convolutions_of(bp_dtype_t dtype);
+
+}  // namespace backplane::cuda
