@@ -263,8 +263,8 @@ struct Tables {
       bp_binding_t copy = read(binding, "binding");
       bp_tensor_t tensor;
       copy.tensor = read_nested(copy.tensor, "binding.tensor", tensor);
-      if (copy.tensor != nullptr && copy.slot >= BP_SLOT_OUTPUT && (copy.tensor->buffer.flags & BP_BUFFER_READ_ONLY))
-        throw Error(BP_INVALID_ARGUMENT, "binding.tensor.buffer is read-only, but the slot is written");
+      if (copy.tensor != nullptr && copy.slot >= BP_SLOT_OUTPUT)
+        check_target(copy.tensor->buffer, "binding.tensor.buffer");
       instance(h)->bind(copy);
     });
   }
@@ -332,7 +332,8 @@ struct Tables {
     return fence(device(h), error, [&] {
       bp_copy_t copy = read(what, "what");
       check_flags(copy.flags, 0, "what.flags");
-      static_cast<void>(check_buffer(copy.from, "what.from")), static_cast<void>(check_buffer(copy.to, "what.to"));
+      static_cast<void>(check_buffer(copy.from, "what.from"));
+      check_target(required(copy.to, "what.to"), "what.to");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
       device(h)->copy(copy);
@@ -344,7 +345,7 @@ struct Tables {
       const uint32_t bytes = copy.pattern_bytes;
       if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         throw Error(BP_INVALID_ARGUMENT, "a fill pattern has " + std::to_string(bytes) + " bytes, not 1, 2, 4 or 8");
-      static_cast<void>(check_buffer(copy.buffer, "what.buffer"));
+      check_target(required(copy.buffer, "what.buffer"), "what.buffer");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
       device(h)->fill(copy);
@@ -461,6 +462,7 @@ struct Tables {
       for (uint32_t i = 0; i < copy.count; ++i) {
         weights.push_back(element(&required(copy.weights, "what.weights"), i, copy.stride));
         weights.back().tensor = &tensors.emplace_back(read(weights.back().tensor, "what.weights.tensor"));
+        check_tensor(tensors.back(), "what.weights.tensor");
         if (weights.back().weight >= program(h)->graph().raw()->weight_count)
           throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));
       }
@@ -470,7 +472,11 @@ struct Tables {
   static bp_status_t BP_CALL read_weight(const bp_program_t* h, uint32_t weight, bp_tensor_t* out,
                                          bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
+      if (weight >= program(h)->graph().raw()->weight_count)
+        throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weight));
       bp_tensor_t tensor = read(out, "out_tensor");
+      check_tensor(tensor, "out_tensor");
+      check_target(tensor.buffer, "out_tensor.buffer");
       program(h)->read_weight(weight, tensor);
       write(out, tensor, "out_tensor");
     });
