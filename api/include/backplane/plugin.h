@@ -565,9 +565,8 @@ typedef struct bp_memory_api_t {
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
   /* Returns a handle for another library or process. The caller owns a descriptor, and closes it or passes it on. Other
-   * handles are borrowed: they are valid while the buffer lives (retain a cl_mem to keep it). For BP_EXTERNAL_CUDA_IPC,
-   * the caller points `out_external->handle` to 64 bytes, which are filled in. [thread-safe]. NULL: none. Errors:
-   * BP_UNSUPPORTED. */
+   * handles are borrowed: they are valid while the buffer lives (retain a cl_mem to keep it). [thread-safe]. NULL:
+   * none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
 } bp_memory_api_t;
