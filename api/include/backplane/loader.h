@@ -430,12 +430,13 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
- * (extents), BP_BUFFER_TOO_SMALL (an output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
- * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms after its deadline is
- * abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) A run
- * without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The
- * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
- * other execs that used the device, must stay allocated. */
+ * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory that an input and an output share, see
+ * bp_exec_bind; an imported semaphore of a single value among the signals), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
+ * BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms
+ * after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does
+ * not cause this.) A run without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned
+ * for another reason. The exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound
+ * to the lost exec, or to other execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
@@ -481,7 +482,8 @@ BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaph
 /* As in plugin.h; BP_UNSUPPORTED if the device does not offer it. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
                                                        uint64_t deadline, bp_error_t* error);
-/* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED (the device does not offer it, or the semaphore is an
+ * imported one of a single value), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value,
                                                          bp_error_t* error);
 /* Returns the current value. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */

@@ -475,7 +475,8 @@ typedef struct bp_instance_api_t {
    * plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does both; a
    * synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
    * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
-   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the
+   * signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -623,7 +624,7 @@ typedef struct bp_sync_api_t {
   /* Waits for the value, which carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                        bp_error_t* error);
-  /* Signals from the host. [thread-safe] */
+  /* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED (an imported semaphore of a single value). */
   bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
   /* Returns the current value. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);

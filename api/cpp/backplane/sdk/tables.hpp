@@ -276,6 +276,7 @@ struct Tables {
     return fence(instance(h), error, [&] {
       const bp_run_t copy = read(run, "run");
       check_run(copy);
+      check_signals(copy);
       instance(h)->submit(copy);
     });
   }
@@ -286,6 +287,21 @@ struct Tables {
       check_run(copy);
       instance(h)->run_synchronously(copy);
     });
+  }
+
+  // Refuses signals of semaphores that only their imported event signals. Without a Sync, native points are refused
+  // elsewhere, and their handles are unknown.
+  static void check_signals(const bp_run_t& run) {
+    if constexpr (std::is_base_of_v<Sync, D>) {
+      for (uint32_t i = 0; i < run.signal_count; ++i) {
+        const NativeSemaphore* const semaphore = semaphore_of(bp_point_native(&run.signals[i]));
+        if (semaphore != nullptr) check_signal(*semaphore);
+      }
+    }
+  }
+  static void check_signal(const NativeSemaphore& semaphore) {
+    if (semaphore.follows_event())
+      throw Error(BP_UNSUPPORTED, "an imported semaphore of a single value is signaled by its event alone");
   }
 
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
@@ -336,6 +352,7 @@ struct Tables {
       check_target(required(copy.to, "what.to"), "what.to");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
+      if (copy.run != nullptr) check_signals(run);
       device(h)->copy(copy);
     });
   }
@@ -348,6 +365,7 @@ struct Tables {
       check_target(required(copy.buffer, "what.buffer"), "what.buffer");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
+      if (copy.run != nullptr) check_signals(run);
       device(h)->fill(copy);
     });
   }
@@ -410,7 +428,10 @@ struct Tables {
     });
   }
   static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_error_t* error) noexcept {
-    return fence(semaphore_of(h), error, [&] { semaphore_of(h)->signal(value, nullptr); });
+    return fence(semaphore_of(h), error, [&] {
+      check_signal(*semaphore_of(h));
+      semaphore_of(h)->signal(value, nullptr);
+    });
   }
   static bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* h, uint64_t* out, bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { required(out, "out_value") = semaphore_of(h)->value(); });
