@@ -37,6 +37,7 @@ class Subject {
       throw std::runtime_error(detail.text());
   }
   ~Subject() {
+    table.program->destroy(weighted_);
     table.instance->destroy(instance);
     table.program->destroy(program);
   }
@@ -121,6 +122,18 @@ class Subject {
     return table.instance->extents(instance, &given, 1, sizeof given, &detail.error);
   }
   bp_status_t start() { return table.instance->run(instance, &run, &detail.error); }
+  bp_status_t refit(uint32_t weight) {
+    const bp_refit_weight_t one{weight, 0, &tensor};
+    const bp_refit_t all{sizeof all, 1, &one, sizeof one, 0};
+    return table.weights->refit(weighted(), &all, &detail.error);
+  }
+  bp_status_t read_weight(uint32_t weight) { return table.weights->read(weighted(), weight, &tensor, &detail.error); }
+  // Both slots of weights must refuse what is wrong with `tensor` or `weight` in the same way.
+  bp_status_t replace_and_read(uint32_t weight = 0) {
+    const bp_status_t status = refit(weight);
+    EXPECT_EQ(read_weight(weight), status) << detail.text();
+    return status;
+  }
 
   void bind_all() {
     ASSERT_EQ(bind(0), BP_OK) << detail.text();
@@ -162,6 +175,22 @@ class Subject {
   bp_status_t second = BP_OK;  // status of the second, concurrent run
 
  private:
+  // A compiled y = Add(x, w), where w has the shape of `tensor` and can be replaced.
+  bp_program_t* weighted() {
+    if (weighted_ != nullptr) return weighted_;
+    const uint32_t w = weighted_graph_.weight("w", {2, 3}, {1, 2, 3, 4, 5, 6});
+    weighted_graph_.output(weighted_graph_.node("Add", 14, {weighted_graph_.input("x", {2, 3}), w}, {2, 3}));
+    bp_compile_t how{};
+    how.size = sizeof how;
+    how.graph = weighted_graph_.get();
+    how.flags = BP_COMPILE_REFIT;
+    if (table.program->compile(plugin.device, &how, &weighted_, &detail.error) != BP_OK)
+      throw std::runtime_error(detail.text());
+    return weighted_;
+  }
+
+  TinyGraph weighted_graph_;
+  bp_program_t* weighted_ = nullptr;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<bp_status_t> ended_;
@@ -172,6 +201,7 @@ struct Case {
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
   bool asks_for_extents = false;  // whether it calls output_extents, which not every backend has
+  bool has_weights = false;       // likewise for the table of weights
 };
 
 // Returns the status with which the plugin refuses the offer. The refusal's message goes to s.detail.
@@ -356,6 +386,40 @@ constexpr Case kCases[] = {
      [](Subject& s) { return s.tensor.buffer.flags = BP_BUFFER_READ_ONLY, s.bind(BP_SLOT_OUTPUT); }},
     {"unknown_flag_of_a_buffer", BP_UNSUPPORTED,
      [](Subject& s) { return s.tensor.buffer.flags = 0x80000000u, s.bind(0); }},
+
+    {"weight_beyond_the_last", BP_NOT_FOUND, [](Subject& s) { return s.replace_and_read(1); }, false, true},
+    {"small_tensor_of_a_weight", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.tensor.size = kTooSmall, s.replace_and_read(); }, false, true},
+    {"null_extents_of_a_weight", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.tensor.extents = nullptr, s.replace_and_read(); }, false, true},
+    {"rank_beyond_all_of_a_weight", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.tensor.rank = BP_MAX_RANK + 1, s.replace_and_read(); }, false, true},
+    {"null_strides_of_a_weight", BP_INVALID_ARGUMENT,
+     [](Subject& s) { return s.tensor.layout = BP_LAYOUT_STRIDED, s.replace_and_read(); }, false, true},
+    {"other_extents_of_a_weight", BP_TYPE_MISMATCH, [](Subject& s) { return s.extents[1] = 2, s.replace_and_read(); },
+     false, true},
+    {"small_buffer_of_a_weight", BP_BUFFER_TOO_SMALL,
+     [](Subject& s) { return --s.tensor.buffer.bytes, s.replace_and_read(); }, false, true},
+    {"reserve_of_a_buffer_of_a_weight", BP_UNSUPPORTED,
+     [](Subject& s) { return s.tensor.buffer.reserved = 1, s.replace_and_read(); }, false, true},
+    {"unknown_flag_of_a_buffer_of_a_weight", BP_UNSUPPORTED,
+     [](Subject& s) { return s.tensor.buffer.flags = 0x20000, s.replace_and_read(); }, false, true},
+    {"weight_in_memory_of_another_device", BP_UNSUPPORTED,
+     [](Subject& s) {
+       s.tensor.buffer.memory = reinterpret_cast<bp_memory_t*>(&s);
+       s.tensor.buffer.space = 99;
+       return s.replace_and_read();
+     },
+     false, true},
+    {"weight_read_into_read_only_memory", BP_INVALID_ARGUMENT,
+     [](Subject& s) {
+       EXPECT_EQ(s.replace_and_read(), BP_OK) << s.detail.text();
+       s.tensor.buffer.flags = BP_BUFFER_READ_ONLY;
+       EXPECT_EQ(s.refit(0), BP_OK) << s.detail.text();
+       return s.read_weight(0);
+     },
+     false, true},
+
     {"extents_before_bind", BP_BAD_STATE, [](Subject& s) { return s.set_extents(0); }},
     {"other_extents_later", BP_TYPE_MISMATCH,
      [](Subject& s) { return s.bind_all(), s.extents[1] = 2, s.set_extents(0); }},
@@ -405,6 +469,7 @@ TEST_P(Refusals, AreTheSame) {
   Subject subject(plugin);
   if (wrong.asks_for_extents && plugin.plugin->program->output_extents == nullptr)
     GTEST_SKIP() << backend << " lacks the slot output_extents";
+  if (wrong.has_weights && plugin.plugin->weights == nullptr) GTEST_SKIP() << backend << " replaces no weights";
   EXPECT_EQ(wrong.call(subject), wrong.expected) << std::hex << wrong.expected << ": " << subject.detail.text();
   EXPECT_FALSE(subject.detail.text().empty());
   EXPECT_EQ(subject.detail.error.status, wrong.expected);

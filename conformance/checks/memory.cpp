@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of the group memory: a device's own memory, with its spaces, allocation, copies, fills, mappings, imports and
 // exports.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -273,39 +271,33 @@ Result import_host(Bench& bench, Table& table) {
 
 // Exported memory can be imported again, and the import has the same contents.
 Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
+  constexpr uint32_t kKind = BP_EXTERNAL_CL_MEM;
   bp_space_t space;
   bp_status_t status = table.space(index, space);
   if (status != BP_OK) return answers("space", status, table);
-  for (const uint32_t kind : {BP_EXTERNAL_FD, BP_EXTERNAL_DMA_BUF, BP_EXTERNAL_MEMFD, BP_EXTERNAL_CL_MEM}) {
-    const bool is_descriptor = kind != BP_EXTERNAL_CL_MEM;
-    if (!lists(space.exports, space.export_count, kind)) continue;
-    ++out_tried;
-    constexpr uint64_t kBytes = 8192;
-    const Block block(table, kBytes, index);
-    const Bytes content = pattern(kBytes, kind);
-    if (status = table.write(content, block.buffer); status != BP_OK) return answers("copy", status, table);
-    const bp_export_t what = {.size = sizeof what, .kind = kind, .buffer = &block.buffer};
-    bp_external_t external = {.size = sizeof external};
-    if (status = table.api().export_(table.device(), &what, &external, table.error()); status != BP_OK)
-      return answers(fmt::format("export of kind {}", kind).c_str(), status, table);
-    if (external.kind != kind) return failed(fmt::format("export of kind {} returned kind {}", kind, external.kind));
-    const bool returns = lists(space.imports, space.import_count, kind);
-    if (returns) {
-      const bp_import_t back = {.size = sizeof back, .space = index, .external = &external};
-      bp_buffer_t buffer = {};
-      if (status = table.api().import(table.device(), &back, &buffer, table.error()); status != BP_OK)
-        return answers(fmt::format("import of kind {}", kind).c_str(), status, table);
-      buffer.space = index;
-      buffer.bytes = kBytes;
-      Bytes seen(kBytes);
-      status = table.read(buffer, seen);
-      table.release(buffer);
-      if (status != BP_OK) return answers("copy from imported memory", status, table);
-      if (seen != content)
-        return failed(fmt::format("memory exported as kind {} has other contents when imported again", kind));
-    }
-    if (is_descriptor && (!returns || kind == BP_EXTERNAL_MEMFD)) close(static_cast<int>(external.handle));
-  }
+  if (!lists(space.exports, space.export_count, kKind)) return passed(1);
+  ++out_tried;
+  constexpr uint64_t kBytes = 8192;
+  const Block block(table, kBytes, index);
+  const Bytes content = pattern(kBytes, kKind);
+  if (status = table.write(content, block.buffer); status != BP_OK) return answers("copy", status, table);
+  const bp_export_t what = {.size = sizeof what, .kind = kKind, .buffer = &block.buffer};
+  bp_external_t external = {.size = sizeof external};
+  if (status = table.api().export_(table.device(), &what, &external, table.error()); status != BP_OK)
+    return answers("export of a cl_mem", status, table);
+  if (external.kind != kKind) return failed(fmt::format("export of a cl_mem returned kind {}", external.kind));
+  if (!lists(space.imports, space.import_count, kKind)) return passed(1);
+  const bp_import_t back = {.size = sizeof back, .space = index, .external = &external};
+  bp_buffer_t buffer = {};
+  if (status = table.api().import(table.device(), &back, &buffer, table.error()); status != BP_OK)
+    return answers("import of a cl_mem", status, table);
+  buffer.space = index;
+  buffer.bytes = kBytes;
+  Bytes seen(kBytes);
+  status = table.read(buffer, seen);
+  table.release(buffer);
+  if (status != BP_OK) return answers("copy from imported memory", status, table);
+  if (seen != content) return failed("memory exported as a cl_mem has other contents when imported again");
   return passed(1);
 }
 

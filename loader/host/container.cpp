@@ -102,6 +102,7 @@ Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
             fmt::format("the tensor's rank {} exceeds {}, or its extents are NULL", tensor.rank, BP_MAX_RANK)};
   if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
     return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy this one there first"};
+  BP_TRY(backplane::abi::check_buffer(tensor.buffer, "the tensor's buffer"));
   if (!tensor.buffer.address && tensor.buffer.bytes) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};
   const std::byte* data = static_cast<const std::byte*>(tensor.buffer.address);
   if (data) data += tensor.buffer.offset;

@@ -453,6 +453,22 @@ TEST_F(ContainerTest, ElementsAreCopies) {
   delete list;
 }
 
+TEST_F(ContainerTest, BuffersFollowTheRulesOfAllBuffers) {
+  bp_container_t* list = make(BP_KIND_SEQUENCE);
+  const std::vector<int64_t> extents{1};
+  float data = 1;
+  bp_tensor_t given = tensor(BP_DTYPE_FLOAT, extents, &data, sizeof data);
+  given.buffer.reserved = 1;
+  EXPECT_EQ(api->append(list, {}, &given), BP_UNSUPPORTED);
+  given.buffer.reserved = 0;
+  given.buffer.flags = 0x20000;
+  EXPECT_EQ(api->append(list, {}, &given), BP_UNSUPPORTED);
+  given.buffer.flags = BP_BUFFER_READ_ONLY;  // it is only read
+  EXPECT_EQ(api->append(list, {}, &given), BP_OK);
+  EXPECT_EQ(api->count(list), 1u);
+  delete list;
+}
+
 TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
   bp_container_t* list = make(BP_KIND_SEQUENCE);
   const std::vector<int64_t> extents{2};

@@ -19,6 +19,11 @@ Status lacks(const Device& device, const char* what) {
   return {BP_UNSUPPORTED, "device '" + device.name() + "' does not support " + what};
 }
 
+Status event_signals_it(const Device& device) {
+  return {BP_UNSUPPORTED,
+          "an imported semaphore of device '" + device.name() + "' is of a single value: only its event signals it"};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr<Environment> environment,
@@ -98,6 +103,8 @@ Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shar
   BP_TRY(device_status(device, error, api->semaphore_create(handle, &how, &semaphore->semaphore_, error.get())));
   if (!semaphore->semaphore_)
     return Status(BP_INTERNAL, "device '" + device.name() + "': semaphore_create returned no semaphore");
+  semaphore->follows_event_ =
+      how.native && (how.native->kind == BP_NATIVE_CUDA_EVENT || how.native->kind == BP_NATIVE_CL_EVENT);
   return semaphore;
 }
 
@@ -124,6 +131,7 @@ Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_canc
 }
 
 Status FrameworkSemaphore::can_signal() const {
+  if (follows_event_) return event_signals_it(*device_);
   return usable(reinterpret_cast<const void*>(api().semaphore_signal), "signaling its semaphores from the host");
 }
 
@@ -166,7 +174,12 @@ Status check_run(const bp_run_t& run) {
     return {};
   };
   BP_TRY(check(run.waits, run.wait_count, "run.waits"));
-  return check(run.signals, run.signal_count, "run.signals");
+  BP_TRY(check(run.signals, run.signal_count, "run.signals"));
+  for (const bp_point_t& point : std::span(run.signals, run.signal_count)) {
+    if (point.kind == BP_POINT_NATIVE && semaphore_of(point).follows_event())
+      return event_signals_it(semaphore_of(point).device());
+  }
+  return {};
 }
 
 Status check_reported(const bp_run_t& run) {

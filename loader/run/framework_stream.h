@@ -61,7 +61,8 @@ class FrameworkSemaphore {
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
   // Returns BP_CANCELLED if `cancel` (may be null) is set before the semaphore reaches the value.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
-  Status can_signal() const;  // an error if the host cannot signal it
+  bool follows_event() const { return follows_event_; }  // imported and of a single value: nothing else signals it
+  Status can_signal() const;                             // an error if the host cannot signal it
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
   Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;
@@ -75,6 +76,7 @@ class FrameworkSemaphore {
   std::shared_ptr<Environment> environment_;
   Device* device_;
   bp_native_semaphore_t* semaphore_ = nullptr;
+  bool follows_event_ = false;
 };
 
 // What the framework's handles point to.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backplane/ext/draft/kinds.h"
 #include "host/cancel.h"
 #include "run/clock.h"
 #include "run/device_status.h"
@@ -82,7 +83,7 @@ void SpareLanes::give(Lane lane) {
 namespace {
 
 void close_descriptor(const bp_native_t& native) {
-  if (native.kind == BP_NATIVE_SYNC_FD || native.kind == BP_NATIVE_TIMELINE_FD)
+  if (native.kind == BP_DRAFT_NATIVE_SYNC_FD || native.kind == BP_DRAFT_NATIVE_TIMELINE_FD)
     ::close(static_cast<int>(native.handle));
 }
 

@@ -151,8 +151,9 @@ struct bp_host_t {
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
   /* Waits until a host semaphore (as in points of kind BP_POINT_HOST) reaches the value. `deadline` is in ns on the
-   * monotonic clock; BP_FOREVER means none. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
-   * BP_DEPENDENCY_FAILED (with the detail of the failure that the value was signaled with). */
+   * monotonic clock; BP_FOREVER means none, and 0 checks without waiting. [thread-safe] [blocks]. Errors:
+   * BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that the value was signaled
+   * with). */
   bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
                                        uint64_t deadline, const bp_cancel_t* cancel, bp_error_t* error);
   /* Sets the semaphore to `value` if that is larger, and wakes every waiter. With `failure` (copied; its status is not

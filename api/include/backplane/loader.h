@@ -391,9 +391,15 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_create(bp_session_t* session, const bp_exe
 /* Waits for a run in flight. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
 /* Binds dense memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller owns the memory, which is used
- * until the slot is bound again or unbound. The loader allocates outputs that are not bound. [one at a time] [blocks
- * while a stream has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED
- * (layout), BP_BUSY, BP_DEVICE_LOST. */
+ * until the slot is bound again or unbound. The loader allocates outputs that are not bound.
+ *
+ * One buffer may be bound to an input and to an output if the device updates it in place (bp_program_info_t.inplace),
+ * for example a cache; with BP_DONATE_MUST it has to be bound to both. No other island may read the input after the
+ * output was written. Otherwise the memory of an output must not overlap with that of an input. A run checks all this,
+ * and returns BP_UNSUPPORTED with the names. Memory of two outputs must not overlap, which no run checks.
+ *
+ * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
+ * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* Likewise binds a sequence, optional or map. The caller owns the container, which is used until the slot is bound
@@ -427,17 +433,19 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * points that the run waits for, for earlier work in the stream, or for the run. Results are valid in the order of the
  * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must be for that
  * stream: islands of its device, and their copies. Anything else is refused (BP_UNSUPPORTED, with what it is) before
- * anything is put into the stream. The first run, and a run after a bind, an unbind, new extents or a run elsewhere,
- * may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. Bind, unbind and extents wait
- * for the stream.
+ * anything is put into the stream. So are native points of another device (BP_INVALID_ARGUMENT): import the semaphore
+ * on the stream's device. The first run, and a run after a bind, an unbind, new extents or a run elsewhere, may wait.
+ * If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. Bind, unbind and extents wait for the
+ * stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
- * (extents), BP_BUFFER_TOO_SMALL (an output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED,
- * BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms after its deadline is
- * abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) A run
- * without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The
- * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
- * other execs that used the device, must stay allocated. */
+ * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory that an input and an output share, see
+ * bp_exec_bind; an imported semaphore of a single value among the signals), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
+ * BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms
+ * after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does
+ * not cause this.) A run without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned
+ * for another reason. The exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound
+ * to the lost exec, or to other execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
@@ -461,11 +469,13 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t
  * not accept this native stream), BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
                                                bp_stream_t** out_stream, bp_error_t* error);
-/* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
+/* Waits for all work in the stream. Failures that nothing has reported are lost: bp_stream_wait reports them. A
+ * framework's native stream is not destroyed. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 /* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` is in ns on
- * the monotonic clock; BP_FOREVER means none. After BP_TIMED_OUT, work may be left: wait again. [thread-safe]
- * [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and those of the runs. */
+ * the monotonic clock; BP_FOREVER: none; 0: return at once, with BP_TIMED_OUT unless it is known that all work has
+ * ended. After BP_TIMED_OUT, work may be left. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, those of
+ * the runs. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
 /* The stream's native handle, valid as long as the stream lives. [thread-safe]. Errors: BP_UNSUPPORTED,
  * BP_DEVICE_LOST. */
@@ -480,10 +490,12 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t
                                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
 /* Call it only when nothing waits for the semaphore or signals it any more. [one at a time] */
 BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaphore);
-/* As in plugin.h; BP_UNSUPPORTED if the device does not offer it. [thread-safe] [blocks] */
+/* As in plugin.h; BP_UNSUPPORTED if the device does not offer it. `deadline`: as for bp_stream_wait. [thread-safe]
+ * [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
                                                        uint64_t deadline, bp_error_t* error);
-/* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED (the device does not offer it, or the semaphore is an
+ * imported one of a single value), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* semaphore, uint64_t value,
                                                          bp_error_t* error);
 /* Returns the current value. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
@@ -512,9 +524,8 @@ BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uin
 /* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and no run may signal it
  * later. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
-/* Waits for `value`. `deadline` is in ns on the monotonic clock; BP_FOREVER means none. [thread-safe] [blocks].
- * Errors: BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code).
- */
+/* Waits for `value`. `deadline`: as for bp_stream_wait. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
+ * BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                                 const bp_cancel_t* cancel, bp_error_t* error);
 /* Returns the current value. [thread-safe]. Errors: BP_DEPENDENCY_FAILED if that value has failed, with the detail;

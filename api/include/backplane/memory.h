@@ -92,14 +92,9 @@ typedef struct bp_container_api_t {
 
 /* Memory outside this API: the kinds of handle that `import` accepts and `export_` returns. */
 #define BP_EXTERNAL_HOST_POINTER 1u /* handle: the pointer */
-/* handle: a file descriptor of the driver (opaque); import takes ownership on success */
-#define BP_EXTERNAL_FD 2u
-#define BP_EXTERNAL_DMA_BUF 3u      /* handle: a dma-buf file descriptor; import takes ownership on success */
-#define BP_EXTERNAL_CUDA_IPC 4u     /* handle: pointer to the 64 bytes of a cudaIpcMemHandle_t */
 #define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
 #define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */
-#define BP_EXTERNAL_DLPACK 7u       /* handle: a DLManagedTensorVersioned*; import takes ownership on success */
-#define BP_EXTERNAL_MEMFD 8u        /* handle: a file descriptor that can be mapped; the caller keeps ownership */
+/* 2, 3, 4, 7 and 8 are reserved for the drafts in ext/draft/kinds.h. */
 
 typedef struct bp_external_t {
   uint32_t size;
@@ -107,7 +102,7 @@ typedef struct bp_external_t {
   uint64_t handle;
   uint64_t bytes;
   uint64_t offset;   /* of the first byte, from the handle */
-  uint64_t modifier; /* how a dma-buf is laid out (DRM_FORMAT_MOD_*), 0: linear */
+  uint64_t modifier; /* how the memory is laid out, for kinds whose comment gives it a meaning; otherwise 0 */
   uint32_t flags;    /* BP_BUFFER_* */
   uint32_t reserved;
   void* self;

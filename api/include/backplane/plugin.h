@@ -475,7 +475,8 @@ typedef struct bp_instance_api_t {
    * plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does both; a
    * synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
    * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
-   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH. */
+   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the
+   * signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -565,9 +566,8 @@ typedef struct bp_memory_api_t {
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
   /* Returns a handle for another library or process. The caller owns a descriptor, and closes it or passes it on. Other
-   * handles are borrowed: they are valid while the buffer lives (retain a cl_mem to keep it). For BP_EXTERNAL_CUDA_IPC,
-   * the caller points `out_external->handle` to 64 bytes, which are filled in. [thread-safe]. NULL: none. Errors:
-   * BP_UNSUPPORTED. */
+   * handles are borrowed: they are valid while the buffer lives (retain a cl_mem to keep it). [thread-safe]. NULL:
+   * none. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* export_)(bp_device_t* device, const bp_export_t* what, bp_external_t* out_external,
                                 bp_error_t* error);
 } bp_memory_api_t;
@@ -606,10 +606,12 @@ typedef struct bp_sync_api_t {
   /* [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_stream_create_t* how, bp_stream_t** out_stream,
                                       bp_error_t* error);
-  /* Waits for all work in the stream. A framework's native stream is not destroyed. [one at a time] [blocks] */
+  /* Waits for all work in the stream. Failures that neither `done` nor `stream_wait` has reported are lost. A
+   * framework's native stream is not destroyed. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
-  /* Waits until all work in the stream has ended. After BP_TIMED_OUT, work may be left. [thread-safe] [blocks].
-   * Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and the failures of work without `done`. */
+  /* Waits until all work in the stream has ended. `deadline` is in ns on the monotonic clock; BP_FOREVER: none; 0:
+   * return at once, with BP_TIMED_OUT unless it is known that all work has ended. After BP_TIMED_OUT, work may be left.
+   * [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and the failures of work without `done`. */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
   /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
    * BP_UNSUPPORTED. */
@@ -621,10 +623,11 @@ typedef struct bp_sync_api_t {
   /* Called only when nothing waits for the semaphore or signals it any more. [one at a time]. This slot and the next
    * three are NULL if `semaphore_create` is NULL. */
   void(BP_CALL* semaphore_destroy)(bp_native_semaphore_t* semaphore);
-  /* Waits for the value, which carries no failure. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST. */
+  /* Waits for the value, which carries no failure. `deadline`: as for `stream_wait`. [thread-safe] [blocks]. Errors:
+   * BP_TIMED_OUT, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* semaphore_wait)(bp_native_semaphore_t* semaphore, uint64_t value, uint64_t deadline,
                                        bp_error_t* error);
-  /* Signals from the host. [thread-safe] */
+  /* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED (an imported semaphore of a single value). */
   bp_status_t(BP_CALL* semaphore_signal)(bp_native_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
   /* Returns the current value. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);

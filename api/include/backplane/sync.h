@@ -63,13 +63,13 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
 #define BP_NATIVE_CUDA_STREAM 1u /* handle: cudaStream_t */
 #define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
 /* A single-value semaphore reaches 1 when its event has happened. The event must have been recorded before the import,
- * and must outlive the semaphore. */
+ * and must outlive the semaphore. Nothing else signals it: a signal from the host, or a run, copy or fill with it among
+ * its signals, is refused with BP_UNSUPPORTED. */
 #define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a single-value semaphore */
 #define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a single-value semaphore */
-#define BP_NATIVE_SYNC_FD 5u      /* handle: a sync_file descriptor; import takes ownership on success */
-#define BP_NATIVE_TIMELINE_FD 6u  /* handle: a descriptor of a driver's timeline; import takes ownership on success */
 #define BP_NATIVE_CUDA_CONTEXT 7u /* handle: CUcontext; the plugin retains it if the driver can */
 #define BP_NATIVE_CL_CONTEXT 8u   /* handle: cl_context; the plugin retains it */
+/* 5 and 6 are reserved for the drafts in ext/draft/kinds.h. */
 
 typedef struct bp_native_t {
   uint32_t size;

@@ -11,7 +11,8 @@
  *    it reads a field that ABI 1.0 lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at
  *    most `size` bytes. Zero in a new field means the behavior before the field existed.
  *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
- *    their size.
+ *    their size. Tensors in an array (bp_shape_query_t.inputs) have one nevertheless: then the stride is only the
+ *    distance between elements, and each is read by its own `size`.
  *  - A slot is a function pointer in a table or another struct. NULL means "not offered"; the comment of the slot says
  *    what the caller then does. A slot whose comment does not mention NULL is always set, unless the comment of its
  *    table says otherwise.
@@ -53,7 +54,9 @@ BP_EXTERN_C_BEGIN
 #define BP_NONE UINT32_MAX /* "no index" */
 /* All kinds start at 1, and 0 means none. From this value up they are a vendor's own. */
 #define BP_VENDOR 0x80000000u
-#define BP_FOREVER UINT64_MAX /* a deadline that is never reached */
+/* A deadline that is never reached. A wait whose deadline has passed, such as 0, returns at once. Only in
+ * bp_run_t does 0 mean that there is no deadline. */
+#define BP_FOREVER UINT64_MAX
 
 /* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
 typedef struct bp_text_t {

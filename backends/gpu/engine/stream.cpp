@@ -239,7 +239,7 @@ std::unique_ptr<sdk::Stream> Device::stream(const bp_stream_create_t& how) {
 // ---- semaphores -----------------------------------------------------------------------------------------------------
 
 Timeline::Timeline(std::shared_ptr<Abandonment> abandonment, const Event& event)
-    : abandonment_(std::move(abandonment)) {
+    : abandonment_(std::move(abandonment)), follows_event_(true) {
   reach(state_, event, 1);
 }
 

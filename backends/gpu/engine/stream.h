@@ -120,6 +120,7 @@ class Timeline final : public sdk::NativeSemaphore {
   // Throws if the device is abandoned meanwhile.
   bool wait(uint64_t value, uint64_t deadline) override;
   void signal(uint64_t value, const sdk::Error* failure) override { state_->numbers.signal(value, failure); }
+  bool follows_event() const override { return follows_event_; }
   uint64_t value() override { return state_->numbers.value(); }
   std::optional<sdk::Error> failure(uint64_t value) override;
 
@@ -145,6 +146,7 @@ class Timeline final : public sdk::NativeSemaphore {
   static void reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value);
 
   const std::shared_ptr<Abandonment> abandonment_;
+  const bool follows_event_ = false;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

@@ -2,6 +2,7 @@
 // Memory that devices and the framework exchange: shared without a copy, or copied if a device has memory of its own.
 #include <gmock/gmock.h>
 
+#include "backplane/ext/draft/kinds.h"
 #include "testing/session.h"
 
 namespace backplane::opencl::testing {
@@ -364,7 +365,7 @@ TEST_F(MemoryTest, AnExportedClMemBelongsToItsBuffer) {
 
 TEST_F(MemoryTest, ErrorsNameWhatCannotBeImportedOrExported) {
   const Environment env = opencl();
-  bp_external_t external{sizeof external, BP_EXTERNAL_DMA_BUF, 0, 16, 0};
+  bp_external_t external{sizeof external, BP_DRAFT_EXTERNAL_DMA_BUF, 0, 16, 0};
   Error error = failure([&] { import_of(env, external); });
   EXPECT_EQ(error.status(), BP_UNSUPPORTED);
   external.kind = BP_EXTERNAL_CL_MEM;  // with the handle 0

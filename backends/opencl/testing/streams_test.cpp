@@ -265,5 +265,76 @@ TEST_F(StreamsTest, AnEventOfTheFrameworkIsWaitedFor) {
   clReleaseEvent(event);
 }
 
+// Whether the plugin itself or the loader is asked.
+TEST_F(StreamsTest, AnEventOfTheFrameworkIsSignaledByNothingElse) {
+  cl_int status = CL_SUCCESS;
+  const cl_event event = clCreateUserEvent(context(), &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_EVENT, reinterpret_cast<uint64_t>(event)};
+  bp_native_semaphore_t* const semaphore = this->semaphore(&native);
+  EXPECT_EQ(slots->sync->semaphore_signal(semaphore, 1, error()), BP_UNSUPPORTED);
+  EXPECT_THAT(detail(), HasSubstr("signaled by its event alone"));
+  const bp_point_t point = bp_native_point(semaphore, 0, 1);
+  bind(0, of(x), of(y));
+  Ended end;
+  EXPECT_EQ(start(0, &end, {}, {point}), BP_UNSUPPORTED);
+  EXPECT_EQ(start(0, &end, {}, {point}, 0, stream()), BP_UNSUPPORTED);
+  const bp_buffer_t from = of(x), to = buffer();
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream();
+  run.signals = &point;
+  run.signal_count = 1;
+  const bp_copy_t copy{sizeof copy, 0, &from, &to, kElements * sizeof(float), &run};
+  EXPECT_EQ(slots->memory->copy(device, &copy, error()), BP_UNSUPPORTED);
+  const bp_fill_t fill{sizeof fill, 4, 0, &to, &run};
+  EXPECT_EQ(slots->memory->fill(device, &fill, error()), BP_UNSUPPORTED);
+  EXPECT_FALSE(end.yet(kAWhile));
+  uint64_t value = 7;
+  ok(slots->sync->semaphore_query(semaphore, &value, error()));
+  EXPECT_EQ(value, 0u);
+  clSetUserEventStatus(event, CL_COMPLETE);
+  EXPECT_EQ(wait(semaphore, 1), BP_OK);
+  clReleaseEvent(event);
+}
+
+TEST_F(StreamsTest, TheLoaderSignalsNoEventOfTheFramework) {
+  const Environment env = opencl();
+  uint64_t device = 0;
+  for (const Device& one : env.devices())
+    if (device == 0 && one.name.starts_with("opencl")) device = one.info.id;
+  const Stream stream = env.stream(device);
+  cl_context context = nullptr;
+  clGetCommandQueueInfo(reinterpret_cast<cl_command_queue>(stream.native().handle), CL_QUEUE_CONTEXT, sizeof context,
+                        &context, nullptr);
+  cl_int status = CL_SUCCESS;
+  const cl_event event = clCreateUserEvent(context, &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_EVENT, reinterpret_cast<uint64_t>(event)};
+  const bp_semaphore_create_t how{sizeof how, 0, 0, &native, nullptr};
+  bp_native_semaphore_t* semaphore = nullptr;
+  detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
+  const Session session = small_model().session(env, only_opencl());
+  Exec exec = session.exec();
+  exec.bind(0, small_input(2, 0));
+  RunOptions run;
+  run.signals = {bp_native_point(semaphore, device, 1)};
+  for (const Stream* in : {static_cast<const Stream*>(nullptr), &stream}) {
+    run.stream = in;
+    const Error refused = failure([&] { exec.run(run); });
+    EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+    EXPECT_THAT(refused.text(), HasSubstr("only its event signals it"));
+  }
+  EXPECT_EQ(failure([&] { detail::call(api().native_semaphore_signal, semaphore, uint64_t{1}); }).status(),
+            BP_UNSUPPORTED);
+  uint64_t value = 7;
+  detail::call(api().native_semaphore_query, semaphore, &value);
+  EXPECT_EQ(value, 0u);
+  clSetUserEventStatus(event, CL_COMPLETE);
+  detail::call(api().native_semaphore_wait, semaphore, uint64_t{1}, BP_FOREVER);
+  api().native_semaphore_destroy(semaphore);
+  clReleaseEvent(event);
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing

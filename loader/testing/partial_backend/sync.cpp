@@ -2,6 +2,7 @@
 // Streams and semaphores of asynchronous devices.
 #include <sys/eventfd.h>
 
+#include "backplane/ext/draft/kinds.h"
 #include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
 
@@ -125,7 +126,7 @@ bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_sem
     if (timeline->device().script().mark_files) {
       const int file = eventfd(0, EFD_CLOEXEC);
       if (file < 0) throw Error(BP_RESOURCE_EXHAUSTED, "no descriptor is left");
-      native.kind = BP_NATIVE_TIMELINE_FD;
+      native.kind = BP_DRAFT_NATIVE_TIMELINE_FD;
       native.handle = static_cast<uint64_t>(file);
     }
     write(out, native);

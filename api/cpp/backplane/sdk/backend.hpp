@@ -488,6 +488,8 @@ class NativeSemaphore : public Object {
   // A `failure` means that the run that was to signal `value` failed. Waits still succeed, and `failure(value)` returns
   // the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
+  // Whether it is imported and of a single value, which only its event makes it reach: signals are then refused.
+  virtual bool follows_event() const { return false; }
   virtual uint64_t value() = 0;
   // The failure with which `value` was signaled, or nullopt. Runs that waited for the value report the failure through
   // `done`.

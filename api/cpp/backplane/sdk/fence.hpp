@@ -228,6 +228,24 @@ inline const bp_buffer_t& check_buffer(const bp_buffer_t* buffer, const char* na
   return given;
 }
 
+// Checks a host's buffer that is written to.
+inline void check_target(const bp_buffer_t& buffer, const char* name) {
+  if ((check_buffer(&buffer, name).flags & BP_BUFFER_READ_ONLY) != 0)
+    throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY), but it is written to");
+}
+
+// Checks a host's tensor: its buffer, and that its extents and strides can be read.
+inline void check_tensor(const bp_tensor_t& tensor, const std::string& name) {
+  static_cast<void>(check_buffer(&tensor.buffer, (name + ".buffer").c_str()));
+  if (tensor.rank > BP_MAX_RANK)
+    throw Error(BP_INVALID_ARGUMENT, name + ".rank is " + std::to_string(tensor.rank) + "; it can be at most " +
+                                         std::to_string(BP_MAX_RANK));
+  if (tensor.rank == 0) return;
+  if (tensor.extents == nullptr) throw Error(BP_INVALID_ARGUMENT, name + ".extents is NULL");
+  if (tensor.layout == BP_LAYOUT_STRIDED && tensor.strides == nullptr)
+    throw Error(BP_INVALID_ARGUMENT, name + ".strides is NULL, but its layout is strided");
+}
+
 inline void check_points(const bp_point_t* points, uint32_t count, const char* name) {
   for (uint32_t i = 0; i < count; ++i) {
     const bp_point_t& point = (&required(points, name))[i];

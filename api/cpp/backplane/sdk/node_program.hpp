@@ -210,6 +210,8 @@ class NodeProgram : public Program, public Refit {
     if (!same)
       throw Error(BP_TYPE_MISMATCH, "weight " + std::to_string(weight) +
                                         " cannot be replaced by a tensor of another type, extents or layout");
+    if (tensor.buffer.memory != nullptr || tensor.buffer.space != 0)
+      throw Error(BP_UNSUPPORTED, "the tensor for weight " + std::to_string(weight) + " must be in host memory");
     if (tensor.buffer.bytes < own.bytes || (own.bytes != 0 && tensor.buffer.address == nullptr))
       throw Error(BP_BUFFER_TOO_SMALL, "weight " + std::to_string(weight) + " has " + std::to_string(own.bytes) +
                                            " bytes and the tensor has " + std::to_string(tensor.buffer.bytes));

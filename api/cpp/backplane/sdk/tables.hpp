@@ -263,8 +263,8 @@ struct Tables {
       bp_binding_t copy = read(binding, "binding");
       bp_tensor_t tensor;
       copy.tensor = read_nested(copy.tensor, "binding.tensor", tensor);
-      if (copy.tensor != nullptr && copy.slot >= BP_SLOT_OUTPUT && (copy.tensor->buffer.flags & BP_BUFFER_READ_ONLY))
-        throw Error(BP_INVALID_ARGUMENT, "binding.tensor.buffer is read-only, but the slot is written");
+      if (copy.tensor != nullptr && copy.slot >= BP_SLOT_OUTPUT)
+        check_target(copy.tensor->buffer, "binding.tensor.buffer");
       instance(h)->bind(copy);
     });
   }
@@ -276,6 +276,7 @@ struct Tables {
     return fence(instance(h), error, [&] {
       const bp_run_t copy = read(run, "run");
       check_run(copy);
+      check_signals(copy);
       instance(h)->submit(copy);
     });
   }
@@ -286,6 +287,21 @@ struct Tables {
       check_run(copy);
       instance(h)->run_synchronously(copy);
     });
+  }
+
+  // Refuses signals of semaphores that only their imported event signals. Without a Sync, native points are refused
+  // elsewhere, and their handles are unknown.
+  static void check_signals(const bp_run_t& run) {
+    if constexpr (std::is_base_of_v<Sync, D>) {
+      for (uint32_t i = 0; i < run.signal_count; ++i) {
+        const NativeSemaphore* const semaphore = semaphore_of(bp_point_native(&run.signals[i]));
+        if (semaphore != nullptr) check_signal(*semaphore);
+      }
+    }
+  }
+  static void check_signal(const NativeSemaphore& semaphore) {
+    if (semaphore.follows_event())
+      throw Error(BP_UNSUPPORTED, "an imported semaphore of a single value is signaled by its event alone");
   }
 
   // ---- memory: a Device that is also a Memory ----------------------------------------------------------------------
@@ -332,9 +348,11 @@ struct Tables {
     return fence(device(h), error, [&] {
       bp_copy_t copy = read(what, "what");
       check_flags(copy.flags, 0, "what.flags");
-      static_cast<void>(check_buffer(copy.from, "what.from")), static_cast<void>(check_buffer(copy.to, "what.to"));
+      static_cast<void>(check_buffer(copy.from, "what.from"));
+      check_target(required(copy.to, "what.to"), "what.to");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
+      if (copy.run != nullptr) check_signals(run);
       device(h)->copy(copy);
     });
   }
@@ -344,9 +362,10 @@ struct Tables {
       const uint32_t bytes = copy.pattern_bytes;
       if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         throw Error(BP_INVALID_ARGUMENT, "a fill pattern has " + std::to_string(bytes) + " bytes, not 1, 2, 4 or 8");
-      static_cast<void>(check_buffer(copy.buffer, "what.buffer"));
+      check_target(required(copy.buffer, "what.buffer"), "what.buffer");
       bp_run_t run;
       copy.run = read_order(copy.run, run);
+      if (copy.run != nullptr) check_signals(run);
       device(h)->fill(copy);
     });
   }
@@ -409,7 +428,10 @@ struct Tables {
     });
   }
   static bp_status_t BP_CALL semaphore_signal(bp_native_semaphore_t* h, uint64_t value, bp_error_t* error) noexcept {
-    return fence(semaphore_of(h), error, [&] { semaphore_of(h)->signal(value, nullptr); });
+    return fence(semaphore_of(h), error, [&] {
+      check_signal(*semaphore_of(h));
+      semaphore_of(h)->signal(value, nullptr);
+    });
   }
   static bp_status_t BP_CALL semaphore_query(bp_native_semaphore_t* h, uint64_t* out, bp_error_t* error) noexcept {
     return fence(semaphore_of(h), error, [&] { required(out, "out_value") = semaphore_of(h)->value(); });
@@ -461,6 +483,7 @@ struct Tables {
       for (uint32_t i = 0; i < copy.count; ++i) {
         weights.push_back(element(&required(copy.weights, "what.weights"), i, copy.stride));
         weights.back().tensor = &tensors.emplace_back(read(weights.back().tensor, "what.weights.tensor"));
+        check_tensor(tensors.back(), "what.weights.tensor");
         if (weights.back().weight >= program(h)->graph().raw()->weight_count)
           throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weights.back().weight));
       }
@@ -470,7 +493,11 @@ struct Tables {
   static bp_status_t BP_CALL read_weight(const bp_program_t* h, uint32_t weight, bp_tensor_t* out,
                                          bp_error_t* error) noexcept {
     return fence(program(h), error, [&] {
+      if (weight >= program(h)->graph().raw()->weight_count)
+        throw Error(BP_NOT_FOUND, "the island has no weight " + std::to_string(weight));
       bp_tensor_t tensor = read(out, "out_tensor");
+      check_tensor(tensor, "out_tensor");
+      check_target(tensor.buffer, "out_tensor.buffer");
       program(h)->read_weight(weight, tensor);
       write(out, tensor, "out_tensor");
     });
