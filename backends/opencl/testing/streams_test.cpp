@@ -314,7 +314,7 @@ TEST_F(StreamsTest, TheLoaderSignalsNoEventOfTheFramework) {
   const bp_semaphore_create_t how{sizeof how, 0, 0, &native, nullptr};
   bp_native_semaphore_t* semaphore = nullptr;
   detail::call(api().native_semaphore_create, env.get(), device, &how, &semaphore);
-  const Session session = small_model().session(env, only_opencl());
+  const Session session = env.compile(small_model(), only_opencl());
   Exec exec = session.exec();
   exec.bind(0, small_input(2, 0));
   RunOptions run;
