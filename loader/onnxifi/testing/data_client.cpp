@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "onnx/number.h"
@@ -48,14 +49,29 @@ bool is_expressible(uint32_t dtype) {
 
 // SUCCESS if ONNXIFI can express the tensor's type and extents; otherwise the status with which it refuses them.
 onnxStatus expressible(const Tensor& tensor) {
-  if (!is_expressible(tensor.dtype)) return ONNXIFI_STATUS_INVALID_DATATYPE;
   if (std::ranges::count(tensor.extents, 0) != 0) return ONNXIFI_STATUS_INVALID_SHAPE;
+  if (!is_expressible(tensor.dtype)) return ONNXIFI_STATUS_INVALID_DATATYPE;
   return ONNXIFI_STATUS_SUCCESS;
+}
+
+// What the model declares of an input or output.
+struct Declared {
+  std::string name;
+  bp_dtype_t dtype;
+  std::optional<std::vector<int64_t>> extents;  // -1: any
+};
+
+// SUCCESS if the tensor is as declared; otherwise the status that comes first in ONNXIFI's header.
+onnxStatus matches(const Tensor& tensor, const Declared& declared) {
+  const auto fits = [](int64_t extent, int64_t wanted) { return wanted < 0 || extent == wanted; };
+  if (declared.extents && !std::ranges::equal(tensor.extents, *declared.extents, fits))
+    return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+  return tensor.dtype == declared.dtype ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_MISMATCHING_DATATYPE;
 }
 
 struct Described {
   std::string name;
-  bp_dtype_t declared;  // the type in the model
+  Declared declared;
   Tensor tensor;
   std::vector<uint64_t> shape;
 };
@@ -86,11 +102,6 @@ bool agrees(const Tensor& got, const Tensor& want) {
   return true;
 }
 
-struct Declared {
-  std::string name;
-  bp_dtype_t dtype;
-};
-
 // Appends the tensors in input_0.pb, input_1.pb, … up to the first missing file. Returns false if a file is malformed.
 bool read_values(const fs::path& folder, const char* kind, const std::vector<Declared>& declared,
                  std::vector<Described>& values) {
@@ -99,7 +110,7 @@ bool read_values(const fs::path& folder, const char* kind, const std::vector<Dec
     if (!fs::exists(path)) break;
     try {
       Tensor tensor = backplane::onnx::parse_value(read_file(path), BP_KIND_TENSOR).tensor;
-      values.push_back({declared[i].name, declared[i].dtype, std::move(tensor), {}});
+      values.push_back({declared[i].name, declared[i], std::move(tensor), {}});
     } catch (const backplane::onnx::Malformed&) {
       return false;
     }
@@ -116,7 +127,13 @@ Result run_set(onnxBackend backend, const std::string& bytes, const backplane::o
   const auto declare = [&](std::vector<Declared>& list, const auto& value) {
     const auto dtype = static_cast<bp_dtype_t>(value.type().tensor_type().elem_type());
     has_no_descriptor = has_no_descriptor || !value.type().has_tensor_type() || !is_expressible(dtype);
-    list.push_back({value.name(), dtype});
+    Declared declared{value.name(), dtype, {}};
+    if (value.type().tensor_type().has_shape()) {
+      declared.extents.emplace();
+      for (const auto& dim : value.type().tensor_type().shape().dim())
+        declared.extents->push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+    }
+    list.push_back(std::move(declared));
   };
   for (const auto& input : model.graph().input())
     if (weights.count(input.name()) == 0) declare(inputs, input);
@@ -140,7 +157,7 @@ Result run_set(onnxBackend backend, const std::string& bytes, const backplane::o
   onnxStatus refusal = ONNXIFI_STATUS_SUCCESS, mismatch = ONNXIFI_STATUS_SUCCESS;
   const auto expect = [&](const Described& one) {
     if (refusal == ONNXIFI_STATUS_SUCCESS) refusal = expressible(one.tensor);
-    if (one.tensor.dtype != one.declared) mismatch = ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+    if (mismatch == ONNXIFI_STATUS_SUCCESS) mismatch = matches(one.tensor, one.declared);
   };
   for (Described& one : in) {
     in_descriptors.push_back(describe(one));
