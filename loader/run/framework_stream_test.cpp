@@ -2,10 +2,7 @@
 // Runs in the framework's streams, and native semaphores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -275,42 +272,6 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
     EXPECT_EQ(failure([&] { env.abandon_device(12345); }).status(), BP_NOT_FOUND);
   }
   wait_until_idle(*late);
-}
-
-// In a forked child no thread of the parent ends what a call would wait for.
-TEST(FrameworkStream, HandlesOfTheParentAreRefusedInAForkedChild) {
-  const Environment env = streaming({{"partial.marks", "1"}});
-  bp_stream_t* stream = nullptr;
-  const bp_stream_create_t how{sizeof how, 0, nullptr, nullptr};
-  ASSERT_EQ(api().stream_create(env.get(), partial_id(env), &how, &stream, nullptr), BP_OK);
-  bp_native_semaphore_t* semaphore = nullptr;
-  const bp_semaphore_create_t what{sizeof what, 0, 0, nullptr, nullptr};
-  ASSERT_EQ(api().native_semaphore_create(env.get(), partial_id(env), &what, &semaphore, nullptr), BP_OK);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);  // ends a child that hangs
-    uint64_t value = 0;
-    bp_native_t native{};
-    native.size = sizeof native;
-    bp_stream_t* plugin_stream = nullptr;
-    bp_native_semaphore_t* plugin_semaphore = nullptr;
-    const bp_status_t codes[] = {api().stream_wait(stream, BP_FOREVER, nullptr),
-                                 api().stream_export(stream, &native, nullptr),
-                                 api().stream_plugin_stream(stream, &plugin_stream, nullptr),
-                                 api().native_semaphore_wait(semaphore, 1, BP_FOREVER, nullptr),
-                                 api().native_semaphore_signal(semaphore, 1, nullptr),
-                                 api().native_semaphore_query(semaphore, &value, nullptr),
-                                 api().native_semaphore_plugin_semaphore(semaphore, &plugin_semaphore, nullptr)};
-    api().stream_destroy(stream);
-    api().native_semaphore_destroy(semaphore);
-    ::_exit(static_cast<int>(std::ranges::count_if(codes, [](bp_status_t code) { return code != BP_FORKED; })));
-  }
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "calls that did not return BP_FORKED, or a child that hung";
-  api().native_semaphore_destroy(semaphore);
-  api().stream_destroy(stream);
 }
 
 TEST(FrameworkStream, WaitReportsFailures) {
