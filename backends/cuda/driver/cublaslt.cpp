@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/cublaslt.h"
 
-#include <dlfcn.h>
-
-#include "backplane/sdk/fence.hpp"
+#include "driver/library.h"
 
 namespace backplane::cuda::lt {
 namespace {
 
 Functions open_library() {
-  void* library = nullptr;
-  std::string reasons;
-  for (const char* name :
-       {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"}) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    reasons += std::string(reasons.empty() ? "" : "; ") + dlerror();
-  }
-  if (library == nullptr) throw sdk::Error(BP_UNSUPPORTED, "cuBLASLt not found: " + reasons);
+  void* const library =
+      open_first({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"},
+                 "cuBLASLt not found");
   Functions all;
 #define BACKPLANE_CUBLASLT_FIND(name, ...)                                           \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, "cublasLt" #name)); \

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/cudnn.h"
 
-#include <dlfcn.h>
-
-#include "backplane/sdk/fence.hpp"
+#include "driver/library.h"
 
 namespace backplane::cuda::dnn {
 namespace {
 
 Functions open_library() {
-  void* library = nullptr;
-  std::string reasons;
-  for (const char* name : {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"}) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    reasons += std::string(reasons.empty() ? "" : "; ") + dlerror();
-  }
-  if (library == nullptr) throw sdk::Error(BP_UNSUPPORTED, "cuDNN 9 not found: " + reasons);
+  void* const library = open_first({"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"}, "cuDNN 9 not found");
   Functions all;
 #define BACKPLANE_CUDNN_FIND(name, ...)                                           \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, "cudnn" #name)); \

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/nvrtc.h"
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <iterator>
 #include <sstream>
 #include <vector>
 
-#include "backplane/sdk/fence.hpp"
+#include "driver/library.h"
 
 namespace backplane::cuda {
 namespace {
@@ -32,16 +31,9 @@ struct Functions {
 // NOLINTEND(readability-identifier-naming)
 
 Functions open_compiler() {
-  void* library = nullptr;
-  std::string reasons;
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    reasons += std::string(reasons.empty() ? "" : "; ") + dlerror();
-  }
-  if (library == nullptr)
-    throw sdk::Error(BP_UNSUPPORTED,
-                     "NVRTC, which compiles kernels, is not found: " + reasons + "; install CUDA's run-time compiler");
+  void* const library =
+      open_first({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
+                 "NVRTC, which compiles kernels, is not found", "; install CUDA's run-time compiler");
   Functions all;
 #define BACKPLANE_NVRTC_FIND(name)                                        \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, #name)); \
