@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for libcuda.so.1 with one device, the host. Device memory is host pages, unmapped when freed.
+// Test code: a stand-in for libcuda.so.1 whose devices are the host. Device memory is host pages, unmapped when freed.
 // The stand-in for NVRTC compiles the kernels. Machine code for a GPU loads too, but its kernels do nothing, so that
 // the real NVRTC can be tried without a GPU.
 //
-// Environment variable STANDIN_ARCH: the device's compute capability; the default is "90".
+// Environment variables: STANDIN_ARCH, the devices' compute capability; the default is "90". STANDIN_DEVICES, how many
+// devices there are, at most 4; the default is 1.
 #include "testing/standin/cuda.h"
 
 #include <cuda.h>
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/standin/devices.h"
 #include "testing/standin/group.h"
 #include "testing/standin/hooks.h"
 #include "testing/standin/stream.h"
@@ -65,11 +67,12 @@ void count(const char* kind, int64_t change) {
 
 }  // namespace
 
-struct CUctx_st {};
 struct CUfunc_st {
+  CUcontext context = nullptr;              // that its module was loaded in
   const standin::Kernel* kernel = nullptr;  // null: machine code of a GPU, which does nothing
 };
 struct CUmod_st {
+  const CUcontext context = standin::current_context();
   void* library = nullptr;
   std::map<std::string, CUfunc_st> functions;
   std::mutex mutex;
@@ -77,14 +80,15 @@ struct CUmod_st {
 
 namespace {
 
-CUctx_st context;
-thread_local std::vector<CUcontext> current;
-
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 // Each allocation of device memory has its own pages, which are unmapped when it is freed: a later access crashes.
 std::mutex memory_mutex;
-std::map<CUdeviceptr, size_t> allocations;  // their sizes as asked for
+struct DeviceAllocation {
+  size_t bytes;  // as asked for
+  CUdevice device;
+};
+std::map<CUdeviceptr, DeviceAllocation> allocations;
 size_t in_pages(size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -117,143 +121,26 @@ void standin::count(const char* kind, int64_t change) {
   ::count(kind, change);
 }
 
-bool standin::has_context() {
-  return !current.empty();
-}
-
 bool standin::find_memory(CUdeviceptr address, CUdeviceptr& begin, size_t& bytes) {
   const std::lock_guard lock(memory_mutex);
   const auto after = allocations.upper_bound(address);
   if (after == allocations.begin()) return false;
-  std::tie(begin, bytes) = *std::prev(after);
+  begin = std::prev(after)->first;
+  bytes = std::prev(after)->second.bytes;
   return address - begin <= bytes;
+}
+
+CUdevice standin::device_of(CUdeviceptr address) {
+  CUdeviceptr begin = 0;
+  size_t bytes = 0;
+  if (!find_memory(address, begin, bytes)) return -1;
+  const std::lock_guard lock(memory_mutex);
+  const auto at = allocations.find(begin);
+  return at == allocations.end() ? -1 : at->second.device;
 }
 
 bool standin::enqueue(CUstream stream, std::function<void()> work) {
   return standin::add(stream, std::move(work)) == CUDA_SUCCESS;
-}
-
-// ---- devices -------------------------------------------------------------------------------------------------------
-
-EXPORT CUresult cuInit(unsigned) {
-  CALLED();
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
-  switch (error) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      *name = "CUDA_ERROR_OUT_OF_MEMORY";
-      break;
-    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
-      *name = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
-      break;
-    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
-      *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
-      break;
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
-      break;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDriverGetVersion(int* version) {
-  *version = CUDA_VERSION;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGetCount(int* number) {
-  CALLED();
-  *number = 1;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGet(CUdevice* device, int index) {
-  if (index != 0) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGetName(char* name, int size, CUdevice) {
-  std::strncpy(name, "Stand-in for a GPU", static_cast<size_t>(size));
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
-  const char* const arch = std::getenv("STANDIN_ARCH");
-  const int capability = arch == nullptr ? 90 : std::atoi(arch);
-  switch (what) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      *value = capability / 10;
-      break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      *value = capability % 10;
-      break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      *value = 16;
-      break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-      *value = 48 << 10;
-      break;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = 1024;
-      break;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-      *value = 1000000;
-      break;
-    default:
-      *value = 0;
-  }
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice) {
-  std::strncpy(text, "0000:0A:00.0", static_cast<size_t>(size));
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
-  *bytes = size_t{2} << 30;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice) {
-  CALLED();
-  count("contexts", 1);
-  *out = &context;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice) {
-  count("contexts", -1);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuCtxPushCurrent(CUcontext own) {
-  current.push_back(own);
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuCtxPopCurrent(CUcontext* own) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  *own = current.back();
-  current.pop_back();
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  *device = 0;
-  return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuStreamGetCtx(CUstream, CUcontext* out) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  *out = &context;
-  return CUDA_SUCCESS;
 }
 
 // ---- kernels -------------------------------------------------------------------------------------------------------
@@ -295,7 +182,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
 }
 
 EXPORT CUresult cuModuleUnload(CUmodule module) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   REFUSE_IF_UNSAFE();
   count("modules", -1);
   // The library stays loaded: a stream may still be returning from its last kernel, and thread-local data refer to it.
@@ -307,6 +194,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char
   IN_CONTEXT();
   const std::lock_guard lock(module->mutex);
   CUfunc_st& function = module->functions[name];
+  function.context = module->context;
   if (module->library != nullptr) {
     function.kernel =
         static_cast<const standin::Kernel*>(dlsym(module->library, (std::string("standin_") + name).c_str()));
@@ -321,6 +209,8 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
   IN_CONTEXT();
   if (gx == 0 || gy == 0 || gz == 0 || gy > 65535 || gz > 65535 || size_t{x} * y * z > 1024 || x * y * z == 0)
     return CUDA_ERROR_INVALID_VALUE;
+  if (function->context != standin::current_context() || !standin::is_of_current(stream))
+    return CUDA_ERROR_INVALID_HANDLE;
   if (function->kernel == nullptr) return CUDA_SUCCESS;
   const standin::Kernel kernel = *function->kernel;
   const std::shared_ptr<void> pack(kernel.pack(values), std::free);
@@ -340,19 +230,19 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   if (address == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = reinterpret_cast<CUdeviceptr>(address);
   const std::lock_guard lock(memory_mutex);
-  allocations[*out] = bytes;
+  allocations[*out] = {bytes, standin::current_context()->device};
   count("memory", 1);
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
-  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   REFUSE_IF_UNSAFE();
   standin::wait_for_all();
   const std::lock_guard lock(memory_mutex);
   const auto at = allocations.find(memory);
   if (at == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-  munmap(reinterpret_cast<void*>(memory), in_pages(at->second));
+  munmap(reinterpret_cast<void*>(memory), in_pages(at->second.bytes));
   allocations.erase(at);
   count("memory", -1);
   return CUDA_SUCCESS;
@@ -384,8 +274,19 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, C
   return copy(to, reinterpret_cast<const void*>(from), bytes, stream);
 }
 
+// CUDA also accepts addresses of two devices, if they can access each other's memory. The stand-in's cannot.
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   IN_CONTEXT();
+  if (standin::device_of(to) != standin::device_of(from)) return CUDA_ERROR_INVALID_VALUE;
+  return copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, stream);
+}
+
+// Between the memory of two devices, which need not be able to access each other's.
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                  size_t bytes, CUstream stream) {
+  IN_CONTEXT();
+  if (standin::device_of(to) != to_context->device || standin::device_of(from) != from_context->device)
+    return CUDA_ERROR_INVALID_VALUE;
   return copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, stream);
 }
 

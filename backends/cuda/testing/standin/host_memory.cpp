@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "testing/standin/devices.h"
 #include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" STANDIN_EXPORT
@@ -88,7 +89,7 @@ EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what
         *static_cast<bool*>(results[i]) = false;
         break;
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(results[i]) = 0;
+        *static_cast<int*>(results[i]) = is_known ? standin::device_of(memory) : 0;
         break;
       case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         *static_cast<CUdeviceptr*>(results[i]) = is_known ? begin : 0;

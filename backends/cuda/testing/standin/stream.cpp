@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/standin/stream.h"
 
+#include <map>
+
+#include "testing/standin/devices.h"
 #include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" STANDIN_EXPORT
@@ -31,14 +34,22 @@ void CUstream_st::run() {
 }
 
 CUstream standin::stream_of(CUstream stream) {
-  static CUstream_st* const kDefault = [] {
-    auto* made = new CUstream_st(false);
-    made->thread.detach();
-    const std::lock_guard lock(order_mutex);
-    streams.insert(made);
-    return made;
-  }();
-  return stream == nullptr ? kDefault : stream;
+  if (stream != nullptr) return stream;
+  static std::mutex& defaults_mutex = *new std::mutex;
+  static std::map<CUcontext, CUstream>& defaults = *new std::map<CUcontext, CUstream>;
+  const std::lock_guard lock(defaults_mutex);
+  CUstream& own = defaults[current_context()];
+  if (own == nullptr) {
+    own = new CUstream_st(current_context(), false);
+    own->thread.detach();
+    const std::lock_guard order(order_mutex);
+    streams.insert(own);
+  }
+  return own;
+}
+
+bool standin::is_of_current(CUstream stream) {
+  return stream == nullptr || stream->context == current_context();
 }
 
 void standin::wait_for_all() {
@@ -108,7 +119,7 @@ CUresult standin::refuse_in_capture(CUstream stream) {
 
 EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) {
   IN_CONTEXT();
-  *out = new CUstream_st((flags & CU_STREAM_NON_BLOCKING) == 0);
+  *out = new CUstream_st(current_context(), (flags & CU_STREAM_NON_BLOCKING) == 0);
   const std::lock_guard lock(order_mutex);
   streams.insert(*out);
   count("streams", 1);
@@ -175,11 +186,17 @@ EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr word, cuuint
   });
 }
 
+EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* out) {
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  *out = stream_of(stream)->context;
+  return CUDA_SUCCESS;
+}
+
 // ---- events ---------------------------------------------------------------------------------------------------------
 
 EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
   IN_CONTEXT();
-  *out = new CUevent_st;
+  *out = new CUevent_st{std::make_shared<EventState>(EventState{.context = current_context()})};
   count("events", 1);
   return CUDA_SUCCESS;
 }
@@ -194,7 +211,7 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event) {
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   IN_CONTEXT();
   const std::shared_ptr<EventState> state = event->state;
-  stream_of(stream);
+  if (stream_of(stream)->context != state->context) return CUDA_ERROR_INVALID_HANDLE;
   const std::lock_guard lock(order_mutex);
   if (stream != nullptr && stream->recording != nullptr) {
     if (!stream->recording->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -243,6 +260,7 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 
 EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (from->state->context != to->state->context) return CUDA_ERROR_INVALID_HANDLE;
   for (const CUevent each : {from, to})
     if (const CUresult refused = refuse_captured(*each->state); refused != CUDA_SUCCESS) return refused;
   const std::lock_guard lock(order_mutex);

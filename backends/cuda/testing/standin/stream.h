@@ -34,22 +34,24 @@ struct Recording {
 }  // namespace standin
 
 struct EventState {
+  const CUcontext context;             // that it was created in
   uint64_t recorded = 0, reached = 0;  // how often it was recorded; the last recording that its stream reached
   CUstream captured_in = nullptr;      // the stream whose capture recorded it last
   std::chrono::steady_clock::time_point time;
 };
 struct CUevent_st {
-  std::shared_ptr<EventState> state = std::make_shared<EventState>();  // streams may outlive the event
+  std::shared_ptr<EventState> state;  // streams may outlive the event
 };
 
 struct CUstream_st {
   std::deque<std::function<void()>> work;
   bool busy = false, stopping = false;
+  const CUcontext context;
   const bool blocks_default;                      // its capture makes the default stream unusable
   std::unique_ptr<standin::Recording> recording;  // NULL while it is not captured; guarded by order_mutex
   std::thread thread;
 
-  explicit CUstream_st(bool blocks) : blocks_default(blocks), thread([this] { run(); }) {}
+  CUstream_st(CUcontext own, bool blocks) : context(own), blocks_default(blocks), thread([this] { run(); }) {}
   bool idle() const { return work.empty() && !busy; }
 
  private:
@@ -62,8 +64,10 @@ namespace standin {
 extern bool fails_in_capture;
 // All streams, guarded by order_mutex.
 extern std::set<CUstream>& streams;
-// Returns `stream`, or the default stream if it is null.
+// Returns `stream`, or the current context's default stream if it is null.
 CUstream stream_of(CUstream stream);
+// Whether the stream belongs to the current context, as CUDA requires of launches and of events to be recorded.
+bool is_of_current(CUstream stream);
 // Adds a command to a stream, or to its capture.
 CUresult add(CUstream stream, std::function<void()> next);
 void wait_for_all();
