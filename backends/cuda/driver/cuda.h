@@ -44,6 +44,7 @@ namespace backplane::cuda {
   X(cuMemcpyHtoDAsync);             \
   X(cuMemcpyDtoHAsync);             \
   X(cuMemcpyDtoDAsync);             \
+  X(cuMemcpyPeerAsync);             \
   X(cuMemsetD32Async);              \
   X(cuStreamCreate);                \
   X(cuStreamDestroy);               \

@@ -58,6 +58,10 @@ std::vector<FoundDevice> find_devices(std::string& why_none) {
       check(cuda().cuDeviceGet(&id, index), "device " + std::to_string(index));
       found.push_back(query(id));
     }
+    // cuMemcpyPeerAsync copies between any two devices: through host memory if they cannot access each other's.
+    for (int index = 0; index < count; ++index)
+      for (int other = 0; other < count; ++other)
+        if (other != index) found[index].caps.peers.push_back(static_cast<uint32_t>(other));
     if (count == 0) why_none = "the driver has no device";
   });
   if (failure) why_none = failure->text;

@@ -57,7 +57,7 @@ gpu::Buffer Driver::buffer(uint64_t bytes) const {
 }
 
 gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t) const {
-  return std::make_shared<const Memory>(whole, raw(*whole) + offset);
+  return std::make_shared<const Memory>(context_, whole, raw(*whole) + offset);
 }
 
 std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
@@ -116,7 +116,7 @@ void Driver::check_import(const bp_external_t& external) const {
 
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
   check_import(external);
-  return std::make_shared<const Memory>(gpu::Buffer(), static_cast<CUdeviceptr>(external.handle));
+  return std::make_shared<const Memory>(context_, gpu::Buffer(), static_cast<CUdeviceptr>(external.handle));
 }
 
 // ---- queues and events ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ Memory::Memory(SharedContext context, uint64_t bytes) : context_(std::move(conte
 
 // cuMemFree waits for work that may still use the memory.
 Memory::~Memory() {
-  if (context_ == nullptr) return;
+  if (!own_) return;
   static_cast<void>(sdk::caught([this] {
     const Current current(*context_);
     cuda().cuMemFree(address_);
@@ -248,7 +248,10 @@ gpu::Event CommandQueue::read(void* to, const gpu::Span& from, uint64_t bytes, b
 
 gpu::Event CommandQueue::copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) {
   const Current current(*context_);
-  check(cuda().cuMemcpyDtoDAsync(raw(to), raw(from), bytes, stream_), what);
+  const CUcontext own = context_->get(), other = static_cast<const Memory&>(*from.memory).context()->get();
+  const CUresult status = own == other ? cuda().cuMemcpyDtoDAsync(raw(to), raw(from), bytes, stream_)
+                                       : cuda().cuMemcpyPeerAsync(raw(to), own, raw(from), other, bytes, stream_);
+  check(status, what);
   return nullptr;
 }
 

@@ -19,14 +19,17 @@ class Memory final : public gpu::DeviceMemory {
   // Allocates memory, which the destructor frees.
   Memory(SharedContext context, uint64_t bytes);
   // A part of `whole`, or the framework's memory if `whole` is NULL. The destructor does not free it.
-  Memory(gpu::Buffer whole, CUdeviceptr address) : whole_(std::move(whole)), address_(address) {}
+  Memory(SharedContext context, gpu::Buffer whole, CUdeviceptr address)
+      : context_(std::move(context)), whole_(std::move(whole)), address_(address), own_(false) {}
   ~Memory() override;
   CUdeviceptr get() const { return address_; }
+  const SharedContext& context() const { return context_; }
 
  private:
   SharedContext context_;
   gpu::Buffer whole_;
   CUdeviceptr address_ = 0;
+  bool own_ = true;
 };
 inline CUdeviceptr raw(const gpu::DeviceMemory& memory) {
   return static_cast<const Memory&>(memory).get();
@@ -134,6 +137,7 @@ class CommandQueue final : public gpu::CommandQueue {
   gpu::Event write(const gpu::Span& to, const void* from, uint64_t bytes, bool blocking,
                    std::string_view what) override;
   gpu::Event read(void* to, const gpu::Span& from, uint64_t bytes, bool blocking, std::string_view what) override;
+  // `from` may be memory of another device.
   gpu::Event copy(const gpu::Span& to, const gpu::Span& from, uint64_t bytes, std::string_view what) override;
   void fill(const gpu::Span& to, uint32_t word, uint64_t bytes, std::string_view what) override;
   void replay(const gpu::DeviceCapture& capture, std::string_view what) override;

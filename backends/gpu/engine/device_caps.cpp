@@ -53,6 +53,8 @@ bp_device_info_t DeviceCaps::info() const {
   info.flops_fp16 = fp16 ? throughput.flops : 0;
   info.dtypes = dtypes();
   info.space_count = unified ? 2 : 1;
+  info.peers = peers.data();
+  info.peer_count = static_cast<uint32_t>(peers.size());
   return info;
 }
 

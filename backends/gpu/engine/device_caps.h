@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "backplane/plugin.h"
 #include "engine/convolution_library.h"
@@ -28,7 +29,9 @@ struct DeviceCaps {
   uint32_t float_lanes = 1;         // floats in a vector register; 1 without vector registers
   uint32_t alignment = 1;           // in bytes, required of the offset of a sub-buffer
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
-  size_t max_group = 1;     // the largest work group, in work items
+  size_t max_group = 1;  // the largest work group, in work items
+  // Devices of the backend from whose memory a queue of this one can copy, by index.
+  std::vector<uint32_t> peers;
   Throughput throughput{};  // estimated from units, lanes and clock until it is measured
   bool measured = false;
   Tile tile{4, 4, 1};           // the first one that fits, until Device::tune chooses one
@@ -45,7 +48,7 @@ struct DeviceCaps {
   // nodes on this device for no gain.
   double reported_bandwidth() const;
   bp_dtype_set_t dtypes() const;
-  bp_device_info_t info() const;
+  bp_device_info_t info() const;  // refers to this object's memory
 };
 
 }  // namespace backplane::gpu
