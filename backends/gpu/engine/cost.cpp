@@ -8,11 +8,10 @@
 namespace backplane::gpu {
 
 double expected_seconds(const DeviceCaps& caps, const sdk::Node& node) {
-  constexpr double kEfficiency = 0.5;  // the share of the peak throughput that products and convolutions reach
   const std::optional<double> bytes = sdk::bytes_moved(node);
   if (!bytes) return 0;
   return caps.throughput.launch_seconds +
-         std::max(sdk::operations(node) / (caps.throughput.flops * kEfficiency), *bytes / caps.reported_bandwidth());
+         std::max(sdk::operations(node) / caps.reported_flops(), *bytes / caps.reported_bandwidth());
 }
 
 }  // namespace backplane::gpu

@@ -21,6 +21,11 @@ void DeviceCaps::estimate(double clock_hertz) {
   if (first != tiles(kind).end()) tile = *first;
 }
 
+double DeviceCaps::reported_flops() const {
+  constexpr double kEfficiency = 0.5;  // the share of the peak throughput that products and convolutions reach
+  return throughput.flops * kEfficiency;
+}
+
 double DeviceCaps::reported_bandwidth() const {
   return kind == BP_DEVICE_CPU ? std::min(throughput.bandwidth, 8e9) : throughput.bandwidth;
 }
@@ -49,8 +54,8 @@ bp_device_info_t DeviceCaps::info() const {
   info.memory_bytes = memory_bytes;
   info.memory_bandwidth = static_cast<uint64_t>(reported_bandwidth());
   info.launch_ns = static_cast<uint64_t>(throughput.launch_seconds * 1e9);
-  info.flops_fp32 = throughput.flops;
-  info.flops_fp16 = fp16 ? throughput.flops : 0;
+  info.flops_fp32 = reported_flops();
+  info.flops_fp16 = fp16 ? reported_flops() : 0;
   info.dtypes = dtypes();
   info.space_count = unified ? 2 : 1;
   info.peers = peers.data();

@@ -43,6 +43,8 @@ struct DeviceCaps {
   // Sets `throughput` to the stored measurement, or estimates it, and sets `tile` to the first one that fits. Call this
   // after the other members are set.
   void estimate(double clock_hertz);
+  // The fp32 operations per second that products and convolutions reach, for cost estimates.
+  double reported_flops() const;
   // The bandwidth for cost estimates, in bytes per second. For a CPU device it is at most 8 GB/s, less than the 10 GB/s
   // that the loader assumes for the CPU backend. Both use the same memory: with a higher number, the loader would place
   // nodes on this device for no gain.
