@@ -26,7 +26,8 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
 }
 
 // During its lifetime, the environment variables that discovery reads point into its folder or are unset. The
-// destructor removes the folder.
+// destructor removes the folder. BACKPLANE_ISOLATE_PATHS stays as it is: api/abi/grown_test.sh sets it, because plugins
+// from another build folder open libraries that isolated backends could not read otherwise.
 class Sandbox {
  public:
   Sandbox() {
@@ -37,10 +38,9 @@ class Sandbox {
     set("XDG_DATA_HOME", (root_ / "home").string());
     set("XDG_DATA_DIRS", (root_ / "system").string());
     set("XDG_CACHE_HOME", (root_ / "cache").string());
-    for (const char* name :
-         {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_SELECT", "BACKPLANE_DISABLE",
-          "BACKPLANE_REQUIRE_SIGNED", "BACKPLANE_LOG", "BACKPLANE_SCAN_TIMEOUT_MS", "BACKPLANE_ISOLATE",
-          "BACKPLANE_ISOLATE_SANDBOX", "BACKPLANE_ISOLATE_PATHS"})
+    for (const char* name : {"BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES", "BACKPLANE_SELECT",
+                             "BACKPLANE_DISABLE", "BACKPLANE_REQUIRE_SIGNED", "BACKPLANE_LOG",
+                             "BACKPLANE_SCAN_TIMEOUT_MS", "BACKPLANE_ISOLATE", "BACKPLANE_ISOLATE_SANDBOX"})
       set(name, std::nullopt);
   }
   ~Sandbox() {
