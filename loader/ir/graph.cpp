@@ -114,6 +114,7 @@ void copy_into(Graph& to, const Graph& from) {
   to.values = from.values;
   to.weights = from.weights;
   to.symbols = from.symbols;
+  to.formulas = from.formulas;
   to.inputs = from.inputs;
   to.outputs = from.outputs;
   to.attribute_types = from.attribute_types;

@@ -19,6 +19,7 @@
 #include "backplane/graph.h"
 #include "base/budget.h"
 #include "base/status.h"
+#include "ir/formula.h"
 #include "ir/operands.h"
 
 namespace backplane::ops {
@@ -116,6 +117,8 @@ struct Symbol {
   std::string name;
   int64_t min = 0;
   int64_t max = INT64_MAX;
+  uint32_t formula = BP_NONE;      // in Graph::formulas, if the extent follows from other symbols
+  int64_t expected = kOpenExtent;  // the extent that cost estimates assume (formula.h)
 };
 
 // A call of one of the model's functions. The nodes of its body are consecutive in the graph. A device that supports
@@ -132,8 +135,9 @@ struct Graph {
   std::vector<Call> calls;  // a caller precedes the calls in its body
   std::vector<Value> values;
   std::vector<Weight> weights;
-  std::vector<Symbol> symbols;  // in the outermost graph only; sub-graphs use the same numbers
-  std::vector<ValueId> inputs;  // without weights
+  std::vector<Symbol> symbols;    // in the outermost graph only; sub-graphs use the same numbers
+  std::vector<Formula> formulas;  // of these symbols
+  std::vector<ValueId> inputs;    // without weights
   std::vector<ValueId> outputs;
   std::vector<std::unique_ptr<Graph>> subgraphs;
   std::vector<Type> attribute_types;

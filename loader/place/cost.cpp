@@ -11,7 +11,6 @@
 namespace backplane {
 namespace {
 
-constexpr int64_t kOpenExtent = 64;
 constexpr double kOpenElements = 4096;
 constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
@@ -67,7 +66,7 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
   if (value == BP_NONE) return 1;
   model::Type one = graph.values[value].type;
   if (axis < 0) axis += one.rank;
-  if (axis < 0 || axis >= one.rank) return static_cast<double>(kOpenExtent);
+  if (axis < 0 || axis >= one.rank) return static_cast<double>(model::kOpenExtent);
   one.dims = {one.dims[axis]};
   one.rank = 1;
   return elements(graph, one);
@@ -77,9 +76,7 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
 
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
   if (dim.extent >= 0) return dim.extent;
-  if (dim.symbol >= graph.symbols.size()) return kOpenExtent;
-  const model::Symbol& symbol = graph.symbols[dim.symbol];
-  return std::max(symbol.min, std::min(kOpenExtent, symbol.max));
+  return dim.symbol < graph.symbols.size() ? graph.symbols[dim.symbol].expected : model::kOpenExtent;
 }
 
 double value_bytes(const model::Graph& graph, model::ValueId value) {

@@ -56,6 +56,7 @@ Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model:
                     fmt::format("dimension '{}': no extent is from {} to {} and within the other ranges given for it",
                                 range.name, range.min, range.max));
   }
+  model::set_expected_extents(own->graph);
   return std::shared_ptr<const model::Model>(own);
 }
 

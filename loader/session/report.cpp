@@ -149,6 +149,19 @@ json islands(const Session& session) {
   return list;
 }
 
+// The extents that cost estimates assume for the inputs' named dimensions, where the session leaves them open.
+json assumed(const model::Graph& graph) {
+  Members extents;
+  for (const model::ValueId input : graph.inputs) {
+    for (const bp_dim_t& dim : graph.values[input].type.dims) {
+      if (dim.extent >= 0 || dim.symbol >= graph.symbols.size()) continue;
+      const model::Symbol& symbol = graph.symbols[dim.symbol];
+      if (symbol.min != symbol.max) extents.set(symbol.name, expected_extent(graph, dim));
+    }
+  }
+  return extents.take();
+}
+
 // Each device's share of a run's arithmetic operations.
 json arithmetic(const Session& session) {
   const model::Graph& graph = session.model().graph;
@@ -317,6 +330,7 @@ std::string report(const Session& session) {
   json out;
   out["devices"] = json::array();
   for (const DeviceCoverage& device : session.coverage()) out["devices"].push_back(device.device->name());
+  out["assumed"] = assumed(session.model().graph);
   out["islands"] = islands(session);
   out["arithmetic"] = arithmetic(session);
   out["faults"] = session.faults();

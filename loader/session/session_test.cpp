@@ -554,6 +554,26 @@ TEST(Session, ConditionalVerdictsHoldWithinTheirRanges) {
   EXPECT_EQ(env.compile(model, how).verdict(0, device).answer, BP_ANSWER_CONDITIONAL);
 }
 
+// The cost of a node whose extents are open follows from those that are assumed for the inputs, which the report lists.
+TEST(Session, CostsFollowFromTheAssumedExtents) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 1000}, {"n", ""});
+  const uint32_t both = graph.node("Concat", "both", {x, x}, {{"axis", 0}});
+  const Model model = graph.finish({graph.node("Abs", "y", {both})});
+  const Environment env = environment({kFake}, {{"fake.ops", "Concat,Abs"}});
+  SessionOptions how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  how.options["loader.costs"] = "reported";
+  const auto seconds = [&] { return env.compile(model, how).node(1).seconds; };
+  EXPECT_THAT(env.compile(model, how).report(), HasSubstr(R"("assumed":{"n":64})"));
+  const double of_64 = seconds();
+  how.symbols = {{"n", {1, 6400}}};
+  EXPECT_EQ(seconds(), of_64);
+  how.symbols = {{"n", {6400, 6400}}};
+  EXPECT_THAT(env.compile(model, how).report(), HasSubstr(R"("assumed":{})"));
+  EXPECT_GT(seconds(), 50 * of_64);
+}
+
 TEST(Session, RangesOfADimensionMustOverlap) {
   Graph graph;
   const Model model = graph.finish({graph.node("Relu", "y", {graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"})})});

@@ -142,6 +142,7 @@ wrong 2 "input 'a' must be float\[2,3\], but the file has int64\[2,3\]" run "$mo
 wrong 2 "no dimension 'batch'" run "$model" --dim batch=2
 wrong 2 "--dim batch is 'two'" run "$model" --dim batch=two
 wrong 2 "--dim is 'batch'" run "$model" --dim batch
+wrong 2 "no dimension 'batch'" explain "$model" --dim batch=2
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere
 wrong 1 "$model" run "$model" --output "$model"
 wrong 1 "/proc/nowhere" explain "$model" --html /proc/nowhere/page.html

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "explain_page.h"
+#include "inputs.h"
 
 namespace backplane::tools {
 namespace {
@@ -57,6 +58,14 @@ std::string place_text(const Json& node) {
   return node.contains("call") ? where + ", within " + cell(node.at("call")) : where;
 }
 
+// The extents that costs are based on where the model leaves them open.
+std::string assumed_text(const Json& extents) {
+  std::string list;
+  for (const auto& [name, extent] : extents.items())
+    list += fmt::format("{}{} = {}", list.empty() ? "" : ", ", name, cell(extent));
+  return fmt::format("Assumed: {}; choose with --dim NAME=EXTENT\n", list);
+}
+
 std::string render(const Json& report) {
   Table islands, nodes, copies, savings;
   for (const Json& island : report.at("islands")) {
@@ -88,6 +97,7 @@ std::string render(const Json& report) {
                         seconds_text(cost.at("copies")), seconds_text(cost.at("launches")));
   }
   text += '\n';
+  if (!report.at("assumed").empty()) text += assumed_text(report.at("assumed"));
   if (report.at("devices").size() > 1 && !report.at("arithmetic").empty()) {
     std::string shares;
     for (const auto& [device, share] : report.at("arithmetic").items())
@@ -154,14 +164,17 @@ namespace {
 Action declare(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
   const auto page = std::make_shared<std::string>();
+  const auto dims = std::make_shared<std::vector<std::string>>();
   flags->declare(command);
+  declare_dims(command, *dims);
   command.add_option("--html", *page, "Also writes the placement as a picture: one HTML file that needs nothing else");
-  return [flags, page] {
+  return [flags, page, dims] {
     flags->environment.compiles_verbosely = true;
     const Environment env = flags->environment.make();
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
     const Model model = env.open(flags->model);
+    for (const auto& [name, extent] : read_extents(model.graph(), *dims)) options.symbols[name] = {extent, extent};
     Outcome outcome;
     outcome.json = parse_json(env.compile(model, options).report());
     outcome.is_positive = outcome.json.at("uncovered").empty();

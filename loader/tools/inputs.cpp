@@ -16,32 +16,37 @@
 #include "tensor_file.h"
 
 namespace backplane::tools {
+
+std::map<std::string, int64_t> read_extents(view::Graph graph, const std::vector<std::string>& settings) {
+  std::set<std::string> names;
+  for (const view::Value& input : graph.inputs()) {
+    for (uint32_t i = 0; input.is_tensor() && i < static_cast<uint32_t>(std::max(input.rank(), 0)); ++i) {
+      if (!input.symbol(i).empty()) names.emplace(input.symbol(i));
+    }
+  }
+  std::map<std::string, int64_t> extents;
+  for (const std::string& setting : settings) {
+    const auto [name, text] = split_setting("--dim", setting, false);
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
+      throw Usage(fmt::format("--dim {} is '{}': it must be a whole number, at least 0", name, text));
+    }
+    if (!names.contains(name)) {
+      throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name,
+                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+    }
+    extents[name] = extent;
+  }
+  return extents;
+}
+
 namespace {
 
 // The extents of the model's named dimensions in this run.
 class Dimensions {
  public:
-  Dimensions(view::Graph graph, const std::vector<std::string>& settings) {
-    std::set<std::string> names;
-    for (const view::Value& input : graph.inputs()) {
-      for (uint32_t i = 0; input.is_tensor() && i < static_cast<uint32_t>(std::max(input.rank(), 0)); ++i) {
-        if (!input.symbol(i).empty()) names.emplace(input.symbol(i));
-      }
-    }
-    for (const std::string& setting : settings) {
-      const auto [name, text] = split_setting("--dim", setting, false);
-      int64_t extent = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-      if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
-        throw Usage(fmt::format("--dim {} is '{}': it must be a whole number, at least 0", name, text));
-      }
-      if (!names.contains(name)) {
-        throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name,
-                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-      }
-      extents_[name] = extent;
-    }
-  }
+  Dimensions(view::Graph graph, const std::vector<std::string>& settings) : extents_(read_extents(graph, settings)) {}
 
   // Checks a tensor against the declaration of its input. The tensor determines the extents of named dimensions.
   void match(view::Value input, const onnx::Tensor& tensor, const std::string& source) {
@@ -198,8 +203,12 @@ void InputFlags::declare(cli::Command command) {
                   "value for all elements; or a .npz with arrays of the inputs' names")
       .one_each();
   command.add_flag("--cast", cast, "Convert numbers to the type that the model declares");
-  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
+  declare_dims(command, dims);
   command.add_option("--seed", seed, "For the inputs that are not given");
+}
+
+void declare_dims(cli::Command command, std::vector<std::string>& dims) {
+  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
 }
 
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {

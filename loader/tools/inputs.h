@@ -2,6 +2,7 @@
 // The inputs of a run: values from the command line and from files, and random numbers for the rest.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,12 @@
 #include "onnx/exchange.h"
 
 namespace backplane::tools {
+
+// The option --dim NAME=EXTENT.
+void declare_dims(cli::Command command, std::vector<std::string>& dims);
+// Returns the extents of named dimensions from values of --dim. Throws Usage if one is not a number, or names a
+// dimension that no input has.
+std::map<std::string, int64_t> read_extents(view::Graph graph, const std::vector<std::string>& settings);
 
 struct InputFlags {
   std::string array;                // a file

@@ -259,6 +259,8 @@ Status infer(model::Model& model, const Inference& how) try {
   InferenceState state(model, how);
   Scope scope{model.graph, nullptr, 0, {}, {}};
   BP_TRY(infer_graph(state, scope));
+  state.expressions.keep_formulas(model.graph);
+  model::set_expected_extents(model.graph);
   if (state.contradictions == 0) return {};
   std::string note = state.contradiction;
   if (const size_t more = state.contradictions - 1; more != 0) note += ", and so do " + std::to_string(more) + " more";

@@ -17,6 +17,7 @@ using model::Graph;
 using model::Node;
 using model::Type;
 using model::ValueId;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Builds a model with one graph, call by call. Extents are numbers, symbol names, or "?".
@@ -329,6 +330,31 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   const Graph& then_graph = *b.graph->subgraphs[0];
   EXPECT_EQ(b.text(then_graph.values[then_graph.outputs[0]].type), "float[N,4]");
   EXPECT_EQ(b.text(y), "float[?,4]");
+}
+
+// An extent that the model leaves open counts as 64, or what its bounds allow.
+TEST(Infer, ExpectedExtentsFollowFromThoseOfTheInputs) {
+  Builder b;
+  const ValueId x = b.input({"N", "3", "H", "W"}), w = b.input({"8", "3", "3", "3"});
+  const ValueId half = b.node("Conv", {x, w}, {Attribute::of("strides", std::vector<int64_t>{2, 2})});
+  const ValueId flat = b.node("Flatten", {half});
+  const ValueId both = b.node("Concat", {flat, b.node("Flatten", {x})}, {Attribute::of("axis", int64_t{1})});
+  b.expect_ok();
+  const auto expected = [&](ValueId value) {
+    std::vector<int64_t> extents;
+    for (const bp_dim_t& dim : b.graph->values[value].type.dims)
+      extents.push_back(dim.extent >= 0 ? dim.extent : b.graph->symbols[dim.symbol].expected);
+    return extents;
+  };
+  EXPECT_THAT(expected(half), ElementsAre(64, 8, 31, 31));
+  EXPECT_THAT(expected(both), ElementsAre(64, 8 * 31 * 31 + 3 * 64 * 64));
+  for (model::Symbol& symbol : b.graph->symbols) {
+    if (symbol.name == "N") symbol.max = 1;
+    if (symbol.name == "W") symbol.min = symbol.max = 320;
+  }
+  set_expected_extents(*b.graph);
+  EXPECT_THAT(expected(half), ElementsAre(1, 8, 31, 159));
+  EXPECT_THAT(expected(flat), ElementsAre(1, 8 * 31 * 159));
 }
 
 // Tools that edit the extents of a model's inputs leave the declarations of inner values unchanged.

@@ -232,6 +232,56 @@ int64_t Expressions::upper(const Scalar& a) const {
   return a.kind == Scalar::kNumber ? a.value : a.kind == Scalar::kSymbol ? expressions_[a.id].max : kHigh;
 }
 
+void Expressions::keep_formulas(model::Graph& graph) const {
+  using model::Formula;
+  // Expressions refer to earlier ones only, so one pass from the last to the first finds all that symbols need.
+  std::vector<bool> needed(expressions_.size());
+  for (uint32_t symbol = 0; symbol < of_symbol_.size(); ++symbol)
+    if (of_symbol_[symbol] != BP_NONE && is_derived(of_symbol_[symbol])) needed[of_symbol_[symbol]] = true;
+  for (size_t i = expressions_.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const Scalar& operand : {expressions_[i].a, expressions_[i].b})
+      if (operand.kind == Scalar::kSymbol) needed[operand.id] = true;
+    for (const Term& term : expressions_[i].terms)
+      for (const uint32_t atom : term.atoms) needed[atom] = true;
+  }
+  std::vector<uint32_t> position(expressions_.size(), BP_NONE);
+  const auto operand = [&](const Scalar& scalar) {
+    const bool is_formula = scalar.kind == Scalar::kSymbol;
+    return Formula::Operand{is_formula, is_formula ? int64_t{position[scalar.id]} : scalar.value};
+  };
+  for (uint32_t i = 0; i < expressions_.size(); ++i) {
+    if (!needed[i]) continue;
+    const Expression& expression = expressions_[i];
+    Formula formula{};
+    if (expression.op != 0) {
+      formula.kind = expression.op == '/' ? Formula::kQuotient : expression.op == '<' ? Formula::kMin : Formula::kMax;
+      formula.a = operand(expression.a);
+      formula.b = operand(expression.b);
+    } else if (is_derived(i)) {
+      formula.kind = Formula::kSum;
+      for (const Term& term : expression.terms) {
+        formula.terms.push_back({term.factor, {}});
+        for (const uint32_t atom : term.atoms) formula.terms.back().factors.push_back(position[atom]);
+      }
+    } else {
+      formula.kind = Formula::kSymbol;
+      formula.symbol = expression.symbol;
+    }
+    position[i] = static_cast<uint32_t>(graph.formulas.size());
+    graph.formulas.push_back(std::move(formula));
+  }
+  for (uint32_t symbol = 0; symbol < of_symbol_.size(); ++symbol)
+    if (of_symbol_[symbol] != BP_NONE && is_derived(of_symbol_[symbol]))
+      graph.symbols[symbol].formula = position[of_symbol_[symbol]];
+}
+
+// Whether the expression is computed from others: it is no symbol that the model had before.
+bool Expressions::is_derived(uint32_t id) const {
+  const Expression& one = expressions_[id];
+  return one.op != 0 || one.terms.size() != 1 || one.terms[0].factor != 1 || one.terms[0].atoms != std::vector{id};
+}
+
 std::string Expressions::text(const Scalar& a) const {
   if (a.kind == Scalar::kNumber) return std::to_string(a.value);
   if (a.kind == Scalar::kReal) return std::to_string(a.real_value);
@@ -307,7 +357,14 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
   Scalar scalar;
   scalar.kind = Scalar::kSymbol;
   auto found = by_key_.find(key);
-  scalar.id = found != by_key_.end() ? found->second : add_expression(std::move(key), std::move(name), min, max);
+  if (found != by_key_.end()) {
+    scalar.id = found->second;
+    return scalar;
+  }
+  scalar.id = add_expression(std::move(key), std::move(name), min, max);
+  expressions_[scalar.id].op = op;
+  expressions_[scalar.id].a = a;
+  expressions_[scalar.id].b = b;
   return scalar;
 }
 

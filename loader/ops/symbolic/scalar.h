@@ -69,6 +69,8 @@ class Expressions {
   // The bounds of an expression or a number. The limits of int64_t mean "no bound".
   int64_t lower(const Scalar& a) const;
   int64_t upper(const Scalar& a) const;
+  // Adds the formulas of the graph's symbols to the graph, whose symbols these are.
+  void keep_formulas(model::Graph& graph) const;
   // As text: "3", "W", "floor(W/2)", or "?" if unknown.
   std::string text(const Scalar& a) const;
 
@@ -83,10 +85,13 @@ class Expressions {
     std::string name;
     int64_t min, max;
     uint32_t symbol = BP_NONE;
+    char op = 0;  // of an atom that is not a symbol of the model: '/', '<' (minimum), '>' (maximum)
+    Scalar a = {}, b = {};
     Scalar dividend = {};  // set if this is a quotient by a number
     int64_t divisor = 0;   // 0: not a quotient by a number
   };
 
+  bool is_derived(uint32_t id) const;
   bool polynomial(const Scalar& a, Polynomial& out) const;
   static bool accumulate(Polynomial& sum, const Term& term);
   Scalar intern(Polynomial&& terms);
